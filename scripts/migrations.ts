@@ -1,0 +1,43 @@
+// Generates migrations from src/db/tables.ts with drizzle-kit and makes every new table WITHOUT ROWID, which drizzle-kit
+// cannot say. `--check` exits non-zero when the committed migrations are behind the tables.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const folder = join(root, "migrations");
+const journalFile = join(folder, "meta", "_journal.json");
+const check = process.argv.includes("--check");
+
+const before = new Set(list());
+const journal = existsSync(journalFile) ? readFileSync(journalFile, "utf8") : null;
+const run = spawnSync(process.execPath, [join(root, "node_modules/drizzle-kit/bin.cjs"), "generate"], {
+  cwd: root,
+  encoding: "utf8",
+});
+if (run.status !== 0) {
+  process.stderr.write(`${run.stdout}${run.stderr}`);
+  process.exit(1);
+}
+
+const added = list().filter((name) => !before.has(name));
+if (check && added.length > 0) {
+  for (const name of added) {
+    rmSync(join(folder, name));
+    rmSync(join(folder, "meta", `${name.slice(0, 4)}_snapshot.json`), { force: true });
+  }
+  if (journal !== null) writeFileSync(journalFile, journal);
+  console.error("migrations are behind src/db/tables.ts: run `npm run migrations`");
+  process.exit(1);
+}
+
+for (const name of added) {
+  const path = join(folder, name);
+  const created = readFileSync(path, "utf8").replace(/^\);?$/gm, (end) => end.replace(")", ") WITHOUT ROWID"));
+  writeFileSync(path, created);
+  console.log(`migrations/${name}`);
+}
+
+function list(): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".sql")) : [];
+}

@@ -1,0 +1,19 @@
+// Time as an argument: domain code asks a Clock and never the wall. Epoch milliseconds inside, ISO 8601 UTC on the wire.
+
+export type Clock = { readonly now: () => number };
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+export const toIso = (ms: number): string => new Date(ms).toISOString();
+export const toIsoOrNull = (ms: number | null): string | null => (ms === null ? null : toIso(ms));
+
+/** The same day of the month, `months` later in UTC; the last day of the month where that day does not exist. */
+export function addMonths(ms: number, months: number): number {
+  const date = new Date(ms);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, lastDay));
+  return date.getTime();
+}

@@ -1,0 +1,158 @@
+// Specification section 7: every error code, its HTTP status and its sentence. Code → status is looked up here and
+// nowhere else; the OpenAPI document and the tests enumerate this table.
+
+export type ErrorSpec = { readonly status: ErrorStatus; readonly message: string };
+export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 409 | 410 | 413 | 422 | 429 | 500 | 503;
+
+const entry = <const S extends ErrorStatus>(status: S, message: string) => ({ status, message });
+
+export const ERRORS = {
+  // 400: the request itself is wrong.
+  invalid_request: entry(400, "The request could not be read."),
+  no_changes_requested: entry(400, "The request changes nothing."),
+  // 401: authentication failed.
+  invalid_credentials: entry(401, "The credential is missing, wrong, unknown or revoked."),
+  certificate_required: entry(401, "This call is made by an agent: send AEAP-Certificate, AEAP-Proof, AEAP-Timestamp."),
+  aeap_verification_failed: entry(401, "The certificate or the proof does not verify, or its timestamp is too far off."),
+  proof_invalid: entry(401, "The consumer's proof does not verify, or its timestamp is too far off."),
+  unauthorized: entry(401, "The directory is read with a management key."),
+  // 403: not permitted, and not by trying again.
+  email_not_verified: entry(403, "The account's email address is not verified."),
+  account_suspended: entry(403, "The platform account is suspended."),
+  tier_exceeds_accreditation: entry(403, "The action needs a higher accreditation."),
+  forbidden: entry(403, "The caller is not a party to this object."),
+  role_not_permitted: entry(403, "The agent's role does not permit a market configuration."),
+  spend_policy_violation: entry(403, "The consumer's spend policy refuses this payment."),
+  // 404
+  not_found: entry(404, "No such object."),
+  facilitation_not_found: entry(404, "No facilitation is recorded for this reference."),
+  // 405
+  method_not_allowed: entry(405, "The path exists, the method does not."),
+  // 409: the state of the object forbids it.
+  production_locked: entry(409, "Production is not available to this account yet."),
+  email_exists: entry(409, "An account with this address exists."),
+  email_already_in_use: entry(409, "Another account uses this address."),
+  kyb_in_progress: entry(409, "A verification is already in review."),
+  verification_already_accredited: entry(409, "The account is already accredited."),
+  not_accredited: entry(409, "The account is not accredited."),
+  already_promoted: entry(409, "The account is already on production; rotate the key to get another."),
+  key_not_provisioned: entry(409, "No key exists for this environment yet."),
+  close_blocked_escrow: entry(409, "Closing is blocked while an escrow holds funds."),
+  close_blocked_open_disputes: entry(409, "Closing is blocked while agents are active or disputes are open."),
+  external_ref_exists: entry(409, "A principal with this external_ref, or this legal name and country, exists."),
+  customer_not_empty: entry(409, "The customer still holds principals."),
+  tenant_principal_field_locked: entry(409, "The tenant principal follows the company profile and is not edited here."),
+  invalid_status: entry(409, "The object's status does not permit this."),
+  environment_mismatch: entry(409, "Sandbox and production objects cannot be mixed."),
+  agent_status_not_mutable: entry(409, "A revoked or terminated agent is not edited."),
+  use_activate_endpoint: entry(409, "A DRAFT agent becomes ACTIVE through POST /v1/agents/{did}/activate."),
+  escrow_constrained_cannot_reactivate: entry(409, "The agent cannot return while its escrow is CONSTRAINED."),
+  escrow_below_threshold: entry(409, "The production escrow is below its threshold."),
+  escrow_constrained: entry(409, "The provider's escrow is CONSTRAINED while a dispute is open."),
+  market_not_authorized: entry(409, "The provider has no market for this buyer, currency and network."),
+  settlement_verification_failed: entry(409, "The settlement on-chain cannot be verified against the intent."),
+  payment_not_found: entry(409, "The transaction is not confirmed on this network yet."),
+  amount_mismatch: entry(409, "The settled amount differs from the intent."),
+  intent_expired: entry(409, "The intent expired before it was facilitated."),
+  task_already_closed: entry(409, "The task is closed; its outcome stands."),
+  confirmation_window_closed: entry(409, "The confirmation window is over and the task confirmed itself."),
+  dispute_window_expired: entry(409, "The dispute window is over."),
+  final_sale: entry(409, "The sale is final: it was settled with a dispute window of zero."),
+  dispute_exists: entry(409, "A dispute is already open on this transaction."),
+  idempotency_key_processing: entry(409, "The original request is still in flight; retry with the same key."),
+  agent_not_active: entry(409, "An agent that is not ACTIVE cannot transact."),
+  // 410
+  cursor_expired: entry(410, "The cursor is older than 30 days; read the listing again in full."),
+  // 413
+  payload_too_large: entry(413, "The body is too large or nested too deeply."),
+  // 422: the values are wrong.
+  validation_failed: entry(422, "Some values are not valid; see field_errors."),
+  confirmation_mismatch: entry(422, "The typed confirmation does not match."),
+  current_password_invalid: entry(422, "The current password is wrong."),
+  document_type_invalid: entry(422, "Unknown document type."),
+  file_too_large: entry(422, "The file is too large."),
+  unsupported_file_type: entry(422, "The file format is not accepted."),
+  field_not_allowed_for_role: entry(422, "The field does not apply to the agent's role."),
+  invalid_market_format: entry(422, "A market is written JURISDICTION-CURRENCY, as US-USDC."),
+  catalog_url_not_permitted: entry(422, "A CONSUMER has no catalogue."),
+  invalid_reason: entry(422, "The reason is not one of not_delivered, not_as_described, unauthorized, other."),
+  invalid_disputed_amount: entry(422, "The disputed amount is malformed or above the settled amount."),
+  idempotency_key_reused: entry(422, "This Idempotency-Key was used with another body."),
+  // 429, 5xx
+  rate_limited: entry(429, "Too many requests; wait as Retry-After says, with jitter."),
+  internal_error: entry(500, "Something failed on our side; retry idempotent calls with backoff."),
+  chain_unavailable: entry(503, "The chain could not be read just now; retry."),
+} as const satisfies Record<string, ErrorSpec>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Codes that stand inside `field_errors` only. */
+export const FIELD_ERRORS = {
+  required: "This field is required.",
+  missing_fields: "Several things are missing together.",
+  invalid_format: "The value does not have the expected format.",
+  invalid_type: "The value has the wrong type.",
+  invalid_value: "The value is not one of those allowed.",
+  invalid_field: "The field is not valid here.",
+  too_short: "The value is too short.",
+  too_long: "The value is too long.",
+  too_small: "The value is too small.",
+  too_big: "The value is too big.",
+  unknown_field: "There is no such field.",
+  not_found: "No such object, or not yours.",
+  invalid_economic_role: "The role cannot be registered.",
+  invalid_cert_tier: "No such certificate tier.",
+  cert_tier_role_mismatch: "The certificate tier does not exist for the role.",
+  authorized_action_role_mismatch: "The authorized action does not exist for the role.",
+  scope_exceeds_delegator: "A delegate's scope is a part of its delegator's.",
+} as const;
+
+export type FieldErrorCode = keyof typeof FIELD_ERRORS | ErrorCode;
+export type FieldError = { field: string; code: FieldErrorCode; message: string };
+
+export const fieldError = (field: string, code: FieldErrorCode, message?: string): FieldError => ({
+  field,
+  code,
+  message: message ?? (code in FIELD_ERRORS ? FIELD_ERRORS[code as keyof typeof FIELD_ERRORS] : ERRORS[code as ErrorCode].message),
+});
+
+export type ErrorExtra = {
+  message?: string;
+  field_errors?: FieldError[];
+  detail?: Record<string, unknown>;
+  type?: string;
+  headers?: Record<string, string>;
+  /** For the log only: the precise reason, which never leaves the service. */
+  reason?: string;
+};
+
+/** The one error that becomes an answer. Everything else that is thrown is a 500. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly extra: ErrorExtra;
+
+  constructor(code: ErrorCode, extra: ErrorExtra = {}) {
+    super(extra.message ?? ERRORS[code].message);
+    this.name = "ServiceError";
+    this.code = code;
+    this.extra = extra;
+  }
+
+  get status(): ErrorStatus {
+    return ERRORS[this.code].status;
+  }
+}
+
+/** The one top-level code for several faults of a body (contract 1): the schema's wins, else the first special one. */
+export function validationError(faults: FieldError[]): ServiceError {
+  const special = faults.find((fault) => TOP_LEVEL_422.has(fault.code));
+  const plain = faults.some((fault) => !TOP_LEVEL_422.has(fault.code));
+  const code = !plain && special ? (special.code as ErrorCode) : "validation_failed";
+  return new ServiceError(code, { field_errors: faults });
+}
+
+const TOP_LEVEL_422: ReadonlySet<string> = new Set(
+  Object.entries(ERRORS)
+    .filter(([code, { status }]) => status === 422 && code !== "validation_failed")
+    .map(([code]) => code),
+);

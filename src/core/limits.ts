@@ -1,0 +1,37 @@
+// Specification section 8 and the contract's numbers: one constant a row, its unit in its name.
+
+// Section 8
+export const PROOF_WINDOW_SECONDS = 30;
+export const CHALLENGE_NONCE_SECONDS = 120;
+export const CONFIRMATION_WINDOW_HOURS = 72;
+export const ATTESTATION_MAX_AGE_MONTHS = 12;
+export const PAGE_SIZE_DEFAULT = 20;
+export const PAGE_SIZE_MAX = 100;
+export const CHANGE_RETENTION_DAYS = 30;
+export const ROTATION_GRACE_HOURS_MAX = 24;
+
+// Contract, section 1
+export const JSON_BODY_MAX_BYTES = 256 * 1024;
+export const JSON_DEPTH_MAX = 32;
+
+// Contract, sections 5 and 6
+export const CERTIFICATE_MONTHS = 12;
+export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
+export const DISPUTE_WINDOW_DAYS_MAX = 365;
+export const DELEGATION_DEPTH_MAX = 5;
+export const INTENT_LIFE_SECONDS_DEFAULT = 300;
+export const LATE_FACILITATION_HOURS = 24;
+export const SPENDING_WINDOW_DAYS_MAX = 365;
+export const MARKET_PROVISION_WAIT_MS = 20_000;
+export const MARKETS_PER_CALL_MAX = 20;
+export const CAPABILITIES_MAX = 50;
+
+// Contract, section 9
+export const IDEMPOTENCY_WINDOW_HOURS = 24;
+export const IDEMPOTENCY_LEASE_SECONDS = 30;
+export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;

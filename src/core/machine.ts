@@ -1,0 +1,36 @@
+// Specification section 3: a state machine is a table, and a move is the only thing that can be stored.
+import { type ErrorCode, ServiceError } from "./errors.ts";
+
+/** What the table says of a (state, trigger) pair: the next state, or the code of its refusal. */
+export type Cell<S extends string> = S | { readonly refuse: ErrorCode };
+export type Machine<S extends string, T extends string> = {
+  readonly name: string;
+  readonly states: readonly S[];
+  readonly triggers: readonly T[];
+  /** A pair that is absent is an illegal transition: 409 `invalid_status`. */
+  readonly table: { readonly [state in S]?: { readonly [trigger in T]?: Cell<S> } };
+};
+
+declare const moved: unique symbol;
+/** A checked transition. `from` is the WHERE of the conditional update, so an illegal move cannot be stored. */
+export type Move<S extends string> = { readonly from: S; readonly to: S; readonly [moved]: true };
+
+export const refuse = (code: ErrorCode) => ({ refuse: code }) as const;
+
+export const defineMachine = <const S extends string, const T extends string>(machine: Machine<S, T>): Machine<S, T> => machine;
+
+export type Outcome<S extends string> = { ok: true; move: Move<S> } | { ok: false; code: ErrorCode };
+
+/** Looks the pair up without throwing; `move` throws. */
+export function tryMove<S extends string, T extends string>(machine: Machine<S, T>, from: S, trigger: T): Outcome<S> {
+  const cell = machine.table[from]?.[trigger];
+  if (cell === undefined) return { ok: false, code: "invalid_status" };
+  if (typeof cell === "object") return { ok: false, code: cell.refuse };
+  return { ok: true, move: { from, to: cell } as Move<S> };
+}
+
+export function move<S extends string, T extends string>(machine: Machine<S, T>, from: S, trigger: T): Move<S> {
+  const outcome = tryMove(machine, from, trigger);
+  if (outcome.ok) return outcome.move;
+  throw new ServiceError(outcome.code, { detail: { status: from } });
+}
