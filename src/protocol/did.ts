@@ -1,0 +1,49 @@
+// Specification 2.1: the permanent identifier of an agent, `did:aeap:<uuid4>`: opaque and case-sensitive.
+// Pure text; the keccak hash that the chain uses is not known here.
+
+/** A DID that `parseDid` has accepted or `generateDid` has made. */
+export type Did = `did:aeap:${string}`;
+
+const UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+
+/** The one accepted form: lower-case hex, version 4, RFC 9562 variant. Usable as a JSON Schema pattern. */
+export const DID_PATTERN: RegExp = new RegExp(`^did:aeap:${UUID4}$`);
+
+const UUID4_PATTERN = new RegExp(`^${UUID4}$`);
+
+/** Whether a value is a DID of this method, character by character (2.1: case-sensitive). */
+export function isDid(value: unknown): value is Did {
+  return typeof value === "string" && DID_PATTERN.test(value);
+}
+
+/** The DID that a text is, or undefined. Nothing is trimmed, folded or decoded. */
+export function parseDid(text: string): Did | undefined {
+  return isDid(text) ? text : undefined;
+}
+
+/**
+ * The DID of a uuid.
+ * @throws TypeError if `uuid` is not a lower-case version 4 UUID
+ */
+export function formatDid(uuid: string): Did {
+  if (!UUID4_PATTERN.test(uuid)) throw new TypeError("not a lower-case version 4 UUID");
+  return `did:aeap:${uuid}`;
+}
+
+/** The uuid inside a DID. */
+export function didUuid(did: Did): string {
+  return did.slice("did:aeap:".length);
+}
+
+/** A new DID from the platform's random source. A provider's is drawn again by the caller if its hash does not fit. */
+export function generateDid(): Did {
+  return formatDid(crypto.randomUUID());
+}
+
+/**
+ * The DID in one path segment, raw or with its colons as `%3A` (either case), or undefined (contract, section 1).
+ * Only the colon may be encoded: it is the only character of a DID that URL libraries escape.
+ */
+export function didFromPath(segment: string): Did | undefined {
+  return parseDid(segment.replaceAll(/%3A/gi, ":"));
+}
