@@ -1,0 +1,124 @@
+// The keys of the wire contract: P-256 public keys as JWK (RFC 7517), their id (RFC 7638), and the operator's
+// published set at `{iss}/.well-known/aeap-ca-jwks` (specification 2.5, contract section 5).
+// Only ES256 signing keys count. What a set may also hold is passed over, never guessed at.
+import { type CryptoKey, calculateJwkThumbprint, importJWK } from "jose";
+import { decodeBase64Url } from "./encoding.ts";
+
+/** A P-256 public key: these four members and no other. Coordinates are base64url of 32 bytes. */
+export type PublicJwk = { readonly kty: "EC"; readonly crv: "P-256"; readonly x: string; readonly y: string };
+
+/** A P-256 private key. A secret: never in a response, a log or a stored row. */
+export type PrivateJwk = PublicJwk & { readonly d: string };
+
+/** A key as the operator publishes it. `kid` is the RFC 7638 thumbprint. */
+export type PublishedJwk = PublicJwk & { readonly kid: string; readonly use: "sig"; readonly alg: "ES256" };
+
+/** The published set: several keys at once during a rotation. */
+export type PublishedJwks = { readonly keys: readonly PublishedJwk[] };
+
+/** A private key that signs under a published `kid`. */
+export type SigningKey = { readonly kid: string; readonly privateKey: CryptoKey };
+
+/** Imported verification keys by `kid`: build once with `importJwks`, keep, pass to every check. */
+export type VerificationKeys = ReadonlyMap<string, CryptoKey>;
+
+/** Finds a key by `kid`, for callers that fetch a set on demand. It may reject; the check then rejects alike. */
+export type KeyResolver = (kid: string) => CryptoKey | undefined | Promise<CryptoKey | undefined>;
+
+/** Where a check takes its keys from. A raw set is imported at each call (25 µs a key): pass a map where it matters. */
+export type KeySource = VerificationKeys | KeyResolver | { readonly keys: readonly unknown[] };
+
+/** Why a value is not a usable public key. */
+export type JwkFault = "jwk_malformed" | "jwk_not_p256" | "jwk_private";
+
+export type JwkParse =
+  | { readonly ok: true; readonly jwk: PublicJwk }
+  | { readonly ok: false; readonly reason: JwkFault };
+
+/**
+ * Reads a P-256 public key. Private members are refused, not dropped: a document that carries `d` has leaked a key.
+ * Whether the point lies on the curve shows at import.
+ */
+export function parsePublicJwk(value: unknown): JwkParse {
+  if (typeof value !== "object" || value === null) return { ok: false, reason: "jwk_malformed" };
+  const { kty, crv, x, y, d, k } = value as Readonly<Record<string, unknown>>;
+  if (d !== undefined || k !== undefined) return { ok: false, reason: "jwk_private" };
+  if (kty !== "EC" || crv !== "P-256") return { ok: false, reason: "jwk_not_p256" };
+  if (!isCoordinate(x) || !isCoordinate(y)) return { ok: false, reason: "jwk_malformed" };
+  return { ok: true, jwk: { kty, crv, x, y } };
+}
+
+const isCoordinate = (value: unknown): value is string =>
+  typeof value === "string" && decodeBase64Url(value)?.length === 32;
+
+/** The four public members of a key, whatever else it carries. */
+export function publicPart(jwk: PublicJwk): PublicJwk {
+  return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y };
+}
+
+/** The key's id: RFC 7638 thumbprint, SHA-256, base64url (43 characters). */
+export async function jwkThumbprint(jwk: PublicJwk): Promise<string> {
+  return calculateJwkThumbprint(publicPart(jwk), "sha256");
+}
+
+/**
+ * Imports a public key for `verify`.
+ * @throws if the key is malformed or its point is not on the curve
+ */
+export async function importPublicJwk(jwk: PublicJwk): Promise<CryptoKey> {
+  return (await importJWK({ ...publicPart(jwk), ext: true }, "ES256")) as CryptoKey;
+}
+
+/**
+ * Imports the operator's private key, not extractable, under its thumbprint.
+ * @throws if the key is malformed
+ */
+export async function importSigningKey(jwk: PrivateJwk): Promise<SigningKey> {
+  const privateKey = (await importJWK({ ...publicPart(jwk), d: jwk.d, ext: false }, "ES256")) as CryptoKey;
+  return { kid: await jwkThumbprint(jwk), privateKey };
+}
+
+/** A key as it is published: public members, thumbprint, `use: sig`, `alg: ES256`. A private key's `d` never leaves. */
+export async function publishedJwk(jwk: PublicJwk): Promise<PublishedJwk> {
+  return { ...publicPart(jwk), kid: await jwkThumbprint(jwk), use: "sig", alg: "ES256" };
+}
+
+/** The set published at `/.well-known/aeap-ca-jwks`. The first key is the one in use; the order is the caller's. */
+export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<PublishedJwks> {
+  return { keys: await Promise.all(jwks.map(publishedJwk)) };
+}
+
+/**
+ * Imports a set once, for many checks.
+ *
+ * @param jwks a JWKS as fetched: anything with `keys`
+ * @returns keys by `kid`. Passed over: entries without `kid`, with another `use` than `sig`, another `alg` than ES256,
+ *   another curve, `key_ops` without verify, private members, or a point off the curve; of two with one `kid`, the second
+ */
+export async function importJwks(jwks: { readonly keys: readonly unknown[] }): Promise<Map<string, CryptoKey>> {
+  const imported = new Map<string, CryptoKey>();
+  for (const entry of jwks.keys) {
+    const usable = usableEntry(entry);
+    if (usable === undefined || imported.has(usable.kid)) continue;
+    const key = await importPublicJwk(usable.jwk).catch(() => undefined);
+    if (key !== undefined) imported.set(usable.kid, key);
+  }
+  return imported;
+}
+
+/** The key of a `kid` from any source; undefined if the source does not know it. */
+export async function findKey(source: KeySource, kid: string): Promise<CryptoKey | undefined> {
+  if (typeof source === "function") return source(kid);
+  if ("get" in source) return source.get(kid);
+  const entries = source.keys.filter((entry) => usableEntry(entry)?.kid === kid);
+  return (await importJwks({ keys: entries })).get(kid);
+}
+
+function usableEntry(entry: unknown): { kid: string; jwk: PublicJwk } | undefined {
+  const parsed = parsePublicJwk(entry);
+  if (!parsed.ok) return undefined;
+  const { kid, use, alg, key_ops } = entry as Readonly<Record<string, unknown>>;
+  if (typeof kid !== "string" || kid === "" || use !== "sig" || alg !== "ES256") return undefined;
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes("verify"))) return undefined;
+  return { kid, jwk: parsed.jwk };
+}
