@@ -1,0 +1,193 @@
+// Specification 2.5 and contract section 5: the agent certificate, an ES256 JWT by the operator's CA that binds a
+// public key to a DID, role, scope and principal. Verified offline, from the published keys alone.
+// Order of trust: the JWS (jws.ts), then the claims' shape, issuer, subject, key, and last the time. A good certificate
+// says nothing of the agent's present state (5, rule 7): status, escrow and rating are resolved live.
+import type { CryptoKey } from "jose";
+import { isDid } from "./did.ts";
+import { encodeUtf8 } from "./encoding.ts";
+import { importPublicJwk, type KeySource, type PublicJwk, parsePublicJwk, type SigningKey } from "./jwks.ts";
+import { isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
+
+/** The header's `typ`, exactly. */
+export const CERTIFICATE_TYPE = "aeap-cert+jwt";
+
+/** A value of this list, or one that a later version adds: readers must tolerate it (specification 9). */
+export type Open<Known extends string> = Known | (string & Record<never, never>);
+
+export type EconomicRole = Open<"CONSUMER" | "PROVIDER" | "ENTERPRISE">;
+export type CertTier = Open<"TIER_1" | "TIER_2" | "TIER_3">;
+
+/** The scope as it is signed (specification 2.4, contract section 5). Amounts are decimal strings in whole units. */
+export type SignedScope = {
+  readonly authorized_actions: readonly string[];
+  readonly capabilities: readonly string[];
+  readonly dispute_window_days?: number;
+  readonly max_transaction_value?: string | null;
+  readonly spending_limit?: { readonly amount: string; readonly currency: string; readonly window_days: number } | null;
+  readonly minimum_counterparty_cert_tier?: CertTier | null;
+  readonly minimum_counterparty_ar?: number | null;
+};
+
+/** The claims under `aeap`. Members that a later version adds are kept as they are. */
+export type AgentClaims = {
+  readonly version: "1";
+  /** Equal to `sub`. */
+  readonly agent_id: string;
+  readonly economic_role: EconomicRole;
+  readonly cert_tier: CertTier;
+  readonly principal_id: string;
+  readonly principal_name: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly principal_country: string;
+  readonly authorized_actions: readonly string[];
+  readonly capabilities: readonly string[];
+  readonly scope: SignedScope;
+  readonly attestation: { readonly attestation_id: string; readonly verifier_id: string; readonly model: string };
+};
+
+/** All claims of a certificate. Instants are epoch seconds. */
+export type CertificateClaims = {
+  readonly iss: string;
+  readonly sub: string;
+  readonly jti: string;
+  readonly iat: number;
+  readonly nbf: number;
+  readonly exp: number;
+  /** The agent's public key (RFC 7800). */
+  readonly cnf: { readonly jwk: PublicJwk };
+  /** IETF Token Status List. */
+  readonly status: { readonly status_list: { readonly idx: number; readonly uri: string } };
+  readonly aeap: AgentClaims;
+};
+
+/** Why a certificate is not accepted: for the log; the wire has fewer codes. */
+export type CertificateFault =
+  | JwsFault
+  | "claims_malformed"
+  | "issuer_mismatch"
+  | "subject_mismatch" // `sub` is no DID, or not `aeap.agent_id`
+  | "agent_key_private" // `cnf.jwk` carries a private member
+  | "agent_key_invalid" // `cnf.jwk` is no point of P-256
+  | "not_yet_valid"
+  | "expired";
+
+export type CertificateCheck =
+  | {
+      readonly ok: true;
+      readonly claims: CertificateClaims;
+      /** The CA key that signed. */
+      readonly kid: string;
+      /** `cnf.jwk`, imported: pass it to `verifyProof`. */
+      readonly agentKey: CryptoKey;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: CertificateFault;
+      /** The claim at fault, for `claims_malformed`: a dotted path. */
+      readonly claim?: string;
+    };
+
+export type CertificateOptions = {
+  /** The only `iss` accepted, character by character. */
+  readonly issuer: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** How far the two clocks may differ, for `nbf` and `exp`. Default 0. */
+  readonly clockToleranceSeconds?: number;
+};
+
+/**
+ * Signs a certificate.
+ *
+ * @returns a compact JWS with the header `{alg: "ES256", typ: "aeap-cert+jwt", kid}`
+ * @throws TypeError if the claims are such that no verifier would accept them
+ */
+export async function issueCertificate(claims: CertificateClaims, caKey: SigningKey): Promise<string> {
+  const claim = malformedClaim(claims);
+  if (claim !== undefined) throw new TypeError(`certificate claim ${claim} is malformed`);
+  if (!isDid(claims.sub) || claims.sub !== claims.aeap.agent_id) throw new TypeError("sub is not aeap.agent_id");
+  const agentKey = parsePublicJwk(claims.cnf.jwk);
+  if (!agentKey.ok) throw new TypeError(`cnf.jwk: ${agentKey.reason}`);
+  const payload = { ...claims, cnf: { jwk: agentKey.jwk } };
+  return signJws(encodeUtf8(JSON.stringify(payload)), CERTIFICATE_TYPE, caKey);
+}
+
+/**
+ * Verifies a certificate offline.
+ *
+ * @param jwt the header `AEAP-Certificate`, or the member of a body, whatever it holds
+ * @param keys the issuer's published keys: imported ones by `kid` (cheapest), a resolver, or the JWKS itself
+ * @returns the claims and the agent's key, or the first reason against it. Never throws on what `jwt` holds
+ */
+export async function verifyCertificate(
+  jwt: unknown,
+  keys: KeySource,
+  options: CertificateOptions,
+): Promise<CertificateCheck> {
+  const jws = await verifyJws(jwt, CERTIFICATE_TYPE, keys);
+  if (!jws.ok) return jws;
+  const claim = malformedClaim(jws.payload);
+  if (claim !== undefined) return { ok: false, reason: "claims_malformed", claim };
+  const claims = jws.payload as CertificateClaims;
+  if (claims.iss !== options.issuer) return { ok: false, reason: "issuer_mismatch" };
+  if (!isDid(claims.sub) || claims.sub !== claims.aeap.agent_id) return { ok: false, reason: "subject_mismatch" };
+  const jwk = parsePublicJwk(claims.cnf.jwk);
+  if (!jwk.ok) return { ok: false, reason: jwk.reason === "jwk_private" ? "agent_key_private" : "agent_key_invalid" };
+  const late = timeFault(claims, options);
+  if (late !== undefined) return { ok: false, reason: late };
+  const agentKey = await importPublicJwk(jwk.jwk).catch(() => undefined);
+  if (agentKey === undefined) return { ok: false, reason: "agent_key_invalid" };
+  return { ok: true, claims, kid: jws.kid, agentKey };
+}
+
+// RFC 7519, 4.1.4 and 4.1.5: refused on or after `exp`, and before `nbf`.
+function timeFault(claims: CertificateClaims, options: CertificateOptions): "expired" | "not_yet_valid" | undefined {
+  const seconds = options.now / 1_000;
+  const tolerance = options.clockToleranceSeconds ?? 0;
+  if (seconds >= claims.exp + tolerance) return "expired";
+  if (seconds < claims.nbf - tolerance) return "not_yet_valid";
+  return undefined;
+}
+
+type Judge = (value: unknown) => boolean;
+const text: Judge = (value) => typeof value === "string" && value !== "";
+const instant: Judge = (value) => typeof value === "number" && Number.isFinite(value);
+const index: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const texts: Judge = (value) => Array.isArray(value) && value.every((item) => typeof item === "string");
+
+// What every reader may rely on. Roles and tiers are any text: specification 9 lets a later version add values.
+const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
+  ["iss", text],
+  ["sub", text],
+  ["jti", text],
+  ["iat", instant],
+  ["nbf", instant],
+  ["exp", instant],
+  ["cnf.jwk", isObject],
+  ["status.status_list.idx", index],
+  ["status.status_list.uri", text],
+  ["aeap.version", (value) => value === "1"],
+  ["aeap.agent_id", text],
+  ["aeap.economic_role", text],
+  ["aeap.cert_tier", text],
+  ["aeap.principal_id", text],
+  ["aeap.principal_name", text],
+  ["aeap.principal_country", text],
+  ["aeap.authorized_actions", texts],
+  ["aeap.capabilities", texts],
+  ["aeap.scope.authorized_actions", texts],
+  ["aeap.scope.capabilities", texts],
+  ["aeap.attestation.attestation_id", text],
+  ["aeap.attestation.verifier_id", text],
+  ["aeap.attestation.model", text],
+];
+
+function malformedClaim(claims: JsonObject): string | undefined {
+  return CLAIMS.find(([path, judge]) => !judge(at(claims, path)))?.[0];
+}
+
+function at(claims: JsonObject, path: string): unknown {
+  let value: unknown = claims;
+  for (const name of path.split(".")) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return value;
+}

@@ -1,0 +1,106 @@
+// Compact JWS (RFC 7515) by a published key: what certificates, identity documents and receipts have in common.
+// Order of trust: shape, header (ES256 and one exact `typ`), key by `kid` from the caller's set, signature; only then
+// is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
+import { CompactSign, compactVerify } from "jose";
+import { type Bytes, decodeBase64Url, decodeUtf8 } from "./encoding.ts";
+import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
+
+/** Why a JWS is not accepted. */
+export type JwsFault =
+  | "malformed" // not three segments of strict base64url, or too long, or its header is no JSON object
+  | "algorithm_not_allowed" // any `alg` but ES256
+  | "type_not_allowed" // another `typ` than the one expected
+  | "header_not_allowed" // `crit`, `b64`, or a key or a reference to one in the header
+  | "key_id_missing"
+  | "key_unknown" // no ES256 signing key with this `kid` in the set
+  | "signature_invalid"
+  | "payload_malformed"; // the payload is no UTF-8 JSON object
+
+export type JwsCheck =
+  | { readonly ok: true; readonly kid: string; readonly payloadText: string; readonly payload: JsonObject }
+  | { readonly ok: false; readonly reason: JwsFault };
+
+/** A JSON object whose members nobody has judged yet. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+const LENGTH_MAX = 256 * 1024;
+const HEADER_REFUSED = ["crit", "b64", "jwk", "jku", "x5u", "x5c"] as const;
+
+/**
+ * Signs bytes as a compact JWS with the header `{alg: "ES256", typ, kid}`.
+ * @throws if the key cannot sign ES256
+ */
+export async function signJws(payload: Bytes, typ: string, key: SigningKey): Promise<string> {
+  return new CompactSign(payload).setProtectedHeader({ alg: "ES256", typ, kid: key.kid }).sign(key.privateKey);
+}
+
+/**
+ * Verifies a compact JWS whose payload is a JSON object. Never throws on what `jws` holds; a KeyResolver's own
+ * rejection passes through, since a set that cannot be fetched says nothing of the signature.
+ */
+export async function verifyJws(jws: unknown, typ: string, keys: KeySource): Promise<JwsCheck> {
+  const header = readHeader(jws);
+  if (typeof jws !== "string" || header === undefined) return { ok: false, reason: "malformed" };
+  const fault = judgeHeader(header, typ);
+  if (fault !== undefined) return { ok: false, reason: fault };
+  const { kid } = header;
+  if (typeof kid !== "string" || kid === "") return { ok: false, reason: "key_id_missing" };
+  const key = await findKey(keys, kid);
+  if (key === undefined) return { ok: false, reason: "key_unknown" };
+  const verified = await compactVerify(jws, key, { algorithms: ["ES256"] }).catch(() => undefined);
+  if (verified === undefined) return { ok: false, reason: "signature_invalid" };
+  const payloadText = decodeUtf8(verified.payload);
+  const payload = payloadText === undefined ? undefined : parseObject(payloadText);
+  if (payloadText === undefined || payload === undefined) return { ok: false, reason: "payload_malformed" };
+  return { ok: true, kid, payloadText, payload };
+}
+
+/**
+ * The compact form without its payload: `header..signature` (RFC 7515, appendix F).
+ * @throws TypeError if `jws` does not have three segments
+ */
+export function detachPayload(jws: string): string {
+  const [header, , signature, more] = jws.split(".");
+  if (header === undefined || signature === undefined || more !== undefined) throw new TypeError("not a compact JWS");
+  return `${header}..${signature}`;
+}
+
+/** The compact form of a detached JWS and its payload in base64url; undefined if it is not detached. */
+export function attachPayload(detached: string, payloadBase64Url: string): string | undefined {
+  const [header, middle, signature, more] = detached.split(".");
+  if (!header || middle !== "" || !signature || more !== undefined) return undefined;
+  return `${header}.${payloadBase64Url}.${signature}`;
+}
+
+/** A JSON text's object; undefined if it is anything else. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a value is an object with members, not null and not an array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function readHeader(jws: unknown): JsonObject | undefined {
+  if (typeof jws !== "string" || jws.length > LENGTH_MAX) return undefined;
+  const [header, payload, signature, more] = jws.split(".");
+  if (header === undefined || payload === undefined || signature === undefined || more !== undefined) return undefined;
+  // Strict also in the signature's segment, where a lenient decoder ignores the last four bits.
+  if (decodeBase64Url(payload) === undefined || decodeBase64Url(signature) === undefined) return undefined;
+  const bytes = decodeBase64Url(header);
+  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
+  return text === undefined ? undefined : parseObject(text);
+}
+
+function judgeHeader(header: JsonObject, typ: string): JwsFault | undefined {
+  if (header["alg"] !== "ES256") return "algorithm_not_allowed";
+  if (header["typ"] !== typ) return "type_not_allowed";
+  if (HEADER_REFUSED.some((name) => Object.hasOwn(header, name))) return "header_not_allowed";
+  return undefined;
+}
