@@ -1,0 +1,249 @@
+// Specification 2.5 and contract section 5: the Agent Identity Document, one signed record with five pillars.
+// Signed is the RFC 8785 text of the document without `proof`, `live` and `status`: those three say how and when, not
+// what, and a reader must not trust them from the document (live status is asked for, 2.5).
+// One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
+import { canonicalJson } from "./canonical-json.ts";
+import type { CertTier, EconomicRole, SignedScope } from "./certificate.ts";
+import { isDid } from "./did.ts";
+import { encodeBase64Url, encodeUtf8, sha256 } from "./encoding.ts";
+import type { KeySource, PublicJwk, SigningKey } from "./jwks.ts";
+import { attachPayload, detachPayload, isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
+
+/** The header's `typ`, exactly, in both forms. */
+export const AID_TYPE = "aeap-aid+jws";
+
+/** Who the agent is, who answers for it, and what it may do. */
+export type IdentityPillar = {
+  readonly did: string;
+  readonly profile: {
+    readonly display_name: string;
+    readonly description?: string | null;
+    /** Link to a schema.org OfferCatalog; null on consumers. Only the link is signed. */
+    readonly catalog_url: string | null;
+  };
+  readonly economic_role: EconomicRole;
+  readonly cert_tier: CertTier;
+  readonly principal: {
+    readonly id: string;
+    readonly name: string;
+    /** ISO 3166-1 alpha-2. */
+    readonly country: string;
+    readonly verification: {
+      readonly attestation_id: string;
+      readonly verifier_id: string;
+      readonly model: string;
+      readonly issued_at: string;
+      readonly expires_at: string;
+      readonly tier?: CertTier;
+    };
+  };
+  readonly endpoint_url: string | null;
+  readonly scope: SignedScope;
+  /** Market codes such as `US-USDC`. */
+  readonly authorized_markets: readonly string[];
+  /** The certificate JWT; null before activation. */
+  readonly certificate: string | null;
+  /** The agent's public key; null before activation. */
+  readonly public_key_jwk: PublicJwk | null;
+  /** The agent that delegated; null if none did. */
+  readonly delegation: { readonly delegated_by: string } | null;
+};
+
+/** What the agent has done. */
+export type PerformancePillar = {
+  /** 0.00 to 1.00; null when unrated. */
+  readonly agent_rating: number | null;
+  readonly interactions: number;
+  /** Decimal strings in whole units, one entry a currency. */
+  readonly settled_volume: readonly { readonly currency: string; readonly amount: string }[];
+  readonly as_of: string;
+};
+
+/** What secures the agent's sales. Amounts are decimal strings in whole units. */
+export type EscrowPillar = {
+  readonly liability_profile: {
+    readonly total_balance: string;
+    readonly effective_threshold: string;
+    readonly escrow_state: string;
+    readonly currency: string;
+  };
+  readonly wallets: readonly {
+    readonly market: string;
+    readonly network: string;
+    readonly escrow_wallet: string;
+    readonly operational_wallet: string;
+  }[];
+};
+
+/** What was disputed, and until when a buyer may dispute. */
+export type DisputesPillar = {
+  readonly open: number;
+  readonly resolved_for: number;
+  readonly resolved_against: number;
+  /** 0 means final sale. */
+  readonly dispute_window_days: number;
+  readonly policy: string;
+};
+
+/** Under whose rules the agent stands. */
+export type GovernancePillar = {
+  readonly operator: string;
+  readonly jurisdiction: string;
+  readonly enterprise: null;
+};
+
+/** What is signed. Instants are ISO 8601 in UTC. */
+export type AidContent = {
+  /** Grows by one at every change of identity, scope, key, principal, environment or market. */
+  readonly version: number;
+  /** Grows by one at any change of what is signed. */
+  readonly revision: number;
+  readonly did: string;
+  readonly issuer: string;
+  readonly issued_at: string;
+  readonly identity: IdentityPillar;
+  readonly performance: PerformancePillar;
+  /** Null for roles without escrow. */
+  readonly escrow: EscrowPillar | null;
+  readonly disputes: DisputesPillar;
+  readonly governance: GovernancePillar;
+};
+
+/** Lifecycle state at a moment: never signed, never to be trusted from the document. */
+export type AidLive = { readonly status: string; readonly environment: string; readonly as_of: string };
+
+/** The document as it is served. */
+export type AidDocument = AidContent & {
+  /** Detached JWS `header..signature`; null on a draft. */
+  readonly proof: string | null;
+  readonly live: AidLive;
+  /** Only in the answer to a registration. */
+  readonly status?: string;
+};
+
+/** What signing yields, for storing: a later reading needs neither key nor canonicalisation. */
+export type SignedAid = {
+  /** The member `proof`. */
+  readonly proof: string;
+  /** The signed text. */
+  readonly canonical: string;
+  /** The header `ETag` of this content. */
+  readonly etag: string;
+};
+
+/** Why a document is not accepted. */
+export type AidFault =
+  | JwsFault
+  | "document_malformed" // no object, no JSON value, or a member that every reader needs is missing
+  | "proof_missing" // a draft, or a document without its proof
+  | "not_canonical" // compact form: the payload is not the canonical text of what it says
+  | "issuer_mismatch"
+  | "subject_mismatch"; // `did` is no DID, or not `identity.did`
+
+export type AidCheck =
+  | { readonly ok: true; readonly content: AidContent; readonly kid: string }
+  | { readonly ok: false; readonly reason: AidFault };
+
+const UNSIGNED = ["proof", "live", "status"] as const;
+
+/**
+ * The text that is signed: RFC 8785 of the document without `proof`, `live` and top-level `status`.
+ * @throws TypeError if a member is not a JSON value
+ */
+export function aidCanonical(document: AidContent | AidDocument | JsonObject): string {
+  const content: Record<string, unknown> = { ...document };
+  for (const member of UNSIGNED) delete content[member];
+  return canonicalJson(content);
+}
+
+/**
+ * Signs a document with the CA key. Its members `proof`, `live` and `status`, if any, are left out.
+ *
+ * @returns the detached JWS (header `{alg: "ES256", typ: "aeap-aid+jws", kid}`), the signed text, and its ETag
+ * @throws TypeError if the document has a member that is not a JSON value, or would be refused by `verifyAid`
+ */
+export async function signAid(document: AidContent | AidDocument, caKey: SigningKey): Promise<SignedAid> {
+  const fault = contentFault(document, document.issuer);
+  if (fault !== undefined) throw new TypeError(fault);
+  const canonical = aidCanonical(document);
+  const jws = await signJws(encodeUtf8(canonical), AID_TYPE, caKey);
+  return { proof: detachPayload(jws), canonical, etag: await aidEtag(canonical) };
+}
+
+/**
+ * Verifies a document, from the published keys alone. Never throws on what it holds.
+ *
+ * @param aid the JSON document (with `proof`), or the compact JWS as a string
+ * @param keys the issuer's published keys
+ * @param options.issuer the only `issuer` accepted
+ * @returns the signed content without `proof`, `live` and `status`, which nobody signed
+ */
+export async function verifyAid(
+  aid: unknown,
+  keys: KeySource,
+  options: { readonly issuer: string },
+): Promise<AidCheck> {
+  const compact = typeof aid === "string" ? { ok: true as const, jws: aid } : compactForm(aid);
+  if (!compact.ok) return compact;
+  const jws = await verifyJws(compact.jws, AID_TYPE, keys);
+  if (!jws.ok) return jws;
+  if (safeCanonical(jws.payload) !== jws.payloadText) return { ok: false, reason: "not_canonical" };
+  const fault = contentFault(jws.payload, options.issuer);
+  if (fault !== undefined) return { ok: false, reason: fault };
+  return { ok: true, content: jws.payload as AidContent, kid: jws.kid };
+}
+
+/**
+ * The compact JWS of a signed document (`Accept: application/jwt`): the detached signature with its payload back.
+ *
+ * @param signed the stored text and proof, or the document itself
+ * @throws TypeError if the document has no proof, or one that is not a detached JWS
+ */
+export function aidAsJwt(signed: SignedAid | AidDocument): string {
+  const canonical = "canonical" in signed ? signed.canonical : aidCanonical(signed);
+  const jwt = attachPayload(signed.proof ?? "", encodeBase64Url(encodeUtf8(canonical)));
+  if (jwt === undefined) throw new TypeError("the document carries no detached JWS");
+  return jwt;
+}
+
+/**
+ * The entity tag of a document's content. Weak: `live` and the signature's bytes may differ under one tag.
+ *
+ * @param signed the signed text, or a document to take it from
+ * @returns `W/"…"` with the base64url SHA-256 of the signed text
+ */
+export async function aidEtag(signed: string | AidContent | AidDocument): Promise<string> {
+  const canonical = typeof signed === "string" ? signed : aidCanonical(signed);
+  return `W/"${encodeBase64Url(await sha256(encodeUtf8(canonical)))}"`;
+}
+
+type Compact = { ok: true; jws: string } | { ok: false; reason: AidFault };
+
+function compactForm(document: unknown): Compact {
+  if (!isObject(document)) return { ok: false, reason: "document_malformed" };
+  const { proof } = document;
+  if (proof === null || proof === undefined) return { ok: false, reason: "proof_missing" };
+  const canonical = safeCanonical(document);
+  if (canonical === undefined) return { ok: false, reason: "document_malformed" };
+  const jws = typeof proof === "string" ? attachPayload(proof, encodeBase64Url(encodeUtf8(canonical))) : undefined;
+  return jws === undefined ? { ok: false, reason: "malformed" } : { ok: true, jws };
+}
+
+function safeCanonical(document: JsonObject): string | undefined {
+  try {
+    return aidCanonical(document);
+  } catch {
+    return undefined;
+  }
+}
+
+// What a reader relies on before it reads on. Members that a later version adds are signed like the others.
+function contentFault(content: JsonObject, issuer: string): AidFault | undefined {
+  const { version, revision, did, identity, performance, escrow, disputes, governance } = content;
+  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(revision)) return "document_malformed";
+  if (![identity, performance, disputes, governance].every(isObject)) return "document_malformed";
+  if (escrow !== null && !isObject(escrow)) return "document_malformed";
+  if (content["issuer"] !== issuer) return "issuer_mismatch";
+  if (!isDid(did) || !isObject(identity) || identity["did"] !== did) return "subject_mismatch";
+  return undefined;
+}
