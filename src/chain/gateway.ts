@@ -117,7 +117,4 @@ export interface ChainGateway {
     payout: { settlementId: bigint; amount: bigint; reasonHash: string },
     signer: Signer,
   ): Promise<ChainResult<Submission>>;
-
-  /** Polls until the transaction is final (`mined` or `reverted`) or the time is over; then what it was last seen as. */
-  waitForSettlement(network: string, txHash: string, waitMs: number): Promise<ChainResult<SettlementReading>>;
 }

@@ -1,0 +1,244 @@
+// The port to the chain over JSON-RPC (contract section 6, Facilitation). Order of trust: the node's chain id, the receipt's
+// status and depth, the address that emitted a log, and only then what the log says. Of viem only the ABI coding is used
+// here, which is what keeps the Worker's start-up short.
+import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
+import { z } from "zod";
+import { settlementAbi } from "./abi.ts";
+import type {
+  ChainCall,
+  ChainGateway,
+  ChainResult,
+  Network,
+  ProviderOnChain,
+  RegistrationOutcome,
+  Settled,
+  SettlementReading,
+  Signer,
+} from "./gateway.ts";
+import { parseTxHash } from "./hashes.ts";
+import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
+const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/);
+const logSchema = z.object({
+  address: hex,
+  topics: z.array(hex).max(4),
+  data: hex,
+  logIndex: quantity,
+  blockTimestamp: quantity.nullish(),
+});
+const receiptSchema = z.object({
+  status: quantity,
+  blockNumber: quantity,
+  blockHash: hex,
+  logs: z.array(logSchema),
+});
+const blockSchema = z.object({ timestamp: quantity });
+
+type Log = z.infer<typeof logSchema>;
+type Receipt = z.infer<typeof receiptSchema>;
+type Hex = `0x${string}`;
+
+/** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only. */
+export function createChainGateway(networks: readonly Network[], rpc: Rpc = createRpc()): ChainGateway {
+  // Addresses are compared and encoded in lower case: the configuration's may carry a checksum, or not quite.
+  const byName = new Map(
+    networks.map(({ settlement_contract, token, ...rest }) => [
+      rest.network,
+      { ...rest, settlement_contract: settlement_contract.toLowerCase(), token: token.toLowerCase() },
+    ]),
+  );
+
+  // Every operation starts from the name in the caller's hands.
+  function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
+    const network = byName.get(name);
+    return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
+  }
+
+  return {
+    readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
+    readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
+    registerProvider: (name, registration, signer) =>
+      on(name, async (network) => {
+        const { providerDidHash, operationalWallet, threshold } = registration;
+        const current = await readProvider(rpc, network, providerDidHash);
+        if (!current.ok) return current;
+        if (!isAddress(operationalWallet, { strict: false })) {
+          return { ok: true, value: { state: "refused", reason: "InvalidWallet" } };
+        }
+        const wallet = operationalWallet.toLowerCase() as Hex;
+        const [did, token] = [asHex(providerDidHash), asHex(network.token)];
+        if (!current.value.registered) {
+          const args = [did, token, wallet, threshold] as const;
+          return signer.submit(
+            call(network, encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args })),
+          );
+        }
+        if (current.value.operationalWallet !== wallet) {
+          const args = [did, token, wallet] as const;
+          return signer.submit(
+            call(network, encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args })),
+          );
+        }
+        return moveThreshold(network, current.value, providerDidHash, threshold, signer);
+      }),
+    setThreshold: (name, providerDidHash, threshold, signer) =>
+      on(name, async (network) => {
+        const current = await readProvider(rpc, network, providerDidHash);
+        return current.ok ? moveThreshold(network, current.value, providerDidHash, threshold, signer) : current;
+      }),
+    payOut: (name, { settlementId, amount, reasonHash }, signer) =>
+      on(name, (network) => {
+        const args = [settlementId, amount, asHex(reasonHash)] as const;
+        return signer.submit(call(network, encodeFunctionData({ abi: settlementAbi, functionName: "payOut", args })));
+      }),
+  };
+}
+
+async function moveThreshold(
+  network: Network,
+  current: ProviderOnChain,
+  providerDidHash: string,
+  threshold: bigint,
+  signer: Signer,
+): Promise<ChainResult<RegistrationOutcome>> {
+  if (current.registered && current.threshold === threshold) return { ok: true, value: { state: "unchanged" } };
+  const args = [asHex(providerDidHash), asHex(network.token), threshold] as const;
+  return signer.submit(call(network, encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args })));
+}
+
+function call(network: Network, data: Hex): ChainCall {
+  return { network: network.network, to: network.settlement_contract, data };
+}
+
+async function readSettlement(rpc: Rpc, network: Network, text: string): Promise<ChainResult<SettlementReading>> {
+  const txHash = parseTxHash(text);
+  if (txHash === undefined) return found({ state: "unknown" });
+  const answer = await rpc(network, "read", [
+    { method: "eth_getTransactionReceipt", params: [txHash] },
+    { method: "eth_blockNumber", params: [] },
+  ]);
+  if (!answer.ok) return answer;
+  const [receiptReply, headReply] = answer.value;
+  if (resultOf(receiptReply) === null) return readUnmined(rpc, network, txHash);
+  const receipt = receiptSchema.safeParse(resultOf(receiptReply));
+  const head = quantity.safeParse(resultOf(headReply));
+  if (!receipt.success || !head.success) return unavailable(network.network, "bad_answer");
+
+  const blockNumber = Number(receipt.data.blockNumber);
+  // The receipt itself proves that the head is at least its block, whatever another node of the same provider says.
+  const confirmations = Math.max(Number(head.data), blockNumber) - blockNumber + 1;
+  if (confirmations < network.required_confirmations) return found({ state: "pending", confirmations });
+  if (Number(receipt.data.status) !== 1) return found({ state: "reverted" });
+
+  const minedAt = await readBlockTime(rpc, network, receipt.data);
+  if (!minedAt.ok) return minedAt;
+  // The block is gone between two questions: a reorganisation, so nothing is final.
+  if (minedAt.value === null) return found({ state: "pending", confirmations: 0 });
+  return found({
+    state: "mined",
+    confirmations,
+    blockNumber,
+    blockHash: receipt.data.blockHash.toLowerCase(),
+    minedAt: minedAt.value,
+    settlements: decodeSettlements(receipt.data.logs, network),
+  });
+}
+
+async function readUnmined(rpc: Rpc, network: Network, txHash: Hex): Promise<ChainResult<SettlementReading>> {
+  const answer = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [txHash] }]);
+  if (!answer.ok) return answer;
+  return found(resultOf(answer.value[0]) === null ? { state: "unknown" } : { state: "pending", confirmations: 0 });
+}
+
+async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Promise<ChainResult<number | null>> {
+  const inLog = receipt.logs.find((log) => log.blockTimestamp)?.blockTimestamp;
+  if (inLog) return { ok: true, value: Number(inLog) * 1_000 };
+  const answer = await rpc(network, "read", [{ method: "eth_getBlockByHash", params: [receipt.blockHash, false] }]);
+  if (!answer.ok) return answer;
+  const block = blockSchema.nullable().safeParse(resultOf(answer.value[0]));
+  if (!block.success) return unavailable(network.network, "bad_answer");
+  return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
+}
+
+// Every `Settled` of the network's own contract is followed at once by the `SettlementRecorded` that numbers it.
+function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
+  const own = logs.filter((log) => log.address.toLowerCase() === network.settlement_contract);
+  const settlements: Settled[] = [];
+  for (const [index, log] of own.entries()) {
+    const settled = decodeLog(log);
+    const next = own[index + 1];
+    const recorded = next && Number(next.logIndex) === Number(log.logIndex) + 1 ? decodeLog(next) : undefined;
+    if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") continue;
+    const { token, payer, intentHash, ...amounts } = settled.args;
+    settlements.push({
+      ...amounts,
+      logIndex: Number(log.logIndex),
+      settlementId: recorded.args.settlementId,
+      intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
+      token: token.toLowerCase(),
+      payer: payer.toLowerCase(),
+      vaultBalance: recorded.args.vaultBalance,
+    });
+  }
+  return settlements;
+}
+
+function decodeLog({ data, topics: [signature, ...rest] }: Log) {
+  if (signature === undefined) return undefined;
+  try {
+    return decodeEventLog({ abi: settlementAbi, data, topics: [signature, ...rest] });
+  } catch {
+    // An event that this version of the contract does not have.
+    return undefined;
+  }
+}
+
+async function readProvider(
+  rpc: Rpc,
+  network: Network,
+  providerDidHash: string,
+): Promise<ChainResult<ProviderOnChain>> {
+  const to = network.settlement_contract;
+  const [did, token] = [asHex(providerDidHash), asHex(network.token)];
+  const view = (data: Hex) => ({ method: "eth_call", params: [{ to, data }, "latest"] });
+  const answer = await rpc(network, "read", [
+    view(encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args: [did, token] })),
+    view(encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [did] })),
+    view(encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args: [did, token] })),
+  ]);
+  if (!answer.ok) return answer;
+  const [split, vault, balance] = answer.value.map((reply) => asHex(String(resultOf(reply))));
+  if (split === undefined || vault === undefined || balance === undefined)
+    return unavailable(network.network, "bad_answer");
+  try {
+    const [wallet, threshold] = decodeFunctionResult({ abi: settlementAbi, functionName: "splitOf", data: split });
+    const registered = !/^0x0*$/.test(wallet);
+    return {
+      ok: true,
+      value: {
+        registered,
+        operationalWallet: registered ? wallet.toLowerCase() : null,
+        threshold,
+        vault: decodeFunctionResult({ abi: settlementAbi, functionName: "vaultOf", data: vault }).toLowerCase(),
+        balance: decodeFunctionResult({ abi: settlementAbi, functionName: "escrowBalance", data: balance }),
+      },
+    };
+  } catch {
+    // No contract at the configured address, or another one.
+    return unavailable(network.network, "bad_answer");
+  }
+}
+
+function found(value: SettlementReading): ChainResult<SettlementReading> {
+  return { ok: true, value };
+}
+
+function resultOf(reply: RpcReply | undefined): unknown {
+  return reply?.ok === true ? reply.result : undefined;
+}
+
+// The port speaks of plain strings; the ABI coder checks their form and length.
+function asHex(text: string): Hex {
+  return text as Hex;
+}

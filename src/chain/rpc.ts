@@ -1,0 +1,106 @@
+// JSON-RPC over fetch, for the adapter behind the port (contract section 6, Facilitation): one batch is one request, with a
+// hard timeout, and one retry at the fallback node or once more at the same. A node is believed only after it has named the
+// network's chain id, so a misconfigured URL can't pass test money for real money.
+import type { ChainResult, ChainUnavailable, Network } from "./gateway.ts";
+
+export type RpcCall = { method: string; params: readonly unknown[] };
+export type RpcError = { code: number; message: string; data?: unknown };
+export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcError };
+
+/**
+ * `read`: an error of any item is a fault of the node, and worth the retry. `attempt`: errors are the answer (a dry run, a
+ * transaction sent) and are handed back.
+ */
+export type Rpc = (
+  network: Network,
+  mode: "read" | "attempt",
+  calls: readonly RpcCall[],
+) => Promise<ChainResult<RpcReply[]>>;
+
+type Reason = ChainUnavailable["reason"];
+type Attempt = { ok: true; replies: RpcReply[] } | { ok: false; reason: Reason };
+
+const ATTEMPT_TIMEOUT_MS = 4_000;
+
+export function unavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
+  return { ok: false, error: { kind: "chain_unavailable", network, reason } };
+}
+
+export function createRpc(fetcher: typeof fetch = (...input) => fetch(...input), timeoutMs = ATTEMPT_TIMEOUT_MS): Rpc {
+  const trusted = new Set<string>();
+
+  async function attempt(
+    network: Network,
+    url: string,
+    mode: "read" | "attempt",
+    calls: readonly RpcCall[],
+  ): Promise<Attempt> {
+    const key = `${network.chain_id} ${url}`;
+    const asked = trusted.has(key) ? calls : [...calls, { method: "eth_chainId", params: [] }];
+    const answer = await post(fetcher, url, asked, timeoutMs);
+    if (!answer.ok) return answer;
+    if (asked !== calls) {
+      const chainId = answer.replies.pop();
+      if (chainId?.ok !== true) return { ok: false, reason: "bad_answer" };
+      if (Number(chainId.result) !== network.chain_id) return { ok: false, reason: "wrong_chain" };
+      trusted.add(key);
+    }
+    if (mode === "read" && answer.replies.some((reply) => !reply.ok)) return { ok: false, reason: "bad_answer" };
+    return answer;
+  }
+
+  return async (network, mode, calls) => {
+    const first = await attempt(network, network.rpc_url, mode, calls);
+    if (first.ok) return { ok: true, value: first.replies };
+    const second = await attempt(network, network.fallback_rpc_url ?? network.rpc_url, mode, calls);
+    return second.ok ? { ok: true, value: second.replies } : unavailable(network.network, second.reason);
+  };
+}
+
+async function post(
+  fetcher: typeof fetch,
+  url: string,
+  calls: readonly RpcCall[],
+  timeoutMs: number,
+): Promise<Attempt> {
+  try {
+    const response = await fetcher(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }))),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (!response.ok) return { ok: false, reason: "unreachable" };
+    const replies = readReplies(await response.json(), calls.length);
+    return replies === undefined ? { ok: false, reason: "bad_answer" } : { ok: true, replies };
+  } catch (error) {
+    // Only the kind of failure goes on: the message may carry the URL and with it a key.
+    if (error instanceof SyntaxError) return { ok: false, reason: "bad_answer" };
+    const timedOut = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
+    return { ok: false, reason: timedOut ? "timeout" : "unreachable" };
+  }
+}
+
+// A batch may be answered in any order, and by a single error object where the node refuses the batch as such.
+function readReplies(body: unknown, count: number): RpcReply[] | undefined {
+  if (!Array.isArray(body)) return undefined;
+  const replies: RpcReply[] = [];
+  for (let id = 0; id < count; id++) {
+    const item: unknown = body.find((candidate: unknown) => isRecord(candidate) && candidate["id"] === id);
+    if (!isRecord(item)) return undefined;
+    const { error, result } = item;
+    if (isRecord(error)) {
+      const { code, message, data } = error;
+      replies.push({ ok: false, error: { code: Number(code), message: String(message), data } });
+    } else if (result !== undefined) {
+      replies.push({ ok: true, result });
+    } else {
+      return undefined;
+    }
+  }
+  return replies;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

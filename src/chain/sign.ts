@@ -1,0 +1,30 @@
+// Signing of the registrar's and the arbiter's transactions (contract section 6, "Settlement contract"): pure functions of a
+// key. Apart from evm.ts, so that only the object that owns the key loads an elliptic curve.
+import { privateKeyToAddress, signTransaction } from "viem/accounts";
+import { keccak256 } from "viem/utils";
+
+type Hex = `0x${string}`;
+
+export type CallToSign = {
+  /** 32 bytes as hex, with 0x. */
+  privateKey: string;
+  chainId: number;
+  nonce: number;
+  to: string;
+  data: string;
+  gas: bigint;
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+};
+
+/** An EIP-1559 transaction, signed: the bytes to send and the hash that it will be known by. */
+export async function signCall({ privateKey, to, data, ...rest }: CallToSign): Promise<{ raw: Hex; hash: Hex }> {
+  const transaction = { ...rest, type: "eip1559", to: to as Hex, data: data as Hex } as const;
+  const raw = await signTransaction({ privateKey: privateKey as Hex, transaction });
+  return { raw, hash: keccak256(raw) };
+}
+
+/** The address of a key, lower-case. */
+export function addressOf(privateKey: string): Hex {
+  return privateKeyToAddress(privateKey as Hex).toLowerCase() as Hex;
+}
