@@ -2,7 +2,10 @@
 // A text has one meaning and bytes have one text: unused bits, stray padding and white space are refused,
 // because a lenient decoder would let a signature be altered without being broken.
 
-/** Bytes that WebCrypto takes everywhere (never over a shared buffer). */
+/**
+ * Bytes over memory of their own: what this folder returns, and what WebCrypto takes under every set of types.
+ * Functions accept any Uint8Array; one over shared memory makes WebCrypto reject.
+ */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextEncoder();
@@ -60,8 +63,8 @@ export function encodeHex(bytes: Uint8Array): string {
 }
 
 /** SHA-256 of bytes. */
-export async function sha256(bytes: Bytes | ArrayBuffer): Promise<Bytes> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+export async function sha256(bytes: Uint8Array | ArrayBuffer): Promise<Bytes> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Bytes | ArrayBuffer));
 }
 
 function decodeUnpadded(base64url: string): Bytes | undefined {

@@ -2,7 +2,7 @@
 // Order of trust: shape, header (ES256 and one exact `typ`), key by `kid` from the caller's set, signature; only then
 // is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
 import { CompactSign, compactVerify } from "jose";
-import { type Bytes, decodeBase64Url, decodeUtf8 } from "./encoding.ts";
+import { decodeBase64Url, decodeUtf8 } from "./encoding.ts";
 import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
 
 /** Why a JWS is not accepted. */
@@ -30,7 +30,7 @@ const HEADER_REFUSED = ["crit", "b64", "jwk", "jku", "x5u", "x5c"] as const;
  * Signs bytes as a compact JWS with the header `{alg: "ES256", typ, kid}`.
  * @throws if the key cannot sign ES256
  */
-export async function signJws(payload: Bytes, typ: string, key: SigningKey): Promise<string> {
+export async function signJws(payload: Uint8Array, typ: string, key: SigningKey): Promise<string> {
   return new CompactSign(payload).setProtectedHeader({ alg: "ES256", typ, kid: key.kid }).sign(key.privateKey);
 }
 

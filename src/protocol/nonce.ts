@@ -24,9 +24,9 @@ const SKEW_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
  * The MAC key of a secret; import once.
  * @throws RangeError if the secret has fewer than 32 bytes
  */
-export async function importNonceKey(secret: Bytes): Promise<CryptoKey> {
+export async function importNonceKey(secret: Uint8Array): Promise<CryptoKey> {
   if (secret.length < SECRET_BYTES_MIN) throw new RangeError("a nonce secret has at least 32 bytes");
-  return crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+  return crypto.subtle.importKey("raw", secret as Bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { CryptoKey } from "jose";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { isDid } from "./did.ts";
 import { type SignatureFault, type SignatureFormat, signToText, verifySignature } from "./ecdsa.ts";
-import { type Bytes, encodeHex, encodeUtf8, sha256 } from "./encoding.ts";
+import { encodeHex, encodeUtf8, sha256 } from "./encoding.ts";
 import type { PublicJwk } from "./jwks.ts";
 
 /** Agent to agent, or agent to service under the service's own DID: `timestamp|caller_did|callee_did`. */
@@ -73,7 +73,7 @@ export type DigestedRequest = {
   /** The wire query with or without `?`, or its decoded pairs. */
   readonly query?: string | Iterable<readonly [string, string]>;
   /** The raw bytes exactly as sent; a string means its UTF-8. */
-  readonly body?: Bytes | ArrayBuffer | string;
+  readonly body?: Uint8Array | ArrayBuffer | string;
 };
 
 const WINDOW_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
@@ -198,6 +198,6 @@ export function parseProofTimestamp(text: string): number | undefined {
 
 const refuse = (reason: StatementFault) => ({ ok: false, reason }) as const;
 
-function bodyBytes(body: DigestedRequest["body"]): Bytes | ArrayBuffer {
+function bodyBytes(body: DigestedRequest["body"]): Uint8Array | ArrayBuffer {
   return typeof body === "string" ? encodeUtf8(body) : (body ?? new Uint8Array());
 }

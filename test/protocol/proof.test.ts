@@ -238,7 +238,9 @@ describe("the digest of a request", () => {
       if (vector.body === undefined) continue;
       expect(await digest({ method: "POST", body: vector.body })).toBe(vector.digest);
       expect(await digest({ method: "POST", body: new TextEncoder().encode(vector.body) })).toBe(vector.digest);
-      expect(await digest({ method: "POST", body: new TextEncoder().encode(vector.body).buffer })).toBe(vector.digest);
+      expect(await digest({ method: "POST", body: new TextEncoder().encode(vector.body).buffer as ArrayBuffer })).toBe(
+        vector.digest,
+      );
       expect(await digest({ method: "POST", body: `${vector.body} ` })).not.toBe(vector.digest);
     }
   });
