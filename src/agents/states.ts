@@ -1,0 +1,63 @@
+// Specification 3.3: the agent's machine, as data, and the status that counts at this instant.
+import { defineMachine, refuse } from "../core/machine.ts";
+
+export const AGENT_STATUSES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
+export type AgentStatus = (typeof AGENT_STATUSES)[number];
+
+export const AGENT_TRIGGERS = [
+  "activate",
+  "patch_active",
+  "patch_suspended",
+  "patch_terminated",
+  "revoke",
+  "principal_stops",
+  "principal_closes",
+  "promote_unfunded",
+  "fund",
+] as const;
+export type AgentTrigger = (typeof AGENT_TRIGGERS)[number];
+
+export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
+  name: "agent",
+  states: AGENT_STATUSES,
+  triggers: AGENT_TRIGGERS,
+  table: {
+    DRAFT: {
+      activate: "ACTIVE",
+      patch_active: refuse("use_activate_endpoint"),
+      patch_terminated: "TERMINATED",
+      revoke: "REVOKED",
+      principal_closes: "REVOKED",
+    },
+    ACTIVE: {
+      patch_suspended: "SUSPENDED",
+      patch_terminated: "TERMINATED",
+      revoke: "REVOKED",
+      principal_stops: "SUSPENDED",
+      principal_closes: "REVOKED",
+      promote_unfunded: "FUNDING",
+    },
+    SUSPENDED: {
+      patch_active: "ACTIVE",
+      patch_terminated: "TERMINATED",
+      revoke: "REVOKED",
+      principal_closes: "REVOKED",
+    },
+    FUNDING: {
+      fund: "ACTIVE",
+      patch_suspended: "SUSPENDED",
+      patch_terminated: "TERMINATED",
+      revoke: "REVOKED",
+      principal_stops: "SUSPENDED",
+      principal_closes: "REVOKED",
+    },
+    REVOKED: {},
+    TERMINATED: {},
+  },
+});
+
+/** What an agent is at this instant: an ACTIVE one is SUSPENDED as soon as its principal is not ACTIVE (3.2, no grace). */
+export function effectiveAgentStatus(status: string, principalStatus: string): AgentStatus {
+  const stopped = principalStatus !== "ACTIVE";
+  return stopped && (status === "ACTIVE" || status === "FUNDING") ? "SUSPENDED" : (status as AgentStatus);
+}

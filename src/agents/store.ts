@@ -1,0 +1,179 @@
+// Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
+import { and, asc, desc, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Scope, within } from "../db/scope.ts";
+import { agentMarkets, agents, aids, aidVersions, certificates, escrows, principals } from "../db/tables.ts";
+
+export type AgentRow = typeof agents.$inferSelect;
+export type PrincipalRow = typeof principals.$inferSelect;
+export type MarketRow = typeof agentMarkets.$inferSelect;
+export type EscrowRow = typeof escrows.$inferSelect;
+export type AidRow = typeof aids.$inferSelect;
+export type CertificateRow = typeof certificates.$inferSelect;
+export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
+
+export const findAgent = (db: Database, scope: Scope, did: string): Read<AgentWithPrincipal | null> =>
+  readOne(
+    db
+      .select({ agent: agents, principal: principals })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(and(eq(agents.did, did), within(agents, scope))),
+  );
+
+/** For the public and for counterparties: no tenancy, because the registry itself is public. */
+export const findPublicAgent = (db: Database, did: string): Read<AgentWithPrincipal | null> =>
+  readOne(
+    db
+      .select({ agent: agents, principal: principals })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(eq(agents.did, did)),
+  );
+
+/** The platform of an agent as an expression, for reads in the trip that finds the agent. */
+export const platformOf = (did: string): SQL<string> => sql<string>`(select platform_id from agents where did = ${did})`;
+
+export type AgentFilter = { principalId?: string; status?: string; economicRole?: string };
+
+export const listAgents = (
+  db: Database,
+  scope: Scope,
+  filter: AgentFilter,
+  page: { limit: number; after: Position | null },
+): Read<AgentWithPrincipal[]> => {
+  const { after } = page;
+  // A keyset: newest first, and the DID breaks ties.
+  const before = after && sql`(${agents.createdAt}, ${agents.did}) < (${after.at}, ${after.id})`;
+  const conditions: (SQL | undefined | null)[] = [
+    within(agents, scope),
+    filter.principalId === undefined ? undefined : eq(agents.principalId, filter.principalId),
+    filter.status === undefined ? undefined : eq(agents.status, filter.status),
+    filter.economicRole === undefined ? undefined : eq(agents.economicRole, filter.economicRole),
+    before,
+  ];
+  return readAll(
+    db
+      .select({ agent: agents, principal: principals })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(and(...conditions.map((condition) => condition ?? undefined)))
+      .orderBy(desc(agents.createdAt), desc(agents.did))
+      .limit(page.limit + 1),
+  );
+};
+
+export const findMarkets = (db: Database, did: string | SQL<string>, environment: string | SQL<string>): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)))
+      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+  );
+
+export const findEscrows = (db: Database, did: string | SQL<string>, environment: string | SQL<string>): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(and(eq(escrows.did, did), eq(escrows.environment, environment)))
+      .orderBy(asc(escrows.network)),
+  );
+
+/** A delegator and its delegators, nearest first; the depth is bounded when a delegate is registered. */
+export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
+  read(
+    db
+      .select({ agent: agents, depth: sql<number>`chain.depth` })
+      .from(agents)
+      .innerJoin(
+        sql`(with recursive chain(did, depth) as (
+              select delegated_by, 1 from agents where did = ${did} and delegated_by is not null
+              union all
+              select a.delegated_by, chain.depth + 1 from agents a join chain on a.did = chain.did
+              where a.delegated_by is not null and chain.depth < 10
+            ) select did, depth from chain) as chain`,
+        sql`chain.did = ${agents.did}`,
+      )
+      .orderBy(sql`chain.depth`),
+    (rows) => rows.map((row) => row.agent),
+  );
+
+export const findAid = (db: Database, did: string): Read<AidRow | null> =>
+  readOne(db.select().from(aids).where(eq(aids.did, did)));
+
+export const findAidVersion = (db: Database, did: string, version: number): Read<{ content: string; proof: string } | null> =>
+  readOne(
+    db
+      .select({ content: aidVersions.content, proof: aidVersions.proof })
+      .from(aidVersions)
+      .where(and(eq(aidVersions.did, did), eq(aidVersions.version, version))),
+  );
+
+/** A certificate that still counts: current, or replaced with a grace that is not over. */
+export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(certificates)
+      .where(
+        and(
+          eq(certificates.did, did),
+          eq(certificates.jti, jti),
+          or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
+        ),
+      ),
+  );
+
+export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
+
+/** Writes only onto the revision that the change was decided on: whoever was faster wins, the other reads again. */
+export const updateAgent = (db: Database, before: AgentRow, set: Partial<AgentRow>): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(agents)
+      .set(set)
+      .where(and(eq(agents.did, before.did), eq(agents.status, before.status), eq(agents.revision, before.revision))),
+  );
+
+export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
+  db.insert(certificates).values(row);
+
+export const putAid = (db: Database, row: AidRow): Statement =>
+  db.insert(aids).values(row).onConflictDoUpdate({ target: aids.did, set: row });
+
+export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferInsert): Statement =>
+  db.insert(aidVersions).values(row);
+
+export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): Statement =>
+  db
+    .insert(agentMarkets)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [agentMarkets.did, agentMarkets.environment, agentMarkets.market, agentMarkets.network],
+      set: row,
+    });
+
+export const deleteMarket = (db: Database, row: Pick<MarketRow, "did" | "environment" | "market" | "network">): Statement[] =>
+  mustChange(
+    db,
+    db
+      .delete(agentMarkets)
+      .where(
+        and(
+          eq(agentMarkets.did, row.did),
+          eq(agentMarkets.environment, row.environment),
+          eq(agentMarkets.market, row.market),
+          eq(agentMarkets.network, row.network),
+        ),
+      ),
+  );
+
+export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
+  db
+    .insert(escrows)
+    .values(row)
+    .onConflictDoUpdate({ target: [escrows.did, escrows.environment, escrows.network], set: row });

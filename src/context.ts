@@ -1,0 +1,136 @@
+// Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
+import { z } from "zod";
+import { createChainGateway } from "./chain/evm.ts";
+import type { ChainGateway, Network } from "./chain/gateway.ts";
+import { type Clock, systemClock } from "./core/clock.ts";
+import { type Database, openDatabase } from "./db/batch.ts";
+import type { AgentObject } from "./objects/agent-object.ts";
+import type { ChainSigner } from "./objects/chain-signer.ts";
+import type { IdempotencyObject } from "./objects/idempotency-object.ts";
+import type { ReplayGuard } from "./objects/replay-guard.ts";
+import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
+
+export type Env = {
+  DB: D1Database;
+  AGENTS: DurableObjectNamespace<AgentObject>;
+  IDEMPOTENCY: DurableObjectNamespace<IdempotencyObject>;
+  REPLAY: DurableObjectNamespace<ReplayGuard>;
+  CHAIN_SIGNER: DurableObjectNamespace<ChainSigner>;
+  JOBS: Queue<Job>;
+  DOCUMENTS: R2Bucket;
+  RATE_CREDENTIAL: RateLimit;
+  RATE_ADDRESS: RateLimit;
+  MAIL: SendEmail;
+  ASSETS: Fetcher;
+  ISSUER: string;
+  OPERATOR_NAME: string;
+  NETWORKS: string;
+  JURISDICTIONS: string;
+  MANAGEMENT_KEY_HEADERS: string;
+  INTENT_LIFE_SECONDS: string;
+  RATE_CREDENTIAL_QUOTA: string;
+  RATE_ADDRESS_QUOTA: string;
+  RATE_WINDOW_SECONDS: string;
+  // Secrets
+  CA_KEYS: string;
+  SERVICE_DID: string;
+  NONCE_KEY: string;
+  OPERATOR_KEY_HASHES: string;
+  CHAIN_REGISTRAR_KEY: string;
+};
+
+/** Work that goes on after the answer, through the queue. */
+export type Job =
+  | { kind: "provision_market"; did: string; environment: string; network: string }
+  | { kind: "sign_aid"; did: string };
+
+export type Config = {
+  issuer: string;
+  operatorName: string;
+  serviceDid: string;
+  networks: readonly Network[];
+  jurisdictions: ReadonlySet<string>;
+  managementKeyHeaders: readonly string[];
+  intentLifeSeconds: number;
+  rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
+  operatorKeyHashes: ReadonlySet<string>;
+};
+
+export type Deps = {
+  readonly env: Env;
+  readonly config: Config;
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly chain: ChainGateway;
+  readonly ca: () => Promise<CertificateAuthority>;
+};
+
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
+const networksSchema = z.array(
+  z.object({
+    network: z.string(),
+    chain_id: z.number().int().positive(),
+    kind: z.enum(["testnet", "mainnet"]),
+    rpc_url: z.url(),
+    fallback_rpc_url: z.url().optional(),
+    settlement_contract: address,
+    token: address,
+    currency: z.string().regex(/^[A-Z]{3,6}$/),
+    decimals: z.number().int().min(0).max(18),
+    required_confirmations: z.number().int().min(1),
+    explorer: z.url().optional(),
+  }),
+);
+
+const cached = new WeakMap<Env, Deps>();
+
+/** The same Deps for every request of an isolate: keys are imported once. `origin` is the issuer where none is set. */
+export function depsFor(env: Env, origin: string): Deps {
+  const known = cached.get(env);
+  if (known && (env.ISSUER !== "" || known.config.issuer === origin)) return known;
+  const deps = buildDeps(env, origin);
+  cached.set(env, deps);
+  return deps;
+}
+
+export function buildDeps(env: Env, origin: string, clock: Clock = systemClock): Deps {
+  const config = parseConfig(env, origin);
+  let ca: Promise<CertificateAuthority> | undefined;
+  return {
+    env,
+    config,
+    clock,
+    db: openDatabase(env.DB),
+    chain: createChainGateway(config.networks),
+    ca: () => {
+      ca ??= openCertificateAuthority(env.CA_KEYS);
+      return ca;
+    },
+  };
+}
+
+function parseConfig(env: Env, origin: string): Config {
+  return {
+    issuer: env.ISSUER || origin,
+    operatorName: env.OPERATOR_NAME,
+    serviceDid: env.SERVICE_DID,
+    networks: networksOf(env),
+    jurisdictions: new Set(splitList(env.JURISDICTIONS)),
+    managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
+    intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
+    rate: {
+      credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
+      addressQuota: Number(env.RATE_ADDRESS_QUOTA),
+      windowSeconds: Number(env.RATE_WINDOW_SECONDS),
+    },
+    operatorKeyHashes: new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
+  };
+}
+
+export const networksOf = (env: Pick<Env, "NETWORKS">): readonly Network[] => networksSchema.parse(JSON.parse(env.NETWORKS));
+
+const splitList = (text: string): string[] =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");

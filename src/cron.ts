@@ -1,0 +1,30 @@
+// Cron expression → jobs. Each job is a sweep over an indexed due column, in slices, and may run late or twice.
+import { buildDeps, type Deps, type Env } from "./context.ts";
+import { commit } from "./db/batch.ts";
+import { pruneOutcomes } from "./db/outcomes.ts";
+
+export type Sweep = (deps: Deps) => Promise<unknown>;
+
+const SLICE = 500;
+
+export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
+  { name: "prune_idempotency_outcomes", sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]) },
+];
+
+const JOBS: Readonly<Record<string, typeof EVERY_MINUTE>> = { "* * * * *": EVERY_MINUTE };
+
+export async function runCron(controller: ScheduledController, env: Env): Promise<void> {
+  await runSweeps(buildDeps(env, env.ISSUER), JOBS[controller.cron] ?? []);
+}
+
+/** One sweep that fails does not stop the others; the next minute tries again. */
+export async function runSweeps(deps: Deps, sweeps: typeof EVERY_MINUTE): Promise<void> {
+  for (const { name, sweep } of sweeps) {
+    try {
+      await sweep(deps);
+    } catch (thrown) {
+      const message = thrown instanceof Error ? thrown.message : "unknown";
+      console.error(JSON.stringify({ event: "sweep_failed", sweep: name, message }));
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// One trip in, one trip out. A read is a query and what its rows mean; many reads are one D1 batch. A write is a list of
+// statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
+import { type SQL, sql } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
+import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+
+export type Database = DrizzleD1Database;
+export type Statement = BatchItem<"sqlite">;
+export type Read<T> = { readonly statement: Statement; readonly map: (rows: never) => T };
+export type Reads = { readonly [name: string]: Read<unknown> | undefined };
+export type ReadResults<R extends Reads> = { -readonly [K in keyof R]: NonNullable<R[K]> extends Read<infer T> ? T : never };
+
+export const openDatabase = (d1: D1Database): Database => drizzle(d1, { casing: "snake_case" });
+
+/** A read whose rows become one value. */
+export function read<Row, T>(query: Statement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
+  return { statement: query as Statement, map: map as (rows: never) => T };
+}
+export const readAll = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row[]> =>
+  read(query, (rows: Row[]) => rows);
+export const readOne = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row | null> =>
+  read(query, (rows: Row[]) => rows[0] ?? null);
+
+/** Every read in one batch: one trip, one consistent view. */
+export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
+  const names = Object.keys(reads);
+  const [first, ...rest] = names.map((name) => (reads[name] as Read<unknown>).statement);
+  if (!first) return {} as ReadResults<R>;
+  const results = (await db.batch([first, ...rest])) as unknown[];
+  const mapped = names.map((name, i) => [name, (reads[name] as Read<unknown>).map(results[i] as never)]);
+  return Object.fromEntries(mapped) as ReadResults<R>;
+}
+
+/** Two sets of reads in one trip: what the surface needs to know, and what the service asked for. */
+export async function readTogether<A extends Reads, B extends Reads>(db: Database, own: A, asked: B): Promise<[ReadResults<A>, ReadResults<B>]> {
+  const prefixed = Object.fromEntries([
+    ...Object.entries(own).map(([name, query]) => [`own ${name}`, query] as const),
+    ...Object.entries(asked).map(([name, query]) => [`asked ${name}`, query] as const),
+  ]);
+  const found = await readBatch(db, prefixed);
+  const part = (prefix: string, reads: Reads) =>
+    Object.fromEntries(Object.keys(reads).map((name) => [name, (found as Record<string, unknown>)[`${prefix} ${name}`]]));
+  return [part("own", own) as ReadResults<A>, part("asked", asked) as ReadResults<B>];
+}
+
+type Present<R> = { [K in keyof R as null extends R[K] ? never : K]: R[K] } & {
+  [K in keyof R as null extends R[K] ? K : never]?: NonNullable<R[K]>;
+};
+/** Without the reads that this call does not need. */
+export const present = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
+  Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
+
+/** The state a commit was decided on is no longer the state: read again and decide again. */
+export class Conflict extends Error {
+  constructor(cause: unknown) {
+    super("the batch was refused: what it was decided on has changed", { cause });
+    this.name = "Conflict";
+  }
+}
+
+/**
+ * The statement, and a guard that fails the whole batch when it changed no row. The guard costs no row: malformed JSON is
+ * an error that SQLite raises only in the branch taken.
+ */
+export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, guard(db, sql`changes() > 0`)];
+
+/** Fails the whole batch unless the condition holds at its place in the batch. */
+export const guard = (db: Database, condition: SQL): Statement =>
+  db.all(sql`select json(case when ${condition} then '1' else 'guard' end)`) as unknown as Statement;
+
+/** One atomic batch: all of it or nothing. Throws Conflict when a guard or a unique key refused. */
+export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {
+  const [first, ...rest] = statements;
+  if (!first) return;
+  try {
+    await db.batch([first, ...rest]);
+  } catch (cause) {
+    if (isConflict(cause)) throw new Conflict(cause);
+    throw cause;
+  }
+}
+
+function isConflict(cause: unknown): boolean {
+  for (let error = cause; error instanceof Error; error = error.cause) {
+    if (/malformed JSON|UNIQUE constraint failed/.test(error.message)) return true;
+  }
+  return false;
+}

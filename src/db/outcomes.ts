@@ -1,0 +1,50 @@
+// Contract section 9: what a call with an Idempotency-Key answered, kept with its effect for 24 hours.
+import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readOne, type Statement } from "./batch.ts";
+import { idempotencyOutcomes } from "./tables.ts";
+
+export type Outcome = { bodyHash: string; status: number; body: string; sealed: boolean };
+
+export const findOutcome = (db: Database, platformId: string | SQL<string>, requestKey: string, now: number): Read<Outcome | null> =>
+  readOne(
+    db
+      .select({
+        bodyHash: idempotencyOutcomes.bodyHash,
+        status: idempotencyOutcomes.status,
+        body: idempotencyOutcomes.body,
+        sealed: idempotencyOutcomes.sealed,
+      })
+      .from(idempotencyOutcomes)
+      .where(
+        and(
+          eq(idempotencyOutcomes.platformId, platformId),
+          eq(idempotencyOutcomes.requestKey, requestKey),
+          gt(idempotencyOutcomes.expiresAt, now),
+        ),
+      ),
+  );
+
+/** Fails the batch (Conflict) when an outcome that still counts is there: one effect per key, whoever races. */
+export const insertOutcome = (
+  db: Database,
+  row: Outcome & { platformId: string; requestKey: string; expiresAt: number },
+  now: number,
+): Statement[] => [
+  db
+    .delete(idempotencyOutcomes)
+    .where(
+      and(
+        eq(idempotencyOutcomes.platformId, row.platformId),
+        eq(idempotencyOutcomes.requestKey, row.requestKey),
+        lte(idempotencyOutcomes.expiresAt, now),
+      ),
+    ),
+  db.insert(idempotencyOutcomes).values(row),
+];
+
+/** At most `slice` outcomes whose window is over; the cron calls it. */
+export const pruneOutcomes = (db: Database, now: number, slice: number): Statement =>
+  db.run(
+    sql`delete from idempotency_outcomes where (platform_id, request_key) in
+        (select platform_id, request_key from idempotency_outcomes where expires_at <= ${now} limit ${slice})`,
+  ) as unknown as Statement;

@@ -1,0 +1,93 @@
+// Contract section 1: what of a body can be read at all. Unparseable, wrong type, duplicate keys: 400; too large or too
+// deep: 413. The raw text is kept, because a request-bound proof signs it.
+import { ServiceError } from "../core/errors.ts";
+import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../core/limits.ts";
+
+/** Amounts keep their own characters, so that a JSON number is never rounded by a binary float (contract 1, Money). */
+const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
+
+export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared > JSON_BODY_MAX_BYTES) throw tooLarge();
+  if (!request.body) return new Uint8Array(0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > JSON_BODY_MAX_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return body;
+}
+
+const tooLarge = () =>
+  new ServiceError("payload_too_large", { detail: { max_bytes: JSON_BODY_MAX_BYTES, max_depth: JSON_DEPTH_MAX } });
+
+const unreadable = (message: string) => new ServiceError("invalid_request", { message });
+
+export function parseJson(bytes: Uint8Array, contentType: string | null): unknown {
+  if (bytes.byteLength === 0) throw unreadable("A JSON body is required.");
+  if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
+    throw unreadable("The body must be sent as Content-Type: application/json.");
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw unreadable("The body is not UTF-8.");
+  }
+  checkShape(text);
+  try {
+    return JSON.parse(text, keepAmounts);
+  } catch {
+    throw unreadable("The body is not valid JSON.");
+  }
+}
+
+function keepAmounts(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  return typeof value === "number" && AMOUNT_FIELDS.has(key) && context?.source !== undefined ? context.source : value;
+}
+
+/** One pass over the text, before it is parsed: depth is bounded and no object names a key twice. */
+function checkShape(text: string): void {
+  const open: (Set<string> | null)[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === "{" || char === "[") {
+      open.push(char === "{" ? new Set() : null);
+      if (open.length > JSON_DEPTH_MAX) throw tooLarge();
+    } else if (char === "}" || char === "]") {
+      open.pop();
+    } else if (char === '"') {
+      const end = stringEnd(text, i);
+      const keys = open.at(-1);
+      if (keys && /^\s*:/.test(text.slice(end + 1, end + 64))) refuseDuplicate(keys, text.slice(i, end + 1));
+      i = end;
+    }
+  }
+}
+
+function stringEnd(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === '"') return i;
+  }
+  throw unreadable("The body is not valid JSON.");
+}
+
+function refuseDuplicate(keys: Set<string>, literal: string): void {
+  let key: string;
+  try {
+    key = JSON.parse(literal) as string;
+  } catch {
+    throw unreadable("The body is not valid JSON.");
+  }
+  if (keys.has(key)) throw unreadable("An object of the body names a key twice.");
+  keys.add(key);
+}

@@ -1,0 +1,213 @@
+// One router factory per auth surface: a definition and a handler of a few lines each. A handler on the wrong surface
+// does not compile. The definition is the OpenAPI document, the validation and the status in one.
+import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
+import { ERRORS, type ErrorCode, type FieldError, ServiceError, validationError } from "../core/errors.ts";
+import type { Deps, Env } from "../context.ts";
+import type { Read } from "../db/batch.ts";
+import { parseJson, readBody } from "./json.ts";
+import type { RateState } from "./rate-limit.ts";
+import { isAnswer, jsonResponse } from "./responses.ts";
+import { errorSchema } from "./schemas.ts";
+import { type Parsed, parsePart, queryObject } from "./validation.ts";
+
+export type AppEnv = {
+  Bindings: Env;
+  Variables: { requestId: string; rate?: RateState; deps?: Deps };
+};
+export type AppContext = Context<AppEnv>;
+
+export type Surface = "management" | "agent" | "operator" | "public";
+type Calls = { management: ManagementCall; agent: AgentCall; operator: OperatorCall; public: PublicCall };
+
+export type Definition<P, Q, B> = {
+  readonly method: "get" | "post" | "patch" | "delete";
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params?: z.ZodType<P> & z.ZodObject;
+  readonly query?: z.ZodType<Q> & z.ZodObject;
+  readonly body?: z.ZodType<B>;
+  /** Faults that look across fields; run on the raw body whatever its schema found. */
+  readonly rules?: (raw: unknown) => FieldError[];
+  readonly status: 200 | 201 | 202 | 204;
+  readonly response: { readonly schema: z.ZodType; readonly description: string; readonly types?: readonly string[] };
+  readonly errors: readonly ErrorCode[];
+  /** Accepts an Idempotency-Key (contract 9). `secret` answers are sealed at rest. */
+  readonly idempotency?: "plain" | "secret";
+  /** The agent whose turn is taken first, so that its transitions come in order. */
+  readonly turn?: (params: P) => string;
+  /** Any origin may read it. */
+  readonly cors?: boolean;
+  /** Which proofs count (contract 7). */
+  readonly proofs?: "own" | "facilitation";
+};
+
+/** What a handler is given. `valid()` throws the collected faults; call it after the object of the path was found. */
+export type Input<P, Q, B> = { readonly params: P; readonly query: Q; readonly body: () => B };
+
+/** Everything of a request that the surfaces need to make a call of it. */
+export type Incoming = {
+  readonly context: AppContext;
+  readonly url: URL;
+  readonly rawBody: Uint8Array<ArrayBuffer>;
+  readonly body: unknown;
+  readonly definition: AnyDefinition;
+};
+
+export type AnyDefinition = Omit<Definition<never, never, never>, "turn" | "rules"> & { rules?: (raw: unknown) => FieldError[] };
+export type Handle = (incoming: Incoming, run: (call: never) => Promise<unknown>, turnOf: string | null) => Promise<unknown>;
+
+export type Registered = { readonly surface: Surface; readonly definition: AnyDefinition };
+
+export type Router<S extends Surface> = {
+  readonly app: OpenAPIHono<AppEnv>;
+  readonly registered: Registered[];
+  readonly route: <P, Q, B>(
+    definition: Definition<P, Q, B>,
+    handler: (call: Calls[S], input: Input<P, Q, B>) => Promise<unknown>,
+    /** Tells, when the body is faulty, whether the object of the path is there: a foreign id is 404 before it is 422. */
+    subject?: (call: Calls[S], params: P) => Read<unknown>,
+  ) => void;
+};
+
+/** A router whose every call is opened by `enter`, which knows the surface's credential. */
+export function createRouter<S extends Surface>(surface: S, enter: Handle): Router<S> {
+  const app = new OpenAPIHono<AppEnv>();
+  const registered: Registered[] = [];
+  return {
+    app,
+    registered,
+    route(definition, handler, subject) {
+      const known = definition as unknown as AnyDefinition;
+      registered.push({ surface, definition: known });
+      app.openAPIRegistry.registerPath(describe(surface, known));
+      app.on(definition.method.toUpperCase(), honoPath(definition.path), async (context) => {
+        const url = new URL(context.req.url);
+        const params = parsePart(definition.params ?? z.object({}), context.req.param()) as Parsed<never>;
+        const query = parseQuery(definition.query, url);
+        const rawBody = await readBody(context.req.raw);
+        const hasBody = definition.body !== undefined;
+        const body = hasBody ? parseJson(rawBody, context.req.header("content-type") ?? null) : emptyBody(rawBody);
+        const parsed = hasBody ? parsePart(definition.body as z.ZodType, body, definition.rules) : { ok: true as const, value: undefined };
+        const faults = [params, query, parsed].flatMap((part) => (part.ok ? [] : part.faults));
+        const incoming: Incoming = { context, url, rawBody, body, definition: known };
+        const turnOf = definition.turn && params.ok ? definition.turn(params.value) : null;
+        const result = await enter(
+          incoming,
+          async (call: Calls[S]) => {
+            if (!params.ok) throw await afterAuthentication(call, new ServiceError("not_found"));
+            if (faults.length > 0) throw await afterAuthentication(call, validationError(faults), subject?.(call, params.value));
+            return handler(call, { params: params.value, query: query.ok ? query.value : (undefined as never), body: () => (parsed as { value: unknown }).value as never });
+          },
+          turnOf,
+        );
+        return finish(context, definition.status, result);
+      });
+    },
+  };
+}
+
+/** Who may not call is told that, and who calls for another's object is told 404, before a fault of the values is named. */
+async function afterAuthentication<S extends Surface>(call: Calls[S], fault: ServiceError, subject?: Read<unknown>): Promise<ServiceError> {
+  if (call.surface === "management" || call.surface === "agent") {
+    const found = await call.read(subject ? { subject } : {});
+    if (subject && (found as { subject?: unknown }).subject === null) return new ServiceError("not_found");
+  }
+  return fault;
+}
+
+function parseQuery<Q>(schema: (z.ZodType<Q> & z.ZodObject) | undefined, url: URL): Parsed<Q> {
+  const { raw, repeated } = queryObject(url);
+  const parsed = parsePart<Q>((schema ?? z.strictObject({})) as z.ZodType<Q>, raw);
+  if (repeated.length === 0) return parsed;
+  return { ok: false, faults: [...(parsed.ok ? [] : parsed.faults), ...repeated] };
+}
+
+/** "No body" also means an empty object: some clients always send one. */
+function emptyBody(raw: Uint8Array): undefined {
+  if (raw.byteLength === 0) return undefined;
+  const text = new TextDecoder().decode(raw).trim();
+  if (text === "" || text === "{}") return undefined;
+  throw new ServiceError("invalid_request", { message: "This call takes no body." });
+}
+
+function finish(context: AppContext, status: number, result: unknown): Response {
+  if (isAnswer(result)) {
+    const body = result.status === 304 || result.status === 204 ? null : result.body;
+    return new Response(body, { status: result.status, headers: result.headers });
+  }
+  return status === 204 ? context.body(null, 204) : jsonResponse(status, result);
+}
+
+export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
+
+const SECURITY: Record<Surface, Record<string, string[]>[]> = {
+  management: [{ ManagementKey: [] }],
+  agent: [{ AgentCertificate: [], AgentProof: [], AgentTimestamp: [] }],
+  operator: [{ OperatorKey: [] }],
+  public: [],
+};
+
+/** The codes that a surface can always answer with. */
+const ALWAYS: Record<Surface, readonly ErrorCode[]> = {
+  management: ["invalid_credentials", "account_suspended", "rate_limited", "internal_error"],
+  agent: ["certificate_required", "aeap_verification_failed", "agent_not_active", "rate_limited", "internal_error"],
+  operator: ["invalid_credentials", "rate_limited", "internal_error"],
+  public: ["rate_limited", "internal_error"],
+};
+
+function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
+  const codes = new Set<ErrorCode>([...definition.errors, ...ALWAYS[surface]]);
+  if (definition.body) for (const code of ["invalid_request", "payload_too_large", "validation_failed"] as const) codes.add(code);
+  if (definition.query) codes.add("validation_failed");
+  if (definition.idempotency) for (const code of ["idempotency_key_processing", "idempotency_key_reused"] as const) codes.add(code);
+  const types = definition.response.types ?? ["application/json"];
+  const request = {
+    ...(definition.params && { params: definition.params }),
+    ...(definition.query && { query: definition.query }),
+    ...(definition.idempotency && { headers: idempotencyHeader }),
+    ...(definition.body && { body: { required: true, content: { "application/json": { schema: definition.body } } } }),
+  };
+  return {
+    method: definition.method,
+    path: definition.path,
+    operationId: definition.operationId,
+    tags: [definition.tag],
+    summary: definition.summary,
+    ...(definition.description && { description: definition.description }),
+    security: SECURITY[surface],
+    request: request as NonNullable<RouteConfig["request"]>,
+    responses: {
+      [definition.status]: {
+        description: definition.response.description,
+        ...(definition.status !== 204 && {
+          content: Object.fromEntries(types.map((type) => [type, { schema: type.endsWith("json") ? definition.response.schema : z.string() }])),
+        }),
+      },
+      ...refusals([...codes]),
+    },
+  };
+}
+
+const idempotencyHeader = z.object({
+  "Idempotency-Key": z.string().max(257).optional().openapi({ description: "1 to 255 printable ASCII characters, a UUID advised (contract of retries: 24 hours)." }),
+});
+
+/** The error responses of a route, one per status, naming the codes. */
+export function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
+  return Object.fromEntries(
+    [...byStatus].sort(([a], [b]) => a - b).map(([status, named]) => [
+      status,
+      {
+        description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
+        content: { "application/json": { schema: errorSchema } },
+      },
+    ]),
+  );
+}

@@ -1,0 +1,65 @@
+// Strict bodies and queries: every fault is found and reported at once, in the contract's field codes.
+import type { z } from "zod";
+import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; faults: FieldError[] };
+
+/** Parses one part of a request. `rules` look across fields and run on the raw value, whatever the schema found. */
+export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: unknown) => FieldError[]): Parsed<T> {
+  const result = schema.safeParse(raw);
+  const broken = rules?.(raw) ?? [];
+  if (result.success && broken.length === 0) return { ok: true, value: result.data };
+  const faults = result.success ? [] : result.error.issues.flatMap((issue) => toFieldErrors(issue, raw));
+  const named = new Set(faults.map((fault) => `${fault.field} ${fault.code}`));
+  return { ok: false, faults: [...faults, ...broken.filter((fault) => !named.has(`${fault.field} ${fault.code}`))] };
+}
+
+type Issue = z.core.$ZodIssue;
+
+function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
+  const field = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
+  }
+  return [fieldError(field, fieldCode(issue, valueAt(raw, issue.path)), issue.code === "custom" ? issue.message : undefined)];
+}
+
+function fieldCode(issue: Issue, value: unknown): FieldErrorCode {
+  if (value === undefined) return "required";
+  switch (issue.code) {
+    case "invalid_type":
+      return "invalid_type";
+    case "too_small":
+      return issue.origin === "string" || issue.origin === "array" ? "too_short" : "too_small";
+    case "too_big":
+      return issue.origin === "string" || issue.origin === "array" ? "too_long" : "too_big";
+    case "invalid_format":
+      return "invalid_format";
+    case "invalid_union":
+      return "invalid_type";
+    case "custom":
+      return typeof issue.params?.["code"] === "string" ? (issue.params["code"] as FieldErrorCode) : "invalid_format";
+    default:
+      return "invalid_value";
+  }
+}
+
+function valueAt(raw: unknown, path: PropertyKey[]): unknown {
+  let value = raw;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  return value;
+}
+
+/** Query pairs as one object; a name given twice is a fault of that name. */
+export function queryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
+  const raw = Object.create(null) as Record<string, string>;
+  const repeated: FieldError[] = [];
+  for (const [name, value] of url.searchParams) {
+    if (name in raw) repeated.push(fieldError(name, "invalid_value", "The parameter is given more than once."));
+    else raw[name] = value;
+  }
+  return { raw, repeated };
+}

@@ -1,0 +1,89 @@
+// Principals and their attestations as stored.
+import { and, desc, eq, isNull, lt, or, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Scope, within } from "../db/scope.ts";
+import { attestations, customers, principals } from "../db/tables.ts";
+
+export type PrincipalRow = typeof principals.$inferSelect;
+
+/** The tenant principal is visible by id in both environments; every other one in its own. */
+export const findPrincipal = (db: Database, scope: Scope, principalId: string): Read<PrincipalRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(principals)
+      .where(
+        and(
+          eq(principals.principalId, principalId),
+          eq(principals.platformId, scope.platformId),
+          or(eq(principals.environment, scope.environment), eq(principals.tenant, true)),
+        ),
+      ),
+  );
+
+export const foldName = (name: string): string => name.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
+
+/** A principal that is this one already: by the platform's reference, or by legal name and country. */
+export const findDuplicate = (
+  db: Database,
+  scope: Scope,
+  by: { externalRef: string; legalName: string; country: string },
+): Read<{ principalId: string; externalRef: string } | null> =>
+  readOne(
+    db
+      .select({ principalId: principals.principalId, externalRef: principals.externalRef })
+      .from(principals)
+      .where(
+        and(
+          within(principals, scope),
+          or(
+            eq(principals.externalRef, by.externalRef),
+            and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country)),
+          ),
+        ),
+      )
+      .limit(1),
+  );
+
+export const findCustomer = (db: Database, scope: Scope, customerId: string): Read<{ customerId: string; status: string } | null> =>
+  readOne(
+    db
+      .select({ customerId: customers.customerId, status: customers.status })
+      .from(customers)
+      .where(and(eq(customers.customerId, customerId), within(customers, scope))),
+  );
+
+export type PrincipalFilter = { customerId?: string | undefined; externalRef?: string | undefined; status?: string | undefined };
+
+/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listPrincipals = (
+  db: Database,
+  scope: Scope,
+  filter: PrincipalFilter,
+  page: { limit: number; afterId: string | null },
+): Read<PrincipalRow[]> => {
+  const { customerId, externalRef, status } = filter;
+  const grouped = customerId === undefined ? undefined : customerId === "none" ? isNull(principals.customerId) : eq(principals.customerId, customerId);
+  return readAll(
+    db
+      .select()
+      .from(principals)
+      .where(
+        and(
+          within(principals, scope),
+          sql`tenant = 0`,
+          grouped,
+          externalRef === undefined ? undefined : eq(principals.externalRef, externalRef),
+          status === undefined ? undefined : eq(principals.status, status),
+          page.afterId === null ? undefined : lt(principals.principalId, page.afterId),
+        ),
+      )
+      .orderBy(desc(principals.principalId))
+      .limit(page.limit + 1),
+  );
+};
+
+export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement => db.insert(principals).values(row);
+
+export const insertAttestation = (db: Database, row: typeof attestations.$inferInsert): Statement =>
+  db.insert(attestations).values(row);

@@ -1,0 +1,26 @@
+// Queue message → work that goes on after an answer. Every job is safe to run twice; one that fails is tried again later.
+import { buildDeps, type Deps, type Env, type Job } from "./context.ts";
+
+type Runner<K extends Job["kind"]> = (deps: Deps, job: Extract<Job, { kind: K }>) => Promise<unknown>;
+type Runners = { readonly [K in Job["kind"]]: Runner<K> };
+
+const RUNNERS: Runners = {
+  provision_market: async () => undefined,
+  sign_aid: async () => undefined,
+};
+
+const RETRY_SECONDS = 5;
+
+export async function runJobs(batch: MessageBatch<Job>, env: Env): Promise<void> {
+  const deps = buildDeps(env, env.ISSUER);
+  for (const message of batch.messages) {
+    try {
+      await (RUNNERS[message.body.kind] as Runner<Job["kind"]>)(deps, message.body as never);
+      message.ack();
+    } catch (thrown) {
+      const text = thrown instanceof Error ? thrown.message : "unknown";
+      console.error(JSON.stringify({ event: "job_failed", kind: message.body.kind, attempts: message.attempts, message: text }));
+      message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
+    }
+  }
+}

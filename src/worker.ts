@@ -1,0 +1,18 @@
+// fetch, queue, scheduled; re-exports the Durable Objects. Nothing else.
+import { createApp } from "./app.ts";
+import type { Env, Job } from "./context.ts";
+import { runCron } from "./cron.ts";
+import { runJobs } from "./queue.ts";
+
+export { AgentObject } from "./objects/agent-object.ts";
+export { ChainSigner } from "./objects/chain-signer.ts";
+export { IdempotencyObject } from "./objects/idempotency-object.ts";
+export { ReplayGuard } from "./objects/replay-guard.ts";
+
+const app = createApp();
+
+export default {
+  fetch: app.fetch,
+  queue: runJobs,
+  scheduled: runCron,
+} satisfies ExportedHandler<Env, Job>;
