@@ -1,0 +1,57 @@
+// Contract section 6, Rating: a signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
+// whatever the history: the millionth task costs what the first did.
+import type { Database, Statement } from "../db/batch.ts";
+import type { Environment } from "../db/scope.ts";
+import { contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
+import { type CounterpartyRow, putCounterparty, type RatedAgent } from "./store.ts";
+
+export type SignalChange = {
+  readonly counterpartyPrincipalId: string;
+  /** As findCounterparty and findHeaviest found them, in the trip that read the agent. */
+  readonly counterparty: CounterpartyRow | null;
+  readonly heaviest: readonly CounterpartyRow[];
+  /** The signal that joins, and the instant that it is decayed from. */
+  readonly add: Signal;
+  readonly at: number;
+  /** A signal that it replaces (a dispute's verdict replaces the task's): no further interaction then. */
+  readonly replaces?: { readonly signal: Signal; readonly at: number };
+  /** Base units that join the settled volume. */
+  readonly volume: number;
+  readonly now: number;
+};
+
+export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
+
+/** The columns of the agent's row (for its guarded update), and the statement for its counterparty's sums. */
+export function addSignal(
+  db: Database,
+  agent: RatedAgent,
+  change: SignalChange,
+): { columns: RatingColumns; statements: Statement[] } {
+  const { did } = agent;
+  const { counterpartyPrincipalId, counterparty, replaces, now } = change;
+  const added = contributionOf(change.add, change.at);
+  const taken = replaces ? contributionOf(replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
+  const join = (sums: Sums): Sums => ({
+    weight: Math.max(0, sums.weight - taken.weight + added.weight),
+    weighted: Math.max(0, sums.weighted - taken.weighted + added.weighted),
+  });
+  const row = { did, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
+  const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
+  const interactions = agent.ratingInteractions + (replaces ? 0 : 1);
+  const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
+  const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
+  const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);
+  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, agent.environment as Environment, now);
+  return {
+    columns: {
+      ratingWeight: own.weight,
+      ratingWeighted: own.weighted,
+      ratingInteractions: interactions,
+      ratingCounterparties: counterparties,
+      agentRating: rating,
+      settledVolume: agent.settledVolume + change.volume,
+    },
+    statements: [putCounterparty(db, row)],
+  };
+}
