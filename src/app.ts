@@ -8,10 +8,12 @@ import { describeService } from "./http/openapi.ts";
 import { rateHeaders } from "./http/rate-limit.ts";
 import { errorResponse, jsonResponse } from "./http/responses.ts";
 import type { AppEnv, Registered, Router, Surface } from "./http/router.ts";
+import { publicAgentRoutes } from "./agents/public-routes.ts";
+import { agentRoutes } from "./agents/routes.ts";
 import { platformRoutes } from "./platform/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 
-const ROUTERS: readonly Router<Surface>[] = [platformRoutes, principalRoutes] as never;
+const ROUTERS: readonly Router<Surface>[] = [platformRoutes, principalRoutes, agentRoutes, publicAgentRoutes] as never;
 
 /** Every operation with its surface: the credential matrix of the tests and the method table below read it. */
 export const OPERATIONS: readonly Registered[] = ROUTERS.flatMap((router) => router.registered);

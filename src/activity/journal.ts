@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import type { Actor } from "../call.ts";
 import { newId } from "../core/ids.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { activityEntries, events } from "../db/tables.ts";
+import { activityEntries, directoryChanges, events } from "../db/tables.ts";
 
 export type EventType =
   | "platform.verification_decided"
@@ -84,8 +84,10 @@ export const recordDirectoryChange = (
   changeType: ChangeType,
   now: number,
 ): Statement =>
-  db.run(
-    sql`insert into directory_changes (environment, seq, did, change_type, occurred_at)
-        values (${environment}, (select coalesce(max(seq), 0) + 1 from directory_changes where environment = ${environment}),
-                ${did}, ${changeType}, ${now})`,
-  ) as unknown as Statement;
+  db.insert(directoryChanges).values({
+    environment,
+    seq: sql`(select coalesce(max(seq), 0) + 1 from directory_changes where environment = ${environment})`,
+    did,
+    changeType,
+    occurredAt: now,
+  });

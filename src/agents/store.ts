@@ -1,7 +1,7 @@
 // Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
 import { and, asc, desc, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { columnsOf, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { agentMarkets, agents, aids, aidVersions, certificates, escrows, principals } from "../db/tables.ts";
 
@@ -16,7 +16,7 @@ export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 export const findAgent = (db: Database, scope: Scope, did: string): Read<AgentWithPrincipal | null> =>
   readOne(
     db
-      .select({ agent: agents, principal: principals })
+      .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
       .where(and(eq(agents.did, did), within(agents, scope))),
@@ -26,7 +26,7 @@ export const findAgent = (db: Database, scope: Scope, did: string): Read<AgentWi
 export const findPublicAgent = (db: Database, did: string): Read<AgentWithPrincipal | null> =>
   readOne(
     db
-      .select({ agent: agents, principal: principals })
+      .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
       .where(eq(agents.did, did)),
@@ -34,6 +34,8 @@ export const findPublicAgent = (db: Database, did: string): Read<AgentWithPrinci
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> => sql<string>`(select platform_id from agents where did = ${did})`;
+
+export const environmentOf = (did: string): SQL<string> => sql<string>`(select environment from agents where did = ${did})`;
 
 export type AgentFilter = { principalId?: string; status?: string; economicRole?: string };
 
@@ -55,7 +57,7 @@ export const listAgents = (
   ];
   return readAll(
     db
-      .select({ agent: agents, principal: principals })
+      .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
       .where(and(...conditions.map((condition) => condition ?? undefined)))
@@ -86,7 +88,7 @@ export const findEscrows = (db: Database, did: string | SQL<string>, environment
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
   read(
     db
-      .select({ agent: agents, depth: sql<number>`chain.depth` })
+      .select({ agent: columnsOf(agents, "a") })
       .from(agents)
       .innerJoin(
         sql`(with recursive chain(did, depth) as (

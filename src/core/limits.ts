@@ -35,3 +35,6 @@ export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
+
+/** Contract 6, Escrow: the base of a market's threshold, in whole units of its currency. */
+export const ESCROW_BASE_THRESHOLD = "15.00";

@@ -1,8 +1,9 @@
 // One trip in, one trip out. A read is a query and what its rows mean; many reads are one D1 batch. A write is a list of
 // statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
-import { type SQL, sql } from "drizzle-orm";
+import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 
 export type Database = DrizzleD1Database;
 export type Statement = BatchItem<"sqlite">;
@@ -64,7 +65,10 @@ export class Conflict extends Error {
  */
 export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, guard(db, sql`changes() > 0`)];
 
-/** Fails the whole batch unless the condition holds at its place in the batch. */
+/**
+ * Fails the whole batch unless the condition holds at its place in the batch. The condition binds nothing: Drizzle cannot
+ * put a raw statement with parameters into a batch.
+ */
 export const guard = (db: Database, condition: SQL): Statement =>
   db.all(sql`select json(case when ${condition} then '1' else 'guard' end)`) as unknown as Statement;
 
@@ -85,4 +89,18 @@ function isConflict(cause: unknown): boolean {
     if (/malformed JSON|UNIQUE constraint failed/.test(error.message)) return true;
   }
   return false;
+}
+
+type Aliased<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL.Aliased<InferSelectModel<T>[K]> };
+
+/**
+ * Every column of a table under a name of its own, for joins: a D1 batch answers rows as objects, so two columns of one name
+ * (`status` of the agent and of its principal) would become one.
+ */
+export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Aliased<T> {
+  const columns = Object.entries(getTableColumns(table)).map(([name, column]) => [
+    name,
+    sql`${column}`.mapWith(column).as(`${prefix}_${name}`),
+  ]);
+  return Object.fromEntries(columns) as Aliased<T>;
 }

@@ -44,7 +44,7 @@ export const insertOutcome = (
 
 /** At most `slice` outcomes whose window is over; the cron calls it. */
 export const pruneOutcomes = (db: Database, now: number, slice: number): Statement =>
-  db.run(
-    sql`delete from idempotency_outcomes where (platform_id, request_key) in
+  db.delete(idempotencyOutcomes).where(
+    sql`(platform_id, request_key) in
         (select platform_id, request_key from idempotency_outcomes where expires_at <= ${now} limit ${slice})`,
-  ) as unknown as Statement;
+  );

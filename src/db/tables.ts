@@ -327,6 +327,16 @@ export const spendLedger = sqliteTable(
   (t) => [primaryKey({ columns: [t.did, t.at] })],
 );
 
+/**
+ * What each open intent holds of a spender's window, by the instant at which it lets go: what has expired is found in the
+ * agent's own rows, whether or not the cron came by. `agents.spend_open` is the sum of an agent's rows here.
+ */
+export const spendHolds = sqliteTable(
+  "spend_holds",
+  { did: text().notNull(), expiresAt: integer().notNull(), intentId: text().notNull(), amount: integer().notNull() },
+  (t) => [primaryKey({ columns: [t.did, t.expiresAt, t.intentId] })],
+);
+
 /** The two sums of each counterparty principal, from which one counterparty's share is clipped. */
 export const ratingCounterparties = sqliteTable(
   "rating_counterparties",

@@ -40,14 +40,21 @@ export type Definition<P, Q, B> = {
   readonly idempotency?: "plain" | "secret";
   /** The agent whose turn is taken first, so that its transitions come in order. */
   readonly turn?: (params: P) => string;
+  /** Request headers that the handler reads, lower-case. */
+  readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: boolean;
   /** Which proofs count (contract 7). */
   readonly proofs?: "own" | "facilitation";
 };
 
-/** What a handler is given. `valid()` throws the collected faults; call it after the object of the path was found. */
-export type Input<P, Q, B> = { readonly params: P; readonly query: Q; readonly body: () => B };
+/** What a handler is given: parts that are valid. */
+export type Input<P, Q, B> = {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: () => B;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+};
 
 /** Everything of a request that the surfaces need to make a call of it. */
 export type Incoming = {
@@ -101,7 +108,12 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
           async (call: Calls[S]) => {
             if (!params.ok) throw await afterAuthentication(call, new ServiceError("not_found"));
             if (faults.length > 0) throw await afterAuthentication(call, validationError(faults), subject?.(call, params.value));
-            return handler(call, { params: params.value, query: query.ok ? query.value : (undefined as never), body: () => (parsed as { value: unknown }).value as never });
+            return handler(call, {
+              params: params.value,
+              query: query.ok ? query.value : (undefined as never),
+              body: () => (parsed as { value: unknown }).value as never,
+              headers: Object.fromEntries((definition.headers ?? []).map((name) => [name, context.req.header(name)])),
+            });
           },
           turnOf,
         );

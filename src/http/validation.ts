@@ -10,8 +10,9 @@ export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: u
   const broken = rules?.(raw) ?? [];
   if (result.success && broken.length === 0) return { ok: true, value: result.data };
   const faults = result.success ? [] : result.error.issues.flatMap((issue) => toFieldErrors(issue, raw));
-  const named = new Set(faults.map((fault) => `${fault.field} ${fault.code}`));
-  return { ok: false, faults: [...faults, ...broken.filter((fault) => !named.has(`${fault.field} ${fault.code}`))] };
+  // A rule knows more of its field than the schema does: where both find a fault, the rule's code is said.
+  const ruled = new Set(broken.map((fault) => fault.field));
+  return { ok: false, faults: [...faults.filter((fault) => !ruled.has(fault.field)), ...broken] };
 }
 
 type Issue = z.core.$ZodIssue;

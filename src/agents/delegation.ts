@@ -1,0 +1,76 @@
+// Contract section 5, Delegation: a delegate's scope is a part of its delegator's, and stays so over the life of the AID.
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
+import { parseAmount } from "../core/money.ts";
+import { effectivePrincipalStatus } from "../principals/states.ts";
+import { tierRank } from "./roles.ts";
+import { effectiveAgentStatus } from "./states.ts";
+import type { AgentRow, AgentWithPrincipal } from "./store.ts";
+
+/** Scope fields as stored; a wide one is null. */
+export type Bounds = Pick<
+  AgentRow,
+  | "authorizedActions"
+  | "capabilities"
+  | "maxTransactionValue"
+  | "spendingLimit"
+  | "minimumCounterpartyCertTier"
+  | "minimumCounterpartyAr"
+>;
+
+export function delegationFaults(
+  delegate: AgentRow,
+  delegator: AgentWithPrincipal | null,
+  ancestors: readonly AgentRow[],
+  now: number,
+): FieldError[] {
+  if (!delegator) return [fieldError("delegated_by", "not_found")];
+  const { agent, principal } = delegator;
+  const faults: FieldError[] = [];
+  if (agent.principalId !== delegate.principalId) {
+    faults.push(fieldError("delegated_by", "invalid_value", "The delegator belongs to another principal."));
+  }
+  if (effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now)) !== "ACTIVE") {
+    faults.push(fieldError("delegated_by", "invalid_value", "The delegator is not ACTIVE."));
+  }
+  if (ancestors.length + 1 > DELEGATION_DEPTH_MAX) {
+    faults.push(fieldError("delegated_by", "invalid_value", `A delegation is at most ${DELEGATION_DEPTH_MAX} deep.`));
+  }
+  return [...faults, ...exceeding(delegate, agent).map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
+}
+
+/** The scope fields in which a delegate would be wider than its delegator. */
+export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
+  const fields: string[] = [];
+  if (!delegate.authorizedActions.every((action) => delegator.authorizedActions.includes(action))) fields.push("authorized_actions");
+  if (!delegate.capabilities.every((capability) => delegator.capabilities.includes(capability))) fields.push("capabilities");
+  if (above(delegate.maxTransactionValue, delegator.maxTransactionValue)) fields.push("max_transaction_value");
+  if (widerLimit(delegate.spendingLimit, delegator.spendingLimit)) fields.push("spending_limit");
+  if (below(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, tierRank)) {
+    fields.push("minimum_counterparty_cert_tier");
+  }
+  if (below(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value)) fields.push("minimum_counterparty_ar");
+  return fields;
+}
+
+const COMPARE_DECIMALS = 18;
+/** Amounts compared as decimals of any length. */
+const unitsOf = (amount: string): bigint => {
+  const parsed = parseAmount(amount, 6);
+  if (parsed.ok) return BigInt(parsed.units) * 10n ** BigInt(COMPARE_DECIMALS - 6);
+  return 2n ** 200n;
+};
+
+const above = (mine: string | null, bound: string | null): boolean =>
+  bound !== null && (mine === null || unitsOf(mine) > unitsOf(bound));
+
+function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
+  if (bound === null) return false;
+  if (mine === null) return true;
+  // "Window no wider": a delegate's spending is bounded at least as tightly over the same span.
+  return mine.currency !== bound.currency || unitsOf(mine.amount) > unitsOf(bound.amount) || mine.window_days > bound.window_days;
+}
+
+function below<T>(mine: T | null, bound: T | null, rank: (value: T) => number): boolean {
+  return bound !== null && (mine === null || rank(mine) < rank(bound));
+}

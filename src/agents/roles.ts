@@ -1,0 +1,76 @@
+// Specification 1, Roles: what each role may hold, as a table, and the faults of a body against it.
+import { type FieldError, fieldError } from "../core/errors.ts";
+
+export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
+export type Tier = (typeof TIERS)[number];
+export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER"] as const;
+export type EconomicRole = (typeof ECONOMIC_ROLES)[number];
+
+type Role = {
+  readonly must: string;
+  readonly mustNot: string;
+  readonly tiers: readonly Tier[];
+  readonly spends: boolean;
+  readonly sells: boolean;
+};
+
+export const ROLES: Readonly<Record<EconomicRole, Role>> = {
+  CONSUMER: { must: "purchase", mustNot: "sell", tiers: ["TIER_1", "TIER_2", "TIER_3"], spends: true, sells: false },
+  PROVIDER: { must: "sell", mustNot: "purchase", tiers: ["TIER_2", "TIER_3"], spends: false, sells: true },
+};
+
+export const isRole = (value: unknown): value is EconomicRole => ECONOMIC_ROLES.some((role) => role === value);
+export const isTier = (value: unknown): value is Tier => TIERS.some((tier) => tier === value);
+export const tierRank = (tier: string): number => TIERS.indexOf(tier as Tier);
+export const defaultTier = (role: EconomicRole): Tier => ROLES[role].tiers[0] ?? "TIER_1";
+
+const SPEND_FIELDS = [
+  "max_transaction_value",
+  "spending_limit",
+  "minimum_counterparty_cert_tier",
+  "minimum_counterparty_ar",
+] as const;
+
+type Fields = Record<string, unknown>;
+const asFields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+const given = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
+
+/** Cross-field faults of a registration, found whatever else is wrong with the body. */
+export function registrationFaults(raw: unknown): FieldError[] {
+  const body = asFields(raw);
+  const role = body["economic_role"];
+  const faults: FieldError[] = [];
+  if (role !== undefined && !isRole(role)) faults.push(fieldError("economic_role", "invalid_economic_role"));
+  if (given(body, "cert_tier") && !isTier(body["cert_tier"])) faults.push(fieldError("cert_tier", "invalid_cert_tier"));
+  if (!isRole(role)) return faults;
+  const tier = body["cert_tier"];
+  if (isTier(tier) && !ROLES[role].tiers.includes(tier)) faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
+  if (!ROLES[role].sells && given(asFields(body["profile"]), "catalog_url")) {
+    faults.push(fieldError("profile.catalog_url", "catalog_url_not_permitted"));
+  }
+  return [...faults, ...scopeFaults(role, asFields(body["scope"]), "scope.", true)];
+}
+
+/** Scope fields against the role; `prefix` is where they stand in the body, `whole` when absent actions are a fault. */
+export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
+  const { must, mustNot, spends, sells } = ROLES[role];
+  const faults: FieldError[] = [];
+  const actions = scope["authorized_actions"];
+  if (Array.isArray(actions) && (whole || actions.length > 0)) {
+    const wrong = actions.includes(mustNot) || !actions.includes(must);
+    const message = `A ${role} includes ${must} and does not include ${mustNot}.`;
+    if (wrong) faults.push(fieldError(`${prefix}authorized_actions`, "authorized_action_role_mismatch", message));
+  }
+  for (const field of spends ? [] : SPEND_FIELDS) {
+    if (given(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
+  }
+  if (scope["authorized_markets"] !== undefined) {
+    const message = "Markets are set through POST /v1/agents/{did}/scope/authorized_markets.";
+    faults.push(
+      sells
+        ? fieldError(`${prefix}authorized_markets`, "invalid_field", message)
+        : fieldError(`${prefix}authorized_markets`, "field_not_allowed_for_role"),
+    );
+  }
+  return faults;
+}

@@ -1,0 +1,122 @@
+// Specification 4, Agents: what a platform does with its own agents.
+import { createManagementRouter } from "../auth/management.ts";
+import { activateAgent } from "./activation.ts";
+import { patchScope, patchStatus } from "./edits.ts";
+import {
+  agentInput,
+  agentList,
+  agentParams,
+  agentQuery,
+  agentView,
+  aidView,
+  credentialsView,
+  scopePatch,
+  statusPatch,
+} from "./schema.ts";
+import { registrationFaults } from "./roles.ts";
+import { agentExists, getAgent, getAgents, registerAgent } from "./service.ts";
+
+export const agentRoutes = createManagementRouter();
+
+agentRoutes.route(
+  {
+    method: "post",
+    path: "/v1/agents",
+    operationId: "registerAgent",
+    tag: "Agents",
+    summary: "Register an agent",
+    description: "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact.",
+    body: agentInput,
+    rules: registrationFaults,
+    status: 201,
+    response: { schema: aidView, description: "The agent's identity document." },
+    errors: ["tier_exceeds_accreditation", "invalid_status", "catalog_url_not_permitted", "field_not_allowed_for_role"],
+    idempotency: "plain",
+  },
+  (call, { body }) => registerAgent(call, body()),
+);
+
+agentRoutes.route(
+  {
+    method: "get",
+    path: "/v1/agents",
+    operationId: "listAgents",
+    tag: "Agents",
+    summary: "List the platform's agents",
+    description: "Newest first, of the key's environment. `status` filters on the stored status.",
+    query: agentQuery,
+    status: 200,
+    response: { schema: agentList, description: "A page of agents." },
+    errors: [],
+  },
+  (call, { query }) => getAgents(call, query),
+);
+
+agentRoutes.route(
+  {
+    method: "get",
+    path: "/v1/agents/{did}",
+    operationId: "getAgent",
+    tag: "Agents",
+    summary: "Read an agent",
+    params: agentParams,
+    status: 200,
+    response: { schema: agentView, description: "The agent, its markets and its escrow." },
+    errors: ["not_found"],
+  },
+  (call, { params }) => getAgent(call, params.did),
+);
+
+agentRoutes.route(
+  {
+    method: "post",
+    path: "/v1/agents/{did}/activate",
+    operationId: "activateAgent",
+    tag: "Agents",
+    summary: "Activate an agent",
+    description: "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only.",
+    params: agentParams,
+    status: 200,
+    response: { schema: credentialsView, description: "The agent's credentials." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "secret",
+    turn: ({ did }) => did,
+  },
+  (call, { params }) => activateAgent(call, params.did),
+);
+
+agentRoutes.route(
+  {
+    method: "patch",
+    path: "/v1/agents/{did}/scope",
+    operationId: "patchAgentScope",
+    tag: "Agents",
+    summary: "Change an agent's scope",
+    params: agentParams,
+    body: scopePatch,
+    status: 200,
+    response: { schema: agentView, description: "The agent." },
+    errors: ["not_found", "no_changes_requested", "agent_status_not_mutable", "field_not_allowed_for_role"],
+    turn: ({ did }) => did,
+  },
+  (call, { params, body }) => patchScope(call, params.did, body()),
+  (call, params) => agentExists(call, params.did),
+);
+
+agentRoutes.route(
+  {
+    method: "patch",
+    path: "/v1/agents/{did}/status",
+    operationId: "patchAgentStatus",
+    tag: "Agents",
+    summary: "Suspend, return or terminate an agent",
+    params: agentParams,
+    body: statusPatch,
+    status: 200,
+    response: { schema: agentView, description: "The agent." },
+    errors: ["not_found", "invalid_status", "use_activate_endpoint", "escrow_constrained_cannot_reactivate"],
+    turn: ({ did }) => did,
+  },
+  (call, { params, body }) => patchStatus(call, params.did, body()),
+  (call, params) => agentExists(call, params.did),
+);

@@ -1,0 +1,151 @@
+// Specification 4, Agents: registration and the management reads.
+import { recordActivity, recordEvent } from "../activity/journal.ts";
+import type { ManagementCall } from "../call.ts";
+import { isPayableDid } from "../chain/hashes.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { decodeCursor, type Page, toPage } from "../core/page.ts";
+import { present } from "../db/batch.ts";
+import { findPrincipal } from "../principals/store.ts";
+import { effectivePrincipalStatus } from "../principals/states.ts";
+import { generateDid } from "../protocol/did.ts";
+import { buildAid, liveOf, writeAid } from "./aid.ts";
+import { delegationFaults } from "./delegation.ts";
+import { defaultTier, tierRank } from "./roles.ts";
+import type { AgentInput, AgentQuery, AgentSummary, AgentView } from "./schema.ts";
+import {
+  type AgentRow,
+  findAgent,
+  findAncestors,
+  findEscrows,
+  findMarkets,
+  insertAgent,
+  listAgents,
+} from "./store.ts";
+import { toAgentSummary, toAgentView } from "./views.ts";
+
+/** Answers the full AID, unsigned: a DRAFT has no key and no certificate (3.3). */
+export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
+  const { db, scope, now, deps } = call;
+  const delegatedBy = input.delegated_by ?? null;
+  const found = await call.read(
+    present({
+      principal: findPrincipal(db, scope, input.principal_id),
+      delegator: delegatedBy === null ? null : findAgent(db, scope, delegatedBy),
+      ancestors: delegatedBy === null ? null : findAncestors(db, delegatedBy),
+    }),
+  );
+  const { principal, caller } = found;
+  const agent = draftOf(input, caller.platformId, call.environment, now);
+  const faults: FieldError[] = [];
+  if (!principal) faults.push(fieldError("principal_id", "not_found"));
+  if (delegatedBy !== null) faults.push(...delegationFaults(agent, found.delegator ?? null, found.ancestors ?? [], now));
+  if (faults.length > 0 || !principal) throw validationError(faults);
+  if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
+    throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });
+  }
+  const standing = effectivePrincipalStatus(principal, now);
+  if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+
+  const source = { agent, principal, markets: [], escrows: [] };
+  const live = liveOf(agent, principal, now);
+  const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status };
+  await call.commit(
+    [
+      insertAgent(db, agent),
+      ...(await writeAid(db, deps, source, now, true)),
+      recordActivity(db, agent, now, {
+        action: "agent.registered",
+        actor: caller.actor,
+        subject: { type: "agent", id: agent.did },
+      }),
+      recordEvent(db, agent, now, { type: "agent.registered", object: toAgentView(deps.config, source, now) }),
+    ],
+    view,
+  );
+  return view;
+}
+
+function draftOf(input: AgentInput, platformId: string, environment: string, now: number): AgentRow {
+  const { scope, profile } = input;
+  return {
+    did: drawDid(),
+    platformId,
+    environment,
+    principalId: input.principal_id,
+    economicRole: input.economic_role,
+    certTier: input.cert_tier ?? defaultTier(input.economic_role),
+    displayName: profile.display_name,
+    description: profile.description ?? null,
+    catalogUrl: profile.catalog_url ?? null,
+    endpointUrl: input.endpoint_url,
+    authorizedActions: scope.authorized_actions,
+    capabilities: scope.capabilities,
+    disputeWindowDays: scope.dispute_window_days,
+    maxTransactionValue: scope.max_transaction_value ?? null,
+    spendingLimit: scope.spending_limit ?? null,
+    minimumCounterpartyCertTier: scope.minimum_counterparty_cert_tier ?? null,
+    minimumCounterpartyAr: scope.minimum_counterparty_ar ?? null,
+    delegatedBy: input.delegated_by ?? null,
+    status: "DRAFT",
+    suspensionReason: null,
+    statusNote: null,
+    version: 1,
+    revision: 1,
+    certificateJti: null,
+    certificate: null,
+    certificateExpiresAt: null,
+    keyId: null,
+    publicJwk: null,
+    ratingWeight: 0,
+    ratingWeighted: 0,
+    ratingInteractions: 0,
+    ratingCounterparties: 0,
+    agentRating: null,
+    settledVolume: 0,
+    spendSettled: 0,
+    spendOpen: 0,
+    disputesOpen: 0,
+    disputesResolvedFor: 0,
+    disputesResolvedAgainst: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Drawn until the public clients can pay it: their hash routine eats leading zeros. */
+function drawDid(): string {
+  for (;;) {
+    const did = generateDid();
+    if (isPayableDid(did)) return did;
+  }
+}
+
+export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {
+  const { db, scope, now } = call;
+  const { found, markets, escrows } = await call.read({
+    found: findAgent(db, scope, did),
+    markets: findMarkets(db, did, scope.environment),
+    escrows: findEscrows(db, did, scope.environment),
+  });
+  if (!found) throw new ServiceError("not_found");
+  return toAgentView(call.deps.config, { ...found, markets, escrows }, now);
+}
+
+export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {
+  const filter = {
+    ...(query.principal_id !== undefined && { principalId: query.principal_id }),
+    ...(query.status !== undefined && { status: query.status }),
+    ...(query.economic_role !== undefined && { economicRole: query.economic_role }),
+  };
+  const page = { limit: query.limit, after: query.cursor === undefined ? null : decodeCursor(query.cursor) };
+  const { rows } = await call.read({ rows: listAgents(call.db, call.scope, filter, page) });
+  return toPage(
+    rows,
+    query.limit,
+    ({ agent }) => ({ at: agent.createdAt, id: agent.did }),
+    ({ agent, principal }) => toAgentSummary(agent, principal, call.now),
+  );
+}
+
+/** For the edge: whether the agent of a path is the caller's, before a fault of the body is named. */
+export const agentExists = (call: ManagementCall, did: string) => findAgent(call.db, call.scope, did);

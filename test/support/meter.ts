@@ -1,0 +1,72 @@
+// Counts what the database is asked: trips, statements, rows read and written. D1's own meta is the source.
+
+export type Reading = { trips: number; statements: number; rowsRead: number; rowsWritten: number; sql: string[] };
+export type Meter = { readonly d1: D1Database; readonly reading: Reading; reset(): void };
+
+type Meta = { rows_read?: number; rows_written?: number };
+
+export function meter(d1: D1Database): Meter {
+  const reading: Reading = { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [] };
+  const texts = new WeakMap<object, { statement: D1PreparedStatement; sql: string }>();
+  const count = (sqls: string[], results: { meta?: Meta }[]) => {
+    reading.trips += 1;
+    reading.statements += results.length;
+    reading.sql.push(...sqls);
+    for (const { meta } of results) {
+      reading.rowsRead += meta?.rows_read ?? 0;
+      reading.rowsWritten += meta?.rows_written ?? 0;
+    }
+  };
+  const wrap = (statement: D1PreparedStatement, sql: string): D1PreparedStatement => {
+    const wrapped = {
+      bind: (...values: unknown[]) => wrap(statement.bind(...values), sql),
+      all: async () => {
+        const result = await statement.all();
+        count([sql], [result]);
+        return result;
+      },
+      run: async () => {
+        const result = await statement.run();
+        count([sql], [result]);
+        return result;
+      },
+      first: async (column?: string) => {
+        const result = await statement.all<Record<string, unknown>>();
+        count([sql], [result]);
+        const row = result.results[0] ?? null;
+        return column === undefined ? row : (row?.[column] ?? null);
+      },
+      // Rows as lists lose the meta: counted as a trip of unknown cost. The service's own trips are batches.
+      raw: async () => {
+        reading.trips += 1;
+        reading.statements += 1;
+        reading.sql.push(sql);
+        return statement.raw();
+      },
+    };
+    texts.set(wrapped, { statement, sql });
+    return wrapped as unknown as D1PreparedStatement;
+  };
+  const metered = {
+    prepare: (sql: string) => wrap(d1.prepare(sql), sql),
+    batch: async (statements: D1PreparedStatement[]) => {
+      const known = statements.map((statement) => texts.get(statement) ?? { statement, sql: "?" });
+      const results = await d1.batch(known.map(({ statement }) => statement));
+      count(
+        known.map(({ sql }) => sql),
+        results,
+      );
+      return results;
+    },
+    exec: (sql: string) => d1.exec(sql),
+    dump: () => d1.dump(),
+    withSession: () => metered,
+  };
+  return {
+    d1: metered as unknown as D1Database,
+    reading,
+    reset() {
+      Object.assign(reading, { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [] });
+    },
+  };
+}
