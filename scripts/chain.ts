@@ -18,6 +18,7 @@ import {
   parseSignature,
   publicActions,
   type TransactionReceipt,
+  TransactionReceiptNotFoundError,
   toHex,
 } from "viem";
 import { mnemonicToAccount, privateKeyToAccount } from "viem/accounts";
@@ -347,14 +348,32 @@ export async function write(
   const client = clientFor(rpcUrl);
   const { request } = await client.simulateContract({ ...call, abi: call.abi as Abi, account: wallet.account });
   const hash = await wallet.writeContract({ ...request, account: wallet.account, chain: null });
-  await client.waitForTransactionReceipt({ hash });
+  await receiptOf(client, hash);
   return hash;
 }
 
 async function send(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promise<TransactionReceipt> {
   const wallet = createWalletClient({ account: privateKeyToAccount(key), ...transportFor(rpcUrl) });
   const hash = await wallet.sendTransaction({ to, data, chain: null });
-  return clientFor(rpcUrl).waitForTransactionReceipt({ hash });
+  return receiptOf(clientFor(rpcUrl), hash);
+}
+
+/**
+ * The receipt of a transaction, once it is mined. Asks for just that, many times: viem's own waiting follows the block number,
+ * which a test takes back with evm_revert.
+ */
+export async function receiptOf(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
+  const until = Date.now() + waitMs;
+  while (Date.now() < until) {
+    const receipt = await client.getTransactionReceipt({ hash }).catch(absentReceipt);
+    if (receipt !== undefined) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error(`not mined after ${waitMs} ms: ${hash}`);
+}
+
+function absentReceipt(error: unknown): undefined {
+  if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
 }
 
 /** A viem client for whatever else a test wants to ask of a local chain. */

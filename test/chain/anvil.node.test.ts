@@ -1,0 +1,136 @@
+// Architecture, "Real parts": a local chain starts on a free port, says plainly when it can't, and goes on where it was left.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  type Anvil,
+  approve,
+  clientFor,
+  type DeployOptions,
+  deployContracts,
+  mineBlocks,
+  mintTestUsdc,
+  pay,
+  startAnvil,
+  write,
+} from "../../scripts/chain.ts";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import { createChainGateway } from "../../src/chain/evm.ts";
+import { CONSUMER, must, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
+
+let folder: string;
+const running: Anvil[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "anvil-test-"));
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((anvil) => anvil.stop()));
+  rmSync(folder, { recursive: true });
+});
+
+async function start(options: { port?: number; statePath?: string; blockTime?: number } = {}): Promise<Anvil> {
+  const anvil = await startAnvil({ chainId: 84532, port: 0, ...options });
+  running.push(anvil);
+  return anvil;
+}
+
+function deployment(anvil: Anvil): DeployOptions {
+  const [admin, registrar, arbiter, feeRecipient] = anvil.accounts;
+  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("too few accounts");
+  return {
+    adminKey: admin.privateKey,
+    registrarAddress: registrar.address,
+    arbiterAddress: arbiter.address,
+    feeRecipient: feeRecipient.address,
+  };
+}
+
+test("answers at once with its chain id and funded accounts whose keys are theirs", async () => {
+  const anvil = await start();
+  const client = clientFor(anvil.rpcUrl);
+  expect(await client.getChainId()).toBe(84532);
+  expect(anvil.accounts).toHaveLength(10);
+  expect(anvil.accounts[0]?.address).toBe("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+  for (const { address } of anvil.accounts) expect(await client.getBalance({ address })).toBeGreaterThan(0n);
+});
+
+test("a port in use is one clear line", async () => {
+  const { port } = await start();
+  await expect(start({ port })).rejects.toThrow(new Error(`anvil did not start: port ${port} is in use`));
+});
+
+test("mines by itself with a block time", async () => {
+  const { rpcUrl } = await start({ blockTime: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(await clientFor(rpcUrl).getBlockNumber()).toBeGreaterThan(0n);
+});
+
+test("deploys once: the same addresses again, on another chain too, and nothing where they are known", async () => {
+  const [first, second] = await Promise.all([start(), start()]);
+  const options = deployment(first);
+  const deployed = await deployContracts(first.rpcUrl, options);
+  const block = await clientFor(first.rpcUrl).getBlockNumber();
+  expect(await deployContracts(first.rpcUrl, options)).toEqual(deployed);
+  expect(await deployContracts(first.rpcUrl, { ...options, known: deployed })).toEqual(deployed);
+  expect(await clientFor(first.rpcUrl).getBlockNumber()).toBe(block);
+  expect(await deployContracts(second.rpcUrl, { ...options, known: deployed })).toEqual(deployed);
+});
+
+test("never talks to a public chain", async () => {
+  await expect(mineBlocks("https://sepolia.base.org", 1)).rejects.toThrow("not a local chain: sepolia.base.org");
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "after a %s everything is still there: balances, nonces, receipts, logs",
+  async (signal) => {
+    const statePath = join(folder, "state.json");
+    const first = await start({ statePath });
+    const { settlementContract, token } = await deployContracts(first.rpcUrl, deployment(first));
+    const [, registrar, , , consumer, wallet] = first.accounts;
+    if (!registrar || !consumer || !wallet) throw new Error("too few accounts");
+    await write(first.rpcUrl, registrar.privateKey, {
+      address: settlementContract,
+      abi: settlementAbi,
+      functionName: "registerProvider",
+      args: [PROVIDER, token, wallet.address, THRESHOLD],
+    });
+    await mintTestUsdc(first.rpcUrl, consumer.privateKey, token, consumer.address, 100n * UNIT);
+    await approve(first.rpcUrl, consumer.privateKey, token, settlementContract);
+    const payment = { settlementContract, token, amount: UNIT, providerDidHash: PROVIDER, consumerDidHash: CONSUMER };
+    const hash = await pay(first.rpcUrl, consumer.privateKey, payment);
+    const before = await look(first.rpcUrl);
+    process.kill(first.pid, signal);
+    await first.stop();
+
+    const second = await start({ statePath });
+    expect(await look(second.rpcUrl)).toEqual(before);
+    await pay(second.rpcUrl, consumer.privateKey, payment);
+
+    async function look(rpcUrl: string) {
+      const client = clientFor(rpcUrl);
+      const common = {
+        network: "base-sepolia",
+        chain_id: 84532,
+        kind: "testnet",
+        currency: "USDC",
+        decimals: 6,
+      } as const;
+      const network = {
+        ...common,
+        rpc_url: rpcUrl,
+        settlement_contract: settlementContract,
+        token,
+        required_confirmations: 1,
+      };
+      const gateway = createChainGateway([network]);
+      return {
+        settlement: must(await gateway.readSettlement("base-sepolia", hash)),
+        provider: must(await gateway.readProvider("base-sepolia", PROVIDER)),
+        nonce: await client.getTransactionCount({ address: consumer?.address ?? settlementContract }),
+        logs: await client.getLogs({ address: settlementContract, fromBlock: 0n }),
+      };
+    }
+  },
+);

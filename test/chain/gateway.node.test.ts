@@ -1,0 +1,356 @@
+// Contract section 6, Facilitation: what the gateway reads from a real node. Unknown, waiting, reverted, foreign and doubled
+// transactions, and nodes that fail.
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type AuthorizedPayment, deployContracts, mineBlocks, receiptOf, signPayment } from "../../scripts/chain.ts";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import { createChainGateway } from "../../src/chain/evm.ts";
+import type { ChainResult, Network, SettlementReading } from "../../src/chain/gateway.ts";
+import { createRpc } from "../../src/chain/rpc.ts";
+import { buildWorld, CONSUMER, INTENT, must, PROVIDER, REASON, UNIT, type World } from "./support.ts";
+
+let world: World;
+let token: Hex;
+let snapshot: Hex;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  world = await buildWorld();
+  token = world.chain.token;
+});
+afterAll(() => world?.stop());
+beforeEach(async () => {
+  snapshot = await world.client.snapshot();
+});
+afterEach(async () => {
+  await world.client.setAutomine(true);
+  await world.client.revert({ id: snapshot });
+  for (const server of servers.splice(0)) server.close();
+});
+
+const gatewayWith = (change: Partial<Network> = {}) =>
+  createChainGateway([{ ...world.network, ...change }], createRpc(fetch, 300));
+const read = async (txHash: string, change: Partial<Network> = {}) =>
+  must(await gatewayWith(change).readSettlement(world.network.network, txHash));
+const payIntent = () => world.send("consumer", "payIntent", [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT]);
+
+// Sent and left in the pool, or mined as reverted: the caller decides how the chain mines.
+function sendUnmined(amount: bigint): Promise<Hex> {
+  const args = [token, amount, PROVIDER, CONSUMER] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "pay", args });
+  const transaction = { from: world.people.consumer.address, to: world.chain.settlementContract, data, gas: "0x7a120" };
+  return world.client.transport.request({ method: "eth_sendTransaction", params: [transaction] });
+}
+
+describe("reading a settlement", () => {
+  test("a mined settlement comes with every number of its events", async () => {
+    const receipt = await payIntent();
+    const block = await world.client.getBlock({ blockHash: receipt.blockHash });
+    expect(await read(receipt.transactionHash)).toEqual({
+      state: "mined",
+      confirmations: 1,
+      blockNumber: Number(receipt.blockNumber),
+      blockHash: receipt.blockHash,
+      minedAt: Number(block.timestamp) * 1_000,
+      settlements: [
+        {
+          logIndex: 3,
+          settlementId: 1n,
+          providerDidHash: PROVIDER,
+          consumerDidHash: CONSUMER,
+          intentHash: INTENT,
+          token: token.toLowerCase(),
+          payer: world.people.consumer.address.toLowerCase(),
+          gross: 10n * UNIT,
+          fee: 5_000n,
+          escrow: 999_500n,
+          operational: 8_995_500n,
+          vaultBalance: 999_500n,
+        },
+      ],
+    });
+  });
+
+  test("a payment without an intent has intentHash null", async () => {
+    const { transactionHash } = await world.send("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER]);
+    expect(await read(transactionHash)).toMatchObject({ settlements: [{ intentHash: null, gross: UNIT }] });
+  });
+
+  test("the hash is taken without 0x and in any case", async () => {
+    const { transactionHash } = await payIntent();
+    for (const text of [transactionHash.slice(2), transactionHash.toUpperCase().replace("0X", "0x")]) {
+      expect(await read(text)).toMatchObject({ state: "mined" });
+    }
+  });
+
+  test.each(["", "0x", "nonsense", `0x${"g".repeat(64)}`, `0x${"a".repeat(63)}`, REASON])(
+    "%s is unknown",
+    async (text) => {
+      expect(await read(text)).toEqual({ state: "unknown" });
+    },
+  );
+
+  test("a transaction of another network is unknown", async () => {
+    const other = await buildWorld(8453);
+    try {
+      const { transactionHash } = await other.send("consumer", "pay", [other.chain.token, UNIT, PROVIDER, CONSUMER]);
+      const gateway = createChainGateway([world.network, other.network]);
+      expect(must(await gateway.readSettlement("base-sepolia", transactionHash))).toEqual({ state: "unknown" });
+      expect(must(await gateway.readSettlement("base", transactionHash))).toMatchObject({ state: "mined" });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test("is pending in the pool and until it has the required confirmations, the first being its own block", async () => {
+    await world.client.setAutomine(false);
+    const hash = await sendUnmined(UNIT);
+    const required = { required_confirmations: 3 };
+    expect(await read(hash, required)).toEqual({ state: "pending", confirmations: 0 });
+    await mineBlocks(world.anvil.rpcUrl, 1);
+    expect(await read(hash, required)).toEqual({ state: "pending", confirmations: 1 });
+    await mineBlocks(world.anvil.rpcUrl, 1);
+    expect(await read(hash, required)).toEqual({ state: "pending", confirmations: 2 });
+    await mineBlocks(world.anvil.rpcUrl, 1);
+    expect(await read(hash, required)).toMatchObject({ state: "mined", confirmations: 3 });
+  });
+
+  test("a reverted payment is reverted, once that is final", async () => {
+    const hash = await sendUnmined(5_000n * UNIT);
+    await receiptOf(world.client, hash);
+    expect(await read(hash, { required_confirmations: 2 })).toEqual({ state: "pending", confirmations: 1 });
+    expect(await read(hash)).toEqual({ state: "reverted" });
+  });
+
+  test("after a reorganisation the transaction is unknown again", async () => {
+    const before = await world.client.snapshot();
+    const { transactionHash } = await payIntent();
+    await world.client.revert({ id: before });
+    expect(await read(transactionHash)).toEqual({ state: "unknown" });
+  });
+
+  test("a transaction that settles nothing is mined with no settlement", async () => {
+    const { transactionHash } = await world.mint(world.people.other.address, 1n);
+    expect(await read(transactionHash)).toMatchObject({ state: "mined", settlements: [] });
+  });
+
+  test("the same event from another contract is nobody's settlement", async () => {
+    const foreign = await foreignContract();
+    const { transactionHash } = await world.sendTo("consumer", foreign, settlementAbi, "pay", [
+      token,
+      UNIT,
+      PROVIDER,
+      CONSUMER,
+    ]);
+    expect(await read(transactionHash)).toMatchObject({ state: "mined", settlements: [] });
+    expect(await read(transactionHash, { settlement_contract: foreign })).toMatchObject({
+      settlements: [{ gross: UNIT }],
+    });
+  });
+
+  test("two settlements in one transaction are both read, in order, and a foreign one between them is not", async () => {
+    const foreign = await foreignContract();
+    const calls = [
+      await authorized(world.chain.settlementContract, 3n * UNIT),
+      await authorized(foreign, 5n * UNIT),
+      await authorized(world.chain.settlementContract, 4n * UNIT),
+    ];
+    const reading = await read(await inOneTransaction(calls));
+    expect(reading).toMatchObject({
+      state: "mined",
+      settlements: [
+        { settlementId: 1n, gross: 3n * UNIT },
+        { settlementId: 2n, gross: 4n * UNIT },
+      ],
+    });
+    expect(reading.state === "mined" && reading.settlements.length).toBe(2);
+  });
+});
+
+describe("asking nodes", () => {
+  test("one settlement is one request of two calls, once the node is trusted", async () => {
+    const { transactionHash } = await payIntent();
+    const proxy = await startProxy();
+    const gateway = gatewayWith({ rpc_url: proxy.url });
+    must(await gateway.readSettlement("base-sepolia", transactionHash));
+    must(await gateway.readSettlement("base-sepolia", transactionHash));
+    expect(proxy.requests).toEqual([
+      ["eth_getTransactionReceipt", "eth_blockNumber", "eth_chainId"],
+      ["eth_getTransactionReceipt", "eth_blockNumber"],
+    ]);
+  });
+
+  test("a node that puts no time in its logs is asked for the block", async () => {
+    const receipt = await payIntent();
+    const proxy = await startProxy((body) => body.replaceAll("blockTimestamp", "somethingElse"));
+    const reading = await read(receipt.transactionHash, { rpc_url: proxy.url });
+    const block = await world.client.getBlock({ blockHash: receipt.blockHash });
+    expect(reading).toMatchObject({ state: "mined", minedAt: Number(block.timestamp) * 1_000 });
+    expect(proxy.requests.at(-1)).toEqual(["eth_getBlockByHash"]);
+  });
+
+  test("a batch may be answered in any order", async () => {
+    const { transactionHash } = await payIntent();
+    const proxy = await startProxy((body) => JSON.stringify(JSON.parse(body).reverse()));
+    expect(await read(transactionHash, { rpc_url: proxy.url })).toMatchObject({ state: "mined" });
+  });
+
+  test("the fallback is asked where the first node fails", async () => {
+    const { transactionHash } = await payIntent();
+    const broken = await startProxy(() => "<html>");
+    const reading = await read(transactionHash, { rpc_url: broken.url, fallback_rpc_url: world.anvil.rpcUrl });
+    expect(reading).toMatchObject({ state: "mined" });
+    expect(broken.requests.length).toBe(1);
+  });
+
+  test("without a fallback the same node is asked once more", async () => {
+    const { transactionHash } = await payIntent();
+    let turn = 0;
+    const flaky = await startProxy((body) => (turn++ === 0 ? "{}" : body));
+    expect(await read(transactionHash, { rpc_url: flaky.url })).toMatchObject({ state: "mined" });
+    expect(flaky.requests.length).toBe(2);
+  });
+
+  const failure = async (change: Partial<Network>): Promise<ChainResult<SettlementReading>> =>
+    gatewayWith(change).readSettlement("base-sepolia", REASON);
+  const unavailable = (reason: string) => ({
+    ok: false,
+    error: { kind: "chain_unavailable", network: "base-sepolia", reason },
+  });
+
+  test("a dead node is unreachable, and its address stays inside", async () => {
+    const result = await failure({ rpc_url: "http://127.0.0.1:9/v2/secret-key" });
+    expect(result).toEqual(unavailable("unreachable"));
+    expect(JSON.stringify(result)).not.toMatch(/secret|127\.0\.0\.1|http/);
+  });
+
+  test("a silent node times out", async () => {
+    const silent = await startProxy(() => new Promise<string>(() => undefined));
+    expect(await failure({ rpc_url: silent.url })).toEqual(unavailable("timeout"));
+  });
+
+  test.each([
+    ["no JSON", () => "<html>"],
+    ["no batch", () => '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"slow down"}}'],
+    ["a missing item", () => "[]"],
+    [
+      "an item's error",
+      (body: string) => body.replace(/"result":"0x/, '"error":{"code":-32005,"message":"slow"},"x":"0x'),
+    ],
+    ["an absurd receipt", (body: string) => body.replace('"result":null', '"result":{"status":1}')],
+  ])("a node that answers %s is a bad answer", async (_, change) => {
+    const proxy = await startProxy(change);
+    expect(await failure({ rpc_url: proxy.url })).toEqual(unavailable("bad_answer"));
+  });
+
+  test("a node of another chain is not believed", async () => {
+    expect(await failure({ chain_id: 8453 })).toEqual(unavailable("wrong_chain"));
+  });
+
+  test("a network that isn't configured is no exception", async () => {
+    const result = await gatewayWith().readSettlement("elsewhere", REASON);
+    expect(result).toMatchObject({ ok: false, error: { reason: "unknown_network", network: "elsewhere" } });
+  });
+
+  test("a contract that isn't there is a bad answer, not a provider", async () => {
+    const gateway = gatewayWith({ settlement_contract: world.people.other.address });
+    expect(await gateway.readProvider("base-sepolia", PROVIDER)).toEqual(unavailable("bad_answer"));
+  });
+});
+
+// The same contract once more, of another admin: same events, same token, same provider.
+async function foreignContract(): Promise<Hex> {
+  const { other, registrar, arbiter, feeRecipient, wallet } = world.people;
+  const { settlementContract } = await deployContracts(world.anvil.rpcUrl, {
+    adminKey: other.privateKey,
+    registrarAddress: registrar.address,
+    arbiterAddress: arbiter.address,
+    feeRecipient: feeRecipient.address,
+  });
+  expect(settlementContract).not.toBe(world.chain.settlementContract);
+  await world.sendTo("registrar", settlementContract, settlementAbi, "registerProvider", [
+    PROVIDER,
+    token,
+    wallet.address,
+    0n,
+  ]);
+  const approval = encodeFunctionData({
+    abi: [{ type: "function", name: "approve", inputs: [{ type: "address" }, { type: "uint256" }], outputs: [] }],
+    args: [settlementContract, 1_000n * UNIT],
+  });
+  const transaction = { from: world.people.consumer.address, to: token, data: approval };
+  const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params: [transaction] });
+  await receiptOf(world.client, hash);
+  return settlementContract;
+}
+
+async function authorized(settlementContract: Hex, amount: bigint): Promise<{ to: Hex; data: Hex }> {
+  const terms = {
+    settlementContract,
+    token,
+    amount,
+    providerDidHash: PROVIDER,
+    consumerDidHash: CONSUMER,
+    intentHash: INTENT,
+  };
+  const p: AuthorizedPayment = await signPayment(world.anvil.chainId, world.people.consumer.privateKey, terms);
+  const data = encodeFunctionData({
+    abi: settlementAbi,
+    functionName: "payWithAuthorization",
+    args: [
+      ...([p.token, p.from, p.amount, p.providerDidHash, p.consumerDidHash, p.intentHash, p.salt] as const),
+      ...([p.validAfter, p.validBefore, p.v, p.r, p.s] as const),
+    ],
+  });
+  return { to: settlementContract, data };
+}
+
+// A contract whose constructor makes the calls: PUSH2 size, PUSH2 offset, PUSH1 0, CODECOPY, then CALL and POP for each.
+async function inOneTransaction(calls: readonly { to: Hex; data: Hex }[]): Promise<Hex> {
+  const STEP = 44;
+  let offset = calls.length * STEP + 1;
+  const steps: Hex[] = [];
+  for (const { to, data } of calls) {
+    const length = numberToHex(size(data), { size: 2 });
+    const copy: Hex[] = ["0x61", length, "0x61", numberToHex(offset, { size: 2 }), "0x6000", "0x39"];
+    const invoke: Hex[] = ["0x6000", "0x6000", "0x61", length, "0x6000", "0x6000", "0x73", to, "0x5a", "0xf1", "0x50"];
+    const step = concat([...copy, ...invoke]);
+    expect(size(step)).toBe(STEP);
+    steps.push(step);
+    offset += size(data);
+  }
+  const code = concat([...steps, "0x00", ...calls.map(({ data }) => data)]);
+  const transaction = { from: world.people.stranger.address, data: code, gas: "0x1e8480" };
+  const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params: [transaction] });
+  await receiptOf(world.client, hash);
+  return hash;
+}
+
+/** A node in front of the node, which remembers what was asked and may spoil the answer. */
+async function startProxy(
+  change: (body: string) => string | Promise<string> = (body) => body,
+): Promise<{ url: string; requests: string[][] }> {
+  const requests: string[][] = [];
+  const server = createServer(async (request, response) => {
+    const body = await textOf(request);
+    const calls: { method: string }[] = JSON.parse(body);
+    requests.push(calls.map(({ method }) => method));
+    const answer = await fetch(world.anvil.rpcUrl, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json" },
+    });
+    response.end(await change(await answer.text()));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return { url: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`, requests };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}

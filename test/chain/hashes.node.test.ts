@@ -1,0 +1,29 @@
+// Contract section 6: a DID and an intent stand on-chain as keccak256 of their text. Checked against a second implementation.
+import { keccak256, toHex } from "viem";
+import { expect, test } from "vitest";
+import { didHash, intentHash, isPayableDid, parseTxHash } from "../../src/chain/hashes.ts";
+
+const DID = "did:aeap:11111111-1111-4111-8111-111111111111";
+
+test("keccak256 of the empty text is the one of the yellow paper, and not SHA3's", () => {
+  expect(didHash("")).toBe("0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
+});
+
+test("a DID and an intent hash to keccak256 of their UTF-8 text", () => {
+  expect(didHash(DID)).toBe(keccak256(toHex(DID)));
+  expect(intentHash("pin_ü")).toBe(keccak256(toHex("pin_ü")));
+});
+
+test("a DID is payable unless its hash starts with a zero nibble", () => {
+  const dids = Array.from({ length: 200 }, (_, index) => `${DID}${index}`);
+  for (const did of dids) expect(isPayableDid(did)).toBe(keccak256(toHex(did))[2] !== "0");
+  expect(dids.some((did) => !isPayableDid(did))).toBe(true);
+});
+
+test("a transaction hash is 64 hex digits, with or without 0x", () => {
+  const hash = "AB".repeat(32);
+  for (const text of [hash, `0x${hash}`, hash.toLowerCase()]) expect(parseTxHash(text)).toBe(`0x${"ab".repeat(32)}`);
+  for (const text of ["", "0x", hash.slice(1), `${hash}0`, ` ${hash}`, `0X${hash}0`, "z".repeat(64)]) {
+    expect(parseTxHash(text)).toBeUndefined();
+  }
+});

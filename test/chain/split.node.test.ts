@@ -1,0 +1,110 @@
+// Contract section 6: the split as a property. For any amount up to 2^53-1, any fee, threshold and vault balance, and by
+// every way to pay: the parts are those of the rule, and no base unit is lost or made.
+import fc from "fast-check";
+import type { Hex } from "viem";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { signPayment } from "../../scripts/chain.ts";
+import { buildWorld, CONSUMER, INTENT, PROVIDER, UNIT, type World } from "./support.ts";
+
+let world: World;
+let token: Hex;
+let vault: Hex;
+let drained: Hex;
+
+beforeAll(async () => {
+  world = await buildWorld();
+  token = world.chain.token;
+  vault = await world.vault(PROVIDER);
+  drained = await world.client.snapshot();
+});
+afterAll(() => world?.stop());
+
+const MAX = BigInt(Number.MAX_SAFE_INTEGER);
+// Spread over the orders of magnitude: uniform numbers below 2^53 would hardly ever be small.
+const upTo = (min: bigint) =>
+  fc.oneof(
+    fc.bigInt(min, 30n),
+    fc.bigInt(min, 30_000n),
+    fc.bigInt(min, 100n * UNIT),
+    fc.bigInt(min, MAX),
+    fc.constant(MAX),
+  );
+const scenario = fc.record({
+  gross: upTo(1n),
+  feeBps: fc.oneof(fc.constant(5n), fc.bigInt(0n, 50n)),
+  threshold: upTo(0n),
+  // Often near the threshold, where escrow is capped.
+  held: fc.oneof(upTo(0n), fc.constant("just below" as const), fc.constant("exactly" as const)),
+  way: fc.constantFrom("pay", "payIntent", "payWithAuthorization"),
+});
+
+test("gross = fee + escrow + operational, escrow fills up to the threshold and not over it, nothing is lost or made", async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ gross, feeBps, threshold, held, way }) => {
+      await world.client.revert({ id: drained });
+      drained = await world.client.snapshot();
+      const { feeRecipient, wallet, consumer } = world.people;
+      const below = threshold > 3n ? threshold - 3n : 0n;
+      const balance = held === "exactly" ? threshold : held === "just below" ? below : held;
+      await world.send("admin", "setFeeBps", [feeBps]);
+      await world.send("registrar", "setThreshold", [PROVIDER, token, threshold]);
+      if (balance > 0n) await world.mint(vault, balance);
+      await world.mint(consumer.address, gross);
+
+      const fee = (gross * feeBps) / 10_000n;
+      const missing = threshold > balance ? threshold - balance : 0n;
+      const tenth = (gross - fee) / 10n;
+      const escrow = tenth < missing ? tenth : missing;
+      const operational = gross - fee - escrow;
+      expect(await world.read("quote", [token, gross, PROVIDER])).toEqual([fee, escrow, operational]);
+
+      const places = [feeRecipient.address, vault, wallet.address, consumer.address, world.chain.settlementContract];
+      const balances = () => Promise.all(places.map(world.balance));
+      const before = await balances();
+      expect((await payBy(way, gross)).status).toBe("success");
+      const after = await balances();
+      const moved = after.map((amount, index) => amount - (before[index] ?? 0n));
+      expect(moved).toEqual([fee, escrow, operational, -gross, 0n]);
+      expect(moved.reduce((sum, amount) => sum + amount, 0n)).toBe(0n);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("payments in a row fill the vault to its threshold exactly, and it stays there", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.bigInt(1n, 3n * UNIT),
+      fc.array(fc.bigInt(1n, 4n * UNIT), { minLength: 1, maxLength: 12 }),
+      async (threshold, payments) => {
+        await world.client.revert({ id: drained });
+        drained = await world.client.snapshot();
+        await world.send("registrar", "setThreshold", [PROVIDER, token, threshold]);
+        let expected = 0n;
+        for (const gross of payments) {
+          await payBy("pay", gross);
+          const tenth = (gross - (gross * 5n) / 10_000n) / 10n;
+          expected = expected + tenth > threshold ? threshold : expected + tenth;
+          expect(await world.balance(vault)).toBe(expected);
+        }
+      },
+    ),
+    { numRuns: 15 },
+  );
+});
+
+async function payBy(way: string, amount: bigint) {
+  const { consumer } = world.people;
+  if (way === "pay") return world.send("consumer", "pay", [token, amount, PROVIDER, CONSUMER]);
+  if (way === "payIntent") return world.send("consumer", "payIntent", [token, amount, PROVIDER, CONSUMER, INTENT]);
+  const p = await signPayment(world.anvil.chainId, consumer.privateKey, {
+    settlementContract: world.chain.settlementContract,
+    token,
+    amount,
+    providerDidHash: PROVIDER,
+    consumerDidHash: CONSUMER,
+    intentHash: INTENT,
+  });
+  const args = [token, p.from, amount, PROVIDER, CONSUMER, INTENT, p.salt, p.validAfter, p.validBefore, p.v, p.r, p.s];
+  return world.send("stranger", "payWithAuthorization", args);
+}

@@ -1,0 +1,168 @@
+// A world for the tests of the chain (contract section 6, "Settlement contract"): an anvil of its own, the contracts, a
+// registered provider and a consumer with money, and short ways to call as somebody and to see what a call is refused with.
+import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex } from "viem";
+import {
+  type Anvil,
+  type AnvilAccount,
+  artifacts,
+  clientFor,
+  type Deployment,
+  deployContracts,
+  receiptOf,
+  startAnvil,
+} from "../../scripts/chain.ts";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import type { ChainResult, Network, Signer } from "../../src/chain/gateway.ts";
+import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
+import { addressOf, signCall } from "../../src/chain/sign.ts";
+
+export const PROVIDER = didHash("did:aeap:11111111-1111-4111-8111-111111111111");
+export const OTHER_PROVIDER = didHash("did:aeap:33333333-3333-4333-8333-333333333333");
+export const CONSUMER = didHash("did:aeap:22222222-2222-4222-8222-222222222222");
+export const INTENT = intentHash("pin_01JD8Z5T7Q0000000000000000");
+export const ZERO_HASH: Hex = `0x${"0".repeat(64)}`;
+export const ZERO_ADDRESS: Hex = `0x${"0".repeat(40)}`;
+export const REASON = intentHash("dsp_01JD8Z5T7Q0000000000000000");
+export const UNIT = 1_000_000n;
+export const THRESHOLD = 15n * UNIT;
+
+const PEOPLE = ["admin", "registrar", "arbiter", "feeRecipient", "consumer", "wallet", "stranger", "other"] as const;
+export type Person = (typeof PEOPLE)[number];
+
+// Enough for every call here; naming it spares a dry run, and lets a refused call be mined as reverted.
+const GAS = 3_000_000n;
+
+export type World = {
+  anvil: Anvil;
+  chain: Deployment;
+  people: Record<Person, AnvilAccount>;
+  network: Network;
+  client: ReturnType<typeof clientFor>;
+  /** Sends a call of the settlement contract and waits for its block; the receipt says whether it was refused. */
+  send: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
+  sendTo: (person: Person, to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
+  /** The name of the error that a call is refused with, or null when it would pass. */
+  refusal: (person: Person, functionName: string, args: readonly unknown[]) => Promise<string | null>;
+  refusalAt: (
+    person: Person,
+    to: Hex,
+    abi: Abi,
+    functionName: string,
+    args: readonly unknown[],
+  ) => Promise<string | null>;
+  read: <T>(functionName: string, args?: readonly unknown[]) => Promise<T>;
+  balance: (address: Hex) => Promise<bigint>;
+  mint: (address: Hex, amount: bigint) => Promise<Receipt>;
+  vault: (providerDidHash: Hex) => Promise<Hex>;
+  stop: () => Promise<void>;
+};
+
+type Receipt = Awaited<ReturnType<ReturnType<typeof clientFor>["getTransactionReceipt"]>>;
+
+/** Fresh chain and contracts, PROVIDER registered at THRESHOLD, the consumer with 1,000 units and an allowance. */
+export async function buildWorld(chainId = 84532): Promise<World> {
+  const anvil = await startAnvil({ chainId, port: 0 });
+  const people = nameAccounts(anvil.accounts);
+  const chain = await deployContracts(anvil.rpcUrl, {
+    adminKey: people.admin.privateKey,
+    registrarAddress: people.registrar.address,
+    arbiterAddress: people.arbiter.address,
+    feeRecipient: people.feeRecipient.address,
+  });
+  const client = clientFor(anvil.rpcUrl);
+  const settlement = { address: chain.settlementContract, abi: settlementAbi as Abi };
+  const token = { address: chain.token, abi: artifacts.TestUSDC.abi };
+
+  async function sendTo(person: Person, to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) {
+    const data = encodeFunctionData({ abi, functionName, args });
+    return sendData(person, to, data);
+  }
+  async function sendData(person: Person, to: Hex, data: Hex): Promise<Receipt> {
+    const hash: Hex = await client.transport.request({
+      method: "eth_sendTransaction",
+      params: [{ from: people[person].address, to, data, gas: `0x${GAS.toString(16)}` }],
+    });
+    return receiptOf(client, hash, 5_000);
+  }
+  const refusalAt: World["refusalAt"] = async (person, address, abi, functionName, args) => {
+    try {
+      await client.simulateContract({ address, abi, functionName, args, account: people[person].address });
+      return null;
+    } catch (error) {
+      return errorName(error);
+    }
+  };
+  const world: World = {
+    anvil,
+    chain,
+    people,
+    client,
+    network: {
+      network: chainId === 8453 ? "base" : "base-sepolia",
+      chain_id: chainId,
+      kind: chainId === 8453 ? "mainnet" : "testnet",
+      rpc_url: anvil.rpcUrl,
+      settlement_contract: chain.settlementContract,
+      token: chain.token,
+      currency: "USDC",
+      decimals: 6,
+      required_confirmations: 1,
+    },
+    sendTo,
+    send: (person, functionName, args) => sendTo(person, settlement.address, settlement.abi, functionName, args),
+    refusalAt,
+    refusal: (person, functionName, args) => refusalAt(person, settlement.address, settlement.abi, functionName, args),
+    read: async <T>(functionName: string, args: readonly unknown[] = []) =>
+      (await client.readContract({ ...settlement, functionName, args })) as T,
+    balance: async (address) =>
+      (await client.readContract({ ...token, functionName: "balanceOf", args: [address] })) as bigint,
+    mint: (address, amount) => sendTo("other", token.address, token.abi, "mint", [address, amount]),
+    vault: async (providerDidHash) =>
+      (await client.readContract({ ...settlement, functionName: "vaultOf", args: [providerDidHash] })) as Hex,
+    stop: anvil.stop,
+  };
+  await world.send("registrar", "registerProvider", [PROVIDER, chain.token, people.wallet.address, THRESHOLD]);
+  await world.mint(people.consumer.address, 1_000n * UNIT);
+  await sendTo("consumer", token.address, token.abi, "approve", [chain.settlementContract, 2n ** 256n - 1n]);
+  return world;
+}
+
+/** Signs and sends with a key, taking the nonce from the node: good enough for a test, where nobody else uses the key. */
+export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
+  return {
+    submit: async (call) => {
+      const prepared = await sender.prepare(call, addressOf(privateKey));
+      if (!prepared.ok) return prepared;
+      if (prepared.value.state === "refused") return { ok: true, value: prepared.value };
+      const { state: _, ...terms } = prepared.value;
+      return sender.sendRaw(call.network, await signCall({ privateKey, ...terms, to: call.to, data: call.data }));
+    },
+  };
+}
+
+export function senderFor(world: World): ChainSender {
+  return createChainSender([world.network]);
+}
+
+/** The value of a result that must be there. */
+export function must<T>(result: ChainResult<T>): T {
+  if (!result.ok) throw new Error(`chain unavailable: ${result.error.reason}`);
+  return result.value;
+}
+
+export function errorName(error: unknown): string {
+  const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
+  if (reverted instanceof ContractFunctionRevertedError)
+    return reverted.data?.errorName ?? reverted.signature ?? "reverted";
+  throw error;
+}
+
+function nameAccounts(accounts: readonly AnvilAccount[]): Record<Person, AnvilAccount> {
+  const named = PEOPLE.map((person, index) => {
+    const account = accounts[index];
+    if (account === undefined) throw new Error("anvil has too few accounts");
+    return [person, account];
+  });
+  return Object.fromEntries(named);
+}
