@@ -82,7 +82,7 @@ export type ClosedTask = {
 };
 
 export function taskSignals(task: ClosedTask): { provider: Signal; consumer: Signal } {
-  const prompt = task.closedAt - task.openedAt <= RATING.promptHours * HOUR_MS;
+  const prompt = task.closedAt - task.openedAt < RATING.promptHours * HOUR_MS;
   const answered = prompt ? "answered_promptly" : "answered";
   return {
     provider: providerSignal(task.outcome, task.amountWholeUnits, task.score),
