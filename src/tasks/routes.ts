@@ -1,0 +1,43 @@
+// Specification 4, Performance tasks.
+import { createAgentRouter } from "../auth/agent-proof.ts";
+import { confirmTask } from "../flows/settle-task.ts";
+import { confirmationView, confirmFaults, confirmInput, taskParams, taskView } from "./schema.ts";
+import { getTask, taskSubject } from "./service.ts";
+
+export const taskRoutes = createAgentRouter();
+
+taskRoutes.route(
+  {
+    method: "get",
+    path: "/v1/tasks/{task_id}",
+    operationId: "getTask",
+    tag: "Tasks",
+    summary: "Read a task",
+    description: "For its two agents. Past `confirm_by` an unanswered task is auto-confirmed, to the millisecond.",
+    params: taskParams,
+    status: 200,
+    response: { schema: taskView, description: "The task." },
+    errors: ["not_found", "forbidden"],
+  },
+  (call, { params }) => getTask(call, params.task_id),
+);
+
+taskRoutes.route(
+  {
+    method: "post",
+    path: "/v1/tasks/{task_id}/confirm",
+    operationId: "confirmTask",
+    tag: "Tasks",
+    summary: "Confirm a delivery",
+    description: "By the consumer, within 72 hours of the facilitation. Both agents' ratings follow.",
+    params: taskParams,
+    body: confirmInput,
+    rules: confirmFaults,
+    status: 200,
+    response: { schema: confirmationView, description: "The closed task and what it did to the ratings." },
+    errors: ["not_found", "forbidden", "task_already_closed", "confirmation_window_closed", "invalid_status"],
+    idempotency: "plain",
+  },
+  (call, { params, body }) => confirmTask(call, params.task_id, body()),
+  (call, params) => taskSubject(call, params.task_id),
+);

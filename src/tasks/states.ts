@@ -1,0 +1,44 @@
+// Specification 3.5: the performance task's machine, as data, and what a task is at an instant.
+import { defineMachine, refuse } from "../core/machine.ts";
+
+export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+/** `confirm_late` is a confirmation once the window is over; `dispute` and `dispute_ends` are the disputes' to pull. */
+export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends"] as const;
+export type TaskTrigger = (typeof TASK_TRIGGERS)[number];
+
+export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
+  name: "task",
+  states: TASK_STATUSES,
+  triggers: TASK_TRIGGERS,
+  table: {
+    open: {
+      confirm: "confirmed",
+      confirm_late: refuse("confirmation_window_closed"),
+      window_ends: "auto_confirmed",
+      dispute: "disputed",
+    },
+    confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
+    // 3.5: the outcome stands.
+    auto_confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
+    disputed: { dispute_ends: "open" },
+  },
+});
+
+export const OUTCOMES = ["confirmed", "partial", "rejected"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+type Standing = {
+  status: string;
+  outcome: string | null;
+  score: number | null;
+  confirmBy: number;
+  closedAt: number | null;
+};
+
+/** 3.5: at 72 hours the task is auto-confirmed, whether or not the cron has recorded it. */
+export function effectiveTask<T extends Standing>(task: T, now: number): T {
+  if (task.status !== "open" || now < task.confirmBy) return task;
+  return { ...task, status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: task.confirmBy };
+}
