@@ -9,11 +9,13 @@ import { rateHeaders } from "./http/rate-limit.ts";
 import { errorResponse, jsonResponse } from "./http/responses.ts";
 import type { AppEnv, Registered, Router, Surface } from "./http/router.ts";
 import { publicAgentRoutes } from "./agents/public-routes.ts";
+import { marketRoutes } from "./agents/market-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { platformRoutes } from "./platform/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
+import { verifyRoutes } from "./verify/routes.ts";
 
-const ROUTERS: readonly Router<Surface>[] = [platformRoutes, principalRoutes, agentRoutes, publicAgentRoutes] as never;
+const ROUTERS: readonly Router<Surface>[] = [platformRoutes, principalRoutes, agentRoutes, marketRoutes, publicAgentRoutes, verifyRoutes] as never;
 
 /** Every operation with its surface: the credential matrix of the tests and the method table below read it. */
 export const OPERATIONS: readonly Registered[] = ROUTERS.flatMap((router) => router.registered);

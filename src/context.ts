@@ -40,9 +40,7 @@ export type Env = {
 };
 
 /** Work that goes on after the answer, through the queue. */
-export type Job =
-  | { kind: "provision_market"; did: string; environment: string; network: string }
-  | { kind: "sign_aid"; did: string };
+export type Job = { kind: "provision_market"; did: string; environment: string; network: string };
 
 export type Config = {
   issuer: string;

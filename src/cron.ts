@@ -2,6 +2,7 @@
 import { buildDeps, type Deps, type Env } from "./context.ts";
 import { commit } from "./db/batch.ts";
 import { pruneOutcomes } from "./db/outcomes.ts";
+import { resumeProvisioning } from "./flows/provision-market.ts";
 
 export type Sweep = (deps: Deps) => Promise<unknown>;
 
@@ -9,6 +10,7 @@ const SLICE = 500;
 
 export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
   { name: "prune_idempotency_outcomes", sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]) },
+  { name: "resume_market_provisioning", sweep: (deps) => resumeProvisioning(deps, SLICE) },
 ];
 
 const JOBS: Readonly<Record<string, typeof EVERY_MINUTE>> = { "* * * * *": EVERY_MINUTE };

@@ -1,12 +1,17 @@
 // Queue message → work that goes on after an answer. Every job is safe to run twice; one that fails is tried again later.
 import { buildDeps, type Deps, type Env, type Job } from "./context.ts";
+import { provisionMarkets } from "./flows/provision-market.ts";
 
 type Runner<K extends Job["kind"]> = (deps: Deps, job: Extract<Job, { kind: K }>) => Promise<unknown>;
 type Runners = { readonly [K in Job["kind"]]: Runner<K> };
 
+/** How long one job waits for the chain before it is put back. */
+const WAIT_MS = 20_000;
+
 const RUNNERS: Runners = {
-  provision_market: async () => undefined,
-  sign_aid: async () => undefined,
+  async provision_market(deps, job) {
+    if (!(await provisionMarkets(deps, job, Date.now() + WAIT_MS))) throw new Error("the chain has not answered yet");
+  },
 };
 
 const RETRY_SECONDS = 5;

@@ -1,5 +1,5 @@
 // Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
-import { and, asc, desc, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { columnsOf, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
@@ -22,8 +22,18 @@ export const findAgent = (db: Database, scope: Scope, did: string): Read<AgentWi
       .where(and(eq(agents.did, did), within(agents, scope))),
   );
 
+/** An agent of the platform in whichever environment it is; the caller judges which keys reach it. */
+export const findOwnAgent = (db: Database, scope: Scope, did: string): Read<AgentWithPrincipal | null> =>
+  readOne(
+    db
+      .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(and(eq(agents.did, did), eq(agents.platformId, scope.platformId))),
+  );
+
 /** For the public and for counterparties: no tenancy, because the registry itself is public. */
-export const findPublicAgent = (db: Database, did: string): Read<AgentWithPrincipal | null> =>
+export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(
     db
       .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
@@ -35,7 +45,7 @@ export const findPublicAgent = (db: Database, did: string): Read<AgentWithPrinci
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> => sql<string>`(select platform_id from agents where did = ${did})`;
 
-export const environmentOf = (did: string): SQL<string> => sql<string>`(select environment from agents where did = ${did})`;
+export const environmentOf = (did: string | SQL<string>): SQL<string> => sql<string>`(select environment from agents where did = ${did})`;
 
 export type AgentFilter = { principalId?: string; status?: string; economicRole?: string };
 
@@ -179,3 +189,13 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
     .insert(escrows)
     .values(row)
     .onConflictDoUpdate({ target: [escrows.did, escrows.environment, escrows.network], set: row });
+
+export const findStalledMarkets = (db: Database, before: number, slice: number): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(and(eq(agentMarkets.status, "PROVISIONING"), lt(agentMarkets.updatedAt, before)))
+      .orderBy(asc(agentMarkets.updatedAt))
+      .limit(slice),
+  );

@@ -1,0 +1,116 @@
+// Specification 4, Runtime, and contract section 7: what a counterparty needs before it pays, all without a credential.
+import { createPublicRouter } from "../auth/public.ts";
+import { answer } from "../http/responses.ts";
+import { aidCheck, aidInput, certificateCheck, certificateInput, challengeView, discoveryView, jwksView, proofCheck, proofInput } from "./schema.ts";
+import { checkAid, checkCertificate, checkProof, issueChallenge } from "./service.ts";
+
+export const verifyRoutes = createPublicRouter();
+
+verifyRoutes.route(
+  {
+    method: "get",
+    path: "/v1/verify/challenge",
+    operationId: "getChallenge",
+    tag: "Verification",
+    summary: "Get a nonce",
+    description: "Valid for 120 seconds and for one use. The answer to it is a proof over `nonce|agent_did|timestamp`.",
+    status: 200,
+    response: { schema: challengeView, description: "The nonce." },
+    errors: [],
+  },
+  (call) => issueChallenge(call),
+);
+
+verifyRoutes.route(
+  {
+    method: "post",
+    path: "/v1/verify/certificate",
+    operationId: "verifyCertificate",
+    tag: "Verification",
+    summary: "Check a certificate",
+    description: "What anyone can do offline from the published keys. Says nothing of the agent's present state.",
+    body: certificateInput,
+    status: 200,
+    response: { schema: certificateCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+  },
+  (call, { body }) => checkCertificate(call, body().certificate),
+);
+
+verifyRoutes.route(
+  {
+    method: "post",
+    path: "/v1/verify/proof",
+    operationId: "verifyProof",
+    tag: "Verification",
+    summary: "Check a proof",
+    description: "A challenge response uses its nonce up; a bound proof may be checked again.",
+    body: proofInput,
+    status: 200,
+    response: { schema: proofCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+  },
+  (call, { body }) => checkProof(call, body()),
+);
+
+verifyRoutes.route(
+  {
+    method: "post",
+    path: "/v1/verify/aid",
+    operationId: "verifyAid",
+    tag: "Verification",
+    summary: "Check an identity document",
+    body: aidInput,
+    status: 200,
+    response: { schema: aidCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+  },
+  (call, { body }) => checkAid(call, body().aid),
+);
+
+for (const path of ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"]) {
+  verifyRoutes.route(
+    {
+      method: "get",
+      path,
+      operationId: path.endsWith(".json") ? "getCaJwksJson" : "getCaJwks",
+      tag: "Verification",
+      summary: "The CA's public keys",
+      description: "Certificates, identity documents and receipts verify offline from these alone.",
+      status: 200,
+      response: { schema: jwksView, description: "The key set." },
+      errors: [],
+      cors: true,
+    },
+    async (call) => {
+      const { jwks } = await call.deps.ca();
+      return answer(200, { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" }, JSON.stringify(jwks));
+    },
+  );
+}
+
+verifyRoutes.route(
+  {
+    method: "get",
+    path: "/.well-known/aeap",
+    operationId: "getDiscovery",
+    tag: "Verification",
+    summary: "What this service is and where its keys are",
+    status: 200,
+    response: { schema: discoveryView, description: "The discovery document." },
+    errors: [],
+    cors: true,
+  },
+  async (call) => {
+    const { issuer, serviceDid } = call.deps.config;
+    const view = {
+      service_did: serviceDid,
+      issuer,
+      jwks_uri: `${issuer}/.well-known/aeap-ca-jwks`,
+      challenge_endpoint: `${issuer}/v1/verify/challenge`,
+      status_lists_uri: `${issuer}/.well-known/aeap-status-lists/1`,
+      proof_formats: ["aeap-req:v1", "bound", "challenge_response"],
+    };
+    return answer(200, { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" }, JSON.stringify(view));
+  },
+);

@@ -1,0 +1,79 @@
+// Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
+import { beforeAll, describe, expect, it } from "vitest";
+import { account, createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const open = (did: string, markets: unknown[]) =>
+  world.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
+const market = (overrides = {}) => ({ market: "DE-USDC", network: "base-sepolia", operational_wallet: account(8), ...overrides });
+
+describe("opening a market", () => {
+  it("registers the split on-chain, and the document and the agent show the market", async () => {
+    const provider = await world.agent("PROVIDER");
+    const { markets } = expectStatus(await open(provider.did, [market()]), 200);
+    expect(markets).toEqual([
+      expect.objectContaining({ market: "DE-USDC", network: "base-sepolia", status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x[0-9a-f]{40}$/i) }),
+    ]);
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
+    expect(aid.identity.authorized_markets).toEqual(["DE-USDC"]);
+    expect(aid.version).toBe(3);
+    expect(aid.escrow.liability_profile).toMatchObject({ total_balance: "0.00", effective_threshold: "15.00", escrow_state: "FUNDING" });
+    expect(aid.escrow.wallets).toHaveLength(1);
+  });
+
+  it("asked for twice changes nothing on-chain and answers the same", async () => {
+    const provider = await world.agent("PROVIDER");
+    const first = expectStatus(await open(provider.did, [market()]), 200);
+    const second = expectStatus(await open(provider.did, [market()]), 200);
+    expect(second.markets[0].escrow_wallet).toBe(first.markets[0].escrow_wallet);
+    expect(second.markets[0].status).toBe("ACTIVE");
+  });
+
+  it("moves every market of the network to a new operational wallet", async () => {
+    const provider = await world.agent("PROVIDER");
+    expectStatus(await open(provider.did, [market(), market({ market: "EU-USDC" })]), 200);
+    const { markets } = expectStatus(await open(provider.did, [market({ operational_wallet: account(7) })]), 200);
+    expect(markets.map((entry: { operational_wallet: string; status: string }) => [entry.operational_wallet, entry.status])).toEqual([
+      [account(7).toLowerCase(), "ACTIVE"],
+      [account(7).toLowerCase(), "ACTIVE"],
+    ]);
+  });
+
+  it("is refused to a consumer with role_not_permitted", async () => {
+    const consumer = await world.consumer();
+    expect((await open(consumer.did, [market()])).body.code).toBe("role_not_permitted");
+  });
+
+  it.each([
+    ["a malformed identifier", { market: "de_usdc" }, "invalid_market_format", "invalid_market_format"],
+    ["an unknown network", { network: "solana" }, "validation_failed", "invalid_value"],
+    ["a jurisdiction the service does not operate in", { market: "KP-USDC" }, "validation_failed", "invalid_value"],
+    ["another currency than the network's", { market: "DE-EURC" }, "validation_failed", "invalid_value"],
+    ["a malformed wallet", { operational_wallet: "0x12" }, "validation_failed", "invalid_format"],
+    ["an unknown field", { colour: "red" }, "validation_failed", "unknown_field"],
+  ])("refuses %s", async (_name, overrides, code, fieldCode) => {
+    const provider = await world.agent("PROVIDER");
+    const reply = await open(provider.did, [market(overrides)]);
+    expect(reply.status).toBe(422);
+    expect(reply.body.code).toBe(code);
+    expect(reply.body.field_errors[0].code).toBe(fieldCode);
+    const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
+    expect(list.body.data).toEqual([]);
+  });
+});
+
+describe("taking a market away", () => {
+  it("removes it from the document and makes a new version", async () => {
+    const provider = await world.agent("PROVIDER");
+    expectStatus(await open(provider.did, [market()]), 200);
+    const path = `/v1/agents/${provider.did}/scope/authorized_markets/DE-USDC?network=base-sepolia`;
+    expect((await world.call("DELETE", path)).status).toBe(204);
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
+    expect(aid.identity.authorized_markets).toEqual([]);
+    expect((await world.call("DELETE", path)).body.code).toBe("not_found");
+  });
+});
