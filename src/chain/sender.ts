@@ -76,7 +76,12 @@ async function prepare(
   ]);
   if (!answer.ok) return answer;
   const [estimate, nonceReply, block, tip] = answer.value;
-  if (estimate?.ok === false) return { ok: true, value: { state: "refused", reason: refusalOf(estimate.error) } };
+  if (estimate?.ok === false) {
+    const reason = refusalOf(estimate.error);
+    // An error that is not about the call, such as a rate limit, says nothing of what the contract thinks.
+    if (reason === "refused") return unavailable(network.network, "bad_answer");
+    return { ok: true, value: { state: "refused", reason } };
+  }
   const [gas, nonce, fees] = [quantity(estimate), quantity(nonceReply), readFees(block, tip)];
   if (gas === undefined || nonce === undefined || fees === undefined) return unavailable(network.network, "bad_answer");
   // A fifth more than the estimate: a vault's balance may change between the dry run and the block.

@@ -1,6 +1,5 @@
 // Contract section 6, Facilitation: what the gateway reads from a real node. Unknown, waiting, reverted, foreign and doubled
 // transactions, and nodes that fail.
-import { createServer, type IncomingMessage, type Server } from "node:http";
 import { concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type AuthorizedPayment, deployContracts, mineBlocks, receiptOf, signPayment } from "../../scripts/chain.ts";
@@ -8,12 +7,23 @@ import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, Network, SettlementReading } from "../../src/chain/gateway.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
-import { buildWorld, CONSUMER, INTENT, must, PROVIDER, REASON, UNIT, type World } from "./support.ts";
+import {
+  buildWorld,
+  CONSUMER,
+  INTENT,
+  must,
+  PROVIDER,
+  proxyTo,
+  REASON,
+  type SpoilingNode,
+  UNIT,
+  type World,
+} from "./support.ts";
 
 let world: World;
 let token: Hex;
 let snapshot: Hex;
-const servers: Server[] = [];
+const proxies: SpoilingNode[] = [];
 
 beforeAll(async () => {
   world = await buildWorld();
@@ -26,7 +36,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await world.client.setAutomine(true);
   await world.client.revert({ id: snapshot });
-  for (const server of servers.splice(0)) server.close();
+  for (const proxy of proxies.splice(0)) proxy.close();
 });
 
 const gatewayWith = (change: Partial<Network> = {}) =>
@@ -327,30 +337,8 @@ async function inOneTransaction(calls: readonly { to: Hex; data: Hex }[]): Promi
   return hash;
 }
 
-/** A node in front of the node, which remembers what was asked and may spoil the answer. */
-async function startProxy(
-  change: (body: string) => string | Promise<string> = (body) => body,
-): Promise<{ url: string; requests: string[][] }> {
-  const requests: string[][] = [];
-  const server = createServer(async (request, response) => {
-    const body = await textOf(request);
-    const calls: { method: string }[] = JSON.parse(body);
-    requests.push(calls.map(({ method }) => method));
-    const answer = await fetch(world.anvil.rpcUrl, {
-      method: "POST",
-      body,
-      headers: { "content-type": "application/json" },
-    });
-    response.end(await change(await answer.text()));
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`, requests };
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const chunk of request) text += String(chunk);
-  return text;
+async function startProxy(change?: (body: string) => string | Promise<string>): Promise<SpoilingNode> {
+  const proxy = await proxyTo(world.anvil.rpcUrl, change);
+  proxies.push(proxy);
+  return proxy;
 }

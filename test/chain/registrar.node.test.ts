@@ -4,8 +4,8 @@ import { type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import type { ChainGateway, Signer } from "../../src/chain/gateway.ts";
-import type { ChainSender } from "../../src/chain/sender.ts";
+import type { ChainGateway, RegistrationOutcome, Signer } from "../../src/chain/gateway.ts";
+import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
 import {
   buildWorld,
@@ -14,6 +14,7 @@ import {
   must,
   OTHER_PROVIDER,
   PROVIDER,
+  proxyTo,
   REASON,
   senderFor,
   THRESHOLD,
@@ -48,8 +49,14 @@ const registration = () => ({
   operationalWallet: world.people.other.address,
   threshold: THRESHOLD,
 });
+// Submitted is not mined: what follows from a call is looked at once its block is there.
+async function settled<T extends RegistrationOutcome>(outcome: T): Promise<T> {
+  if (outcome.state !== "submitted") return outcome;
+  expect(must(await sender.waitForReceipt(NETWORK, outcome.txHash, 5_000))).toEqual({ state: "included" });
+  return outcome;
+}
 const register = async (change = {}, signer = registrar) =>
-  must(await gateway.registerProvider(NETWORK, { ...registration(), ...change }, signer));
+  settled(must(await gateway.registerProvider(NETWORK, { ...registration(), ...change }, signer)));
 const provider = async (hash: string = OTHER_PROVIDER) => must(await gateway.readProvider(NETWORK, hash));
 
 describe("registering a provider", () => {
@@ -64,9 +71,7 @@ describe("registering a provider", () => {
   });
 
   test("registers once; the same again sends nothing", async () => {
-    const outcome = await register();
-    if (outcome.state !== "submitted") throw new Error(outcome.state);
-    expect(must(await sender.waitForReceipt(NETWORK, outcome.txHash, 5_000))).toEqual({ state: "included" });
+    expect(await register()).toMatchObject({ state: "submitted", txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
     expect(await provider()).toMatchObject({
       registered: true,
       operationalWallet: world.people.other.address.toLowerCase(),
@@ -111,7 +116,7 @@ describe("registering a provider", () => {
 
   test("the threshold moves alone, and only for a registered provider", async () => {
     const set = async (hash: string, value: bigint) =>
-      must(await gateway.setThreshold(NETWORK, hash, value, registrar));
+      settled(must(await gateway.setThreshold(NETWORK, hash, value, registrar)));
     expect(await set(PROVIDER, 7n * UNIT)).toMatchObject({ state: "submitted" });
     expect(await provider(PROVIDER)).toMatchObject({ threshold: 7n * UNIT });
     expect(await set(PROVIDER, 7n * UNIT)).toEqual({ state: "unchanged" });
@@ -126,12 +131,16 @@ describe("the arbiter's payout", () => {
     await world.send("consumer", "pay", [world.chain.token, 10n * UNIT, PROVIDER, CONSUMER]);
     const before = await world.balance(world.people.consumer.address);
     const arbiter = keySigner(sender, world.people.arbiter.privateKey);
-    expect(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), registrar))).toMatchObject({ state: "refused" });
-    expect(must(await gateway.payOut(NETWORK, payout(5n * UNIT), arbiter))).toEqual({
+    expect(await settled(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), registrar)))).toMatchObject({
+      state: "refused",
+    });
+    expect(await settled(must(await gateway.payOut(NETWORK, payout(5n * UNIT), arbiter)))).toEqual({
       state: "refused",
       reason: "ExceedsVault",
     });
-    expect(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), arbiter))).toMatchObject({ state: "submitted" });
+    expect(await settled(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), arbiter)))).toMatchObject({
+      state: "submitted",
+    });
     expect(await world.balance(world.people.consumer.address)).toBe(before + UNIT / 2n);
   });
 });
@@ -202,13 +211,14 @@ describe("sending", () => {
     for (let i = 0; i < 2; i++)
       expect(must(await sender.sendRaw(NETWORK, bytes))).toEqual({ state: "submitted", txHash: bytes.hash });
     await world.client.mine({ blocks: 1 });
+    await settled({ state: "submitted", txHash: bytes.hash });
     expect(must(await sender.sendRaw(NETWORK, bytes))).toEqual({ state: "submitted", txHash: bytes.hash });
     await world.client.mine({ blocks: 1 });
     expect(await world.balance(world.people.other.address)).toBe(before + 1n);
   });
 
   test("a used nonce, a fee below the base fee and an empty account are refused by name", async () => {
-    await sender.sendRaw(NETWORK, await signed());
+    await settled(must(await sender.sendRaw(NETWORK, await signed())));
     expect(must(await sender.sendRaw(NETWORK, await signed({ nonce: 0 })))).toEqual({
       state: "refused",
       reason: "nonce_too_low",
@@ -227,6 +237,15 @@ describe("sending", () => {
     const waiting = sender.waitForReceipt(NETWORK, hash, 5_000);
     await world.client.mine({ blocks: 1 });
     expect(must(await waiting)).toEqual({ state: "included" });
+  });
+
+  test("a node that is busy at the dry run is not the contract refusing", async () => {
+    const busy = '"error":{"code":-32005,"message":"rate limited"},"x":"0x';
+    const proxy = await proxyTo(world.anvil.rpcUrl, (body) => body.replace(/"result":"0x/, busy));
+    const behind = createChainSender([{ ...world.network, rpc_url: proxy.url }]);
+    const prepared = await behind.prepare(call(), world.people.stranger.address);
+    proxy.close();
+    expect(prepared).toMatchObject({ ok: false, error: { reason: "bad_answer" } });
   });
 
   test("a transaction that fails in its block is reverted", async () => {

@@ -1,5 +1,6 @@
 // A world for the tests of the chain (contract section 6, "Settlement contract"): an anvil of its own, the contracts, a
 // registered provider and a consumer with money, and short ways to call as somebody and to see what a call is refused with.
+import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex } from "viem";
 import {
   type Anvil,
@@ -165,4 +166,31 @@ function nameAccounts(accounts: readonly AnvilAccount[]): Record<Person, AnvilAc
     return [person, account];
   });
   return Object.fromEntries(named);
+}
+
+export type SpoilingNode = { url: string; requests: string[][]; close: () => void };
+
+/** A node in front of a node, which remembers what was asked and may spoil the answer. */
+export async function proxyTo(
+  rpcUrl: string,
+  change: (body: string) => string | Promise<string> = (body) => body,
+): Promise<SpoilingNode> {
+  const requests: string[][] = [];
+  const server = createServer(async (request, response) => {
+    const body = await textOf(request);
+    const calls: { method: string }[] = JSON.parse(body);
+    requests.push(calls.map(({ method }) => method));
+    const answer = await fetch(rpcUrl, { method: "POST", body, headers: { "content-type": "application/json" } });
+    response.end(await change(await answer.text()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close() };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return text;
 }
