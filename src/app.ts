@@ -1,5 +1,8 @@
 // The whole service as one Hono app: mounts the routers, answers unknown paths and methods, prints the OpenAPI document.
 import { OpenAPIHono } from "@hono/zod-openapi";
+import { marketRoutes } from "./agents/market-routes.ts";
+import { publicAgentRoutes } from "./agents/public-routes.ts";
+import { agentRoutes } from "./agents/routes.ts";
 import type { Deps } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
@@ -8,14 +11,23 @@ import { describeService } from "./http/openapi.ts";
 import { rateHeaders } from "./http/rate-limit.ts";
 import { errorResponse, jsonResponse } from "./http/responses.ts";
 import type { AppEnv, Registered, Router, Surface } from "./http/router.ts";
-import { publicAgentRoutes } from "./agents/public-routes.ts";
-import { marketRoutes } from "./agents/market-routes.ts";
-import { agentRoutes } from "./agents/routes.ts";
-import { platformRoutes } from "./platform/routes.ts";
+import { marketListingRoutes } from "./markets/routes.ts";
+import { paymentRoutes } from "./payments/routes.ts";
+import { operatorPlatformRoutes, platformRoutes } from "./platform/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 import { verifyRoutes } from "./verify/routes.ts";
 
-const ROUTERS: readonly Router<Surface>[] = [platformRoutes, principalRoutes, agentRoutes, marketRoutes, publicAgentRoutes, verifyRoutes] as never;
+const ROUTERS: readonly Router<Surface>[] = [
+  platformRoutes,
+  operatorPlatformRoutes,
+  principalRoutes,
+  agentRoutes,
+  marketRoutes,
+  publicAgentRoutes,
+  verifyRoutes,
+  marketListingRoutes,
+  paymentRoutes,
+] as never;
 
 /** Every operation with its surface: the credential matrix of the tests and the method table below read it. */
 export const OPERATIONS: readonly Registered[] = ROUTERS.flatMap((router) => router.registered);
@@ -43,7 +55,14 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
     const allowed = methodsOf(context.req.path);
     if (allowed.length === 0) return errorResponse(new ServiceError("not_found"), context.get("requestId"));
     if (context.req.method === "OPTIONS" && isOpenToAnyOrigin("GET", context.req.path)) {
-      return new Response(null, { status: 204, headers: { Allow: allowed.join(", "), "Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Headers": "Accept, If-None-Match" } });
+      return new Response(null, {
+        status: 204,
+        headers: {
+          Allow: allowed.join(", "),
+          "Access-Control-Allow-Methods": "GET",
+          "Access-Control-Allow-Headers": "Accept, If-None-Match",
+        },
+      });
     }
     const refusal = new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
     return errorResponse(refusal, context.get("requestId"));
@@ -51,12 +70,16 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
 
   for (const router of ROUTERS) app.route("/", router.app);
   app.get("/openapi.json", (context) =>
-    jsonResponse(200, describeService(app, new URL(context.req.url).origin), { "Cache-Control": "public, max-age=300" }),
+    jsonResponse(200, describeService(app, new URL(context.req.url).origin), {
+      "Cache-Control": "public, max-age=300",
+    }),
   );
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/docs", () => docsPage());
   app.get("/docs/start.js", () => docsStart());
-  app.get("/docs/:asset", (context) => context.env.ASSETS.fetch(new URL(`/${context.req.param("asset")}`, context.req.url)));
+  app.get("/docs/:asset", (context) =>
+    context.env.ASSETS.fetch(new URL(`/${context.req.param("asset")}`, context.req.url)),
+  );
   return app;
 }
 
@@ -75,7 +98,9 @@ const RULES: readonly PathRule[] = [
   })),
 ];
 
-const methodsOf = (path: string): string[] => [...new Set(RULES.filter((rule) => rule.pattern.test(path)).map((rule) => rule.method))];
+const methodsOf = (path: string): string[] => [
+  ...new Set(RULES.filter((rule) => rule.pattern.test(path)).map((rule) => rule.method)),
+];
 
 const isOpenToAnyOrigin = (method: string, path: string): boolean => {
   const wanted = method === "HEAD" || method === "OPTIONS" ? "GET" : method;

@@ -1,5 +1,6 @@
 // Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
 import { z } from "zod";
+import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway, Network } from "./chain/gateway.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
@@ -8,7 +9,6 @@ import type { AgentObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
-import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
 
 export type Env = {
   DB: D1Database;
@@ -125,7 +125,8 @@ function parseConfig(env: Env, origin: string): Config {
   };
 }
 
-export const networksOf = (env: Pick<Env, "NETWORKS">): readonly Network[] => networksSchema.parse(JSON.parse(env.NETWORKS));
+export const networksOf = (env: Pick<Env, "NETWORKS">): readonly Network[] =>
+  networksSchema.parse(JSON.parse(env.NETWORKS));
 
 const splitList = (text: string): string[] =>
   text

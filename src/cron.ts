@@ -9,7 +9,10 @@ export type Sweep = (deps: Deps) => Promise<unknown>;
 const SLICE = 500;
 
 export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
-  { name: "prune_idempotency_outcomes", sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]) },
+  {
+    name: "prune_idempotency_outcomes",
+    sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]),
+  },
   { name: "resume_market_provisioning", sweep: (deps) => resumeProvisioning(deps, SLICE) },
 ];
 

@@ -24,7 +24,9 @@ export async function runJobs(batch: MessageBatch<Job>, env: Env): Promise<void>
       message.ack();
     } catch (thrown) {
       const text = thrown instanceof Error ? thrown.message : "unknown";
-      console.error(JSON.stringify({ event: "job_failed", kind: message.body.kind, attempts: message.attempts, message: text }));
+      console.error(
+        JSON.stringify({ event: "job_failed", kind: message.body.kind, attempts: message.attempts, message: text }),
+      );
       message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
     }
   }

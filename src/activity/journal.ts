@@ -72,7 +72,8 @@ export const recordEventForParties = (
   environment: string,
   now: number,
   event: { type: EventType; object: Record<string, unknown> },
-): Statement[] => [...new Set(platformIds)].map((platformId) => recordEvent(db, { platformId, environment }, now, event));
+): Statement[] =>
+  [...new Set(platformIds)].map((platformId) => recordEvent(db, { platformId, environment }, now, event));
 
 export type ChangeType = "registered" | "updated" | "status_changed" | "revoked";
 

@@ -13,8 +13,16 @@ import { type CertificateClaims, issueCertificate } from "../protocol/certificat
 import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";
 import { scopeOf, writeAid } from "./aid.ts";
-import { agentMachine, type AgentStatus } from "./states.ts";
-import { type AgentRow, findAgent, findEscrows, findMarkets, insertCertificate, type PrincipalRow, updateAgent } from "./store.ts";
+import { type AgentStatus, agentMachine } from "./states.ts";
+import {
+  type AgentRow,
+  findAgent,
+  findEscrows,
+  findMarkets,
+  insertCertificate,
+  type PrincipalRow,
+  updateAgent,
+} from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
@@ -61,7 +69,11 @@ export async function activateAgent(call: ManagementCall, did: string) {
       ...updateAgent(db, before, agent),
       insertCertificate(db, certificate.row),
       ...(await writeAid(db, deps, source, now, true)),
-      recordActivity(db, agent, now, { action: "agent.activated", actor: caller.actor, subject: { type: "agent", id: did } }),
+      recordActivity(db, agent, now, {
+        action: "agent.activated",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+      }),
       recordEvent(db, agent, now, { type: "agent.activated", object }),
       recordEvent(db, agent, now, { type: "agent.status_changed", object }),
       recordDirectoryChange(db, agent.environment, did, "registered", now),

@@ -4,8 +4,8 @@ import { toIso } from "../core/clock.ts";
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { type AidContent, aidCanonical, signAid } from "../protocol/aid.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
+import { type AidContent, aidCanonical, signAid } from "../protocol/aid.ts";
 import type { EconomicRole } from "./roles.ts";
 import { effectiveAgentStatus } from "./states.ts";
 import { type AgentRow, type EscrowRow, insertAidVersion, type MarketRow, type PrincipalRow, putAid } from "./store.ts";
@@ -105,16 +105,31 @@ function settledVolume(config: Config, agent: AgentRow): AidContent["performance
   return [{ currency: network.currency, amount: formatAmount(agent.settledVolume, network.decimals) }];
 }
 
-function escrowPillar(config: Config, agent: AgentRow, markets: readonly MarketRow[], escrows: readonly EscrowRow[]): AidContent["escrow"] {
+function escrowPillar(
+  config: Config,
+  agent: AgentRow,
+  markets: readonly MarketRow[],
+  escrows: readonly EscrowRow[],
+): AidContent["escrow"] {
   const state = escrowStateOf(agent.economicRole, escrows);
   if (state === null) return null;
   const [network] = config.networks;
-  const decimals = config.networks.find((known) => known.network === escrows[0]?.network)?.decimals ?? network?.decimals ?? 6;
+  const decimals =
+    config.networks.find((known) => known.network === escrows[0]?.network)?.decimals ?? network?.decimals ?? 6;
   const sum = (pick: (escrow: EscrowRow) => number) => escrows.reduce((total, escrow) => total + pick(escrow), 0);
   return {
     liability_profile: {
-      total_balance: formatAmount(sum((escrow) => escrow.balance), decimals),
-      effective_threshold: escrows.length === 0 ? ESCROW_BASE_THRESHOLD : formatAmount(sum((escrow) => escrow.threshold), decimals),
+      total_balance: formatAmount(
+        sum((escrow) => escrow.balance),
+        decimals,
+      ),
+      effective_threshold:
+        escrows.length === 0
+          ? ESCROW_BASE_THRESHOLD
+          : formatAmount(
+              sum((escrow) => escrow.threshold),
+              decimals,
+            ),
       escrow_state: state,
       currency: escrows[0]?.currency ?? network?.currency ?? "USDC",
     },
@@ -133,7 +148,13 @@ function escrowPillar(config: Config, agent: AgentRow, markets: readonly MarketR
  * The statements that keep the served document in step with the row: signed in the transaction that changes what it
  * states. A DRAFT has a document and no proof. A new version is also kept for good.
  */
-export async function writeAid(db: Database, deps: Deps, source: AidSource, now: number, newVersion: boolean): Promise<Statement[]> {
+export async function writeAid(
+  db: Database,
+  deps: Deps,
+  source: AidSource,
+  now: number,
+  newVersion: boolean,
+): Promise<Statement[]> {
   const content = buildAid(deps.config, source, now);
   const { did, version, revision } = content;
   if (source.agent.certificate === null) {
@@ -145,7 +166,10 @@ export async function writeAid(db: Database, deps: Deps, source: AidSource, now:
   if (!newVersion) return [current];
   const controlled = platformControlled(content);
   const signed = await signAid(controlled as AidContent, signing);
-  return [current, insertAidVersion(db, { did, version, content: signed.canonical, proof: signed.proof, issuedAt: now })];
+  return [
+    current,
+    insertAidVersion(db, { did, version, content: signed.canonical, proof: signed.proof, issuedAt: now }),
+  ];
 }
 
 /** What the platform controls: no rating, no escrow balance, so that a version is immutable. */

@@ -36,20 +36,26 @@ export function delegationFaults(
   if (ancestors.length + 1 > DELEGATION_DEPTH_MAX) {
     faults.push(fieldError("delegated_by", "invalid_value", `A delegation is at most ${DELEGATION_DEPTH_MAX} deep.`));
   }
-  return [...faults, ...exceeding(delegate, agent).map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
+  return [
+    ...faults,
+    ...exceeding(delegate, agent).map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator")),
+  ];
 }
 
 /** The scope fields in which a delegate would be wider than its delegator. */
 export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
   const fields: string[] = [];
-  if (!delegate.authorizedActions.every((action) => delegator.authorizedActions.includes(action))) fields.push("authorized_actions");
-  if (!delegate.capabilities.every((capability) => delegator.capabilities.includes(capability))) fields.push("capabilities");
+  if (!delegate.authorizedActions.every((action) => delegator.authorizedActions.includes(action)))
+    fields.push("authorized_actions");
+  if (!delegate.capabilities.every((capability) => delegator.capabilities.includes(capability)))
+    fields.push("capabilities");
   if (above(delegate.maxTransactionValue, delegator.maxTransactionValue)) fields.push("max_transaction_value");
   if (widerLimit(delegate.spendingLimit, delegator.spendingLimit)) fields.push("spending_limit");
   if (below(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, tierRank)) {
     fields.push("minimum_counterparty_cert_tier");
   }
-  if (below(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value)) fields.push("minimum_counterparty_ar");
+  if (below(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value))
+    fields.push("minimum_counterparty_ar");
   return fields;
 }
 
@@ -68,7 +74,11 @@ function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"
   if (bound === null) return false;
   if (mine === null) return true;
   // "Window no wider": a delegate's spending is bounded at least as tightly over the same span.
-  return mine.currency !== bound.currency || unitsOf(mine.amount) > unitsOf(bound.amount) || mine.window_days > bound.window_days;
+  return (
+    mine.currency !== bound.currency ||
+    unitsOf(mine.amount) > unitsOf(bound.amount) ||
+    mine.window_days > bound.window_days
+  );
 }
 
 function below<T>(mine: T | null, bound: T | null, rank: (value: T) => number): boolean {

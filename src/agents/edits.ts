@@ -9,8 +9,16 @@ import { escrowStateOf, scopeOf, writeAid } from "./aid.ts";
 import { exceeding } from "./delegation.ts";
 import { type EconomicRole, scopeFaults } from "./roles.ts";
 import type { AgentView, ScopePatch, StatusPatch } from "./schema.ts";
-import { agentMachine, type AgentStatus, type AgentTrigger } from "./states.ts";
-import { type AgentRow, findAgent, findAncestors, findEscrows, findMarkets, insertCertificate, updateAgent } from "./store.ts";
+import { type AgentStatus, type AgentTrigger, agentMachine } from "./states.ts";
+import {
+  type AgentRow,
+  findAgent,
+  findAncestors,
+  findEscrows,
+  findMarkets,
+  insertCertificate,
+  updateAgent,
+} from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 const readForEdit = (call: ManagementCall, did: string) =>
@@ -83,7 +91,9 @@ function applyScope(agent: AgentRow, patch: ScopePatch): AgentRow {
 
 function changesBetween(before: Record<string, unknown>, after: Record<string, unknown>): Changes {
   const changed = Object.keys(after).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  return Object.fromEntries(changed.map((name) => [`scope.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]));
+  return Object.fromEntries(
+    changed.map((name) => [`scope.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),
+  );
 }
 
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
@@ -100,7 +110,8 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const { from, to } = move(agentMachine, before.status as AgentStatus, TRIGGERS[patch.status]);
   if (to === "ACTIVE") {
     const standing = effectivePrincipalStatus(principal, now);
-    if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { status: from, principal_status: standing } });
+    if (standing !== "ACTIVE")
+      throw new ServiceError("invalid_status", { detail: { status: from, principal_status: standing } });
     if (escrowStateOf(before.economicRole, escrows) === "CONSTRAINED") {
       throw new ServiceError("escrow_constrained_cannot_reactivate");
     }
@@ -116,7 +127,12 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const listed = before.certificate !== null;
   await call.commit(
     [
-      ...updateAgent(db, before, { status: to, suspensionReason: agent.suspensionReason, statusNote: agent.statusNote, updatedAt: now }),
+      ...updateAgent(db, before, {
+        status: to,
+        suspensionReason: agent.suspensionReason,
+        statusNote: agent.statusNote,
+        updatedAt: now,
+      }),
       recordActivity(db, agent, now, {
         action: to === "SUSPENDED" ? "agent.suspended" : to === "ACTIVE" ? "agent.reactivated" : "agent.terminated",
         actor: caller.actor,
@@ -124,7 +140,9 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
         changes: { status: { from, to } },
       }),
       recordEvent(db, agent, now, { type: "agent.status_changed", object: view }),
-      ...(listed ? [recordDirectoryChange(db, agent.environment, did, to === "TERMINATED" ? "revoked" : "status_changed", now)] : []),
+      ...(listed
+        ? [recordDirectoryChange(db, agent.environment, did, to === "TERMINATED" ? "revoked" : "status_changed", now)]
+        : []),
     ],
     view,
   );

@@ -1,10 +1,10 @@
 // What anyone may read of an agent, without a credential: its document, status, rating, certificate and DID document.
 // One trip each; state is computed at the instant of the reading and never cached.
 import type { PublicCall } from "../call.ts";
+import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { commit, present, readBatch } from "../db/batch.ts";
-import type { Deps } from "../context.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { aidAsJwt, aidEtag } from "../protocol/aid.ts";
 import { liveRating } from "../ratings/rating.ts";
@@ -143,7 +143,9 @@ function didDocument(agent: AgentRow, issuer: string, final: boolean) {
   return {
     "@context": context,
     id: did,
-    verificationMethod: [{ id: method, type: "JsonWebKey", controller: did, publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId } }],
+    verificationMethod: [
+      { id: method, type: "JsonWebKey", controller: did, publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId } },
+    ],
     authentication: [method],
     assertionMethod: [method],
     service: [

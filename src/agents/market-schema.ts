@@ -10,7 +10,10 @@ export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 const address = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/)
-  .refine((value) => !/^0x0{40}$/.test(value), { params: { code: "invalid_value" }, message: "The zero address holds nothing." })
+  .refine((value) => !/^0x0{40}$/.test(value), {
+    params: { code: "invalid_value" },
+    message: "The zero address holds nothing.",
+  })
   .transform((value) => value.toLowerCase());
 
 export const marketInput = z

@@ -17,7 +17,8 @@ publicAgentRoutes.route(
     operationId: "getAgentAid",
     tag: "Identity",
     summary: "Resolve an identity document",
-    description: "`Accept: application/jwt` answers the signed document as a compact JWS. `?version=N` an earlier, immutable version.",
+    description:
+      "`Accept: application/jwt` answers the signed document as a compact JWS. `?version=N` an earlier, immutable version.",
     params: agentParams,
     query: aidQuery,
     status: 200,
@@ -34,7 +35,11 @@ const IMMUTABLE = "public, max-age=31536000, immutable";
 function serve(aid: ServedAid, headers: Record<string, string | undefined>): Answer {
   const wantsJwt = /\bapplication\/jwt\b/.test(headers["accept"] ?? "");
   if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
-  const shared = { ETag: aid.etag, Vary: "Accept", ...(aid.immutable ? { "Cache-Control": IMMUTABLE } : { "Cache-Control": "no-cache" }) };
+  const shared = {
+    ETag: aid.etag,
+    Vary: "Accept",
+    ...(aid.immutable ? { "Cache-Control": IMMUTABLE } : { "Cache-Control": "no-cache" }),
+  };
   const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim());
   if (known.includes(aid.etag) || known.includes("*")) return answer(304, shared, null);
   return wantsJwt

@@ -44,7 +44,8 @@ export function registrationFaults(raw: unknown): FieldError[] {
   if (given(body, "cert_tier") && !isTier(body["cert_tier"])) faults.push(fieldError("cert_tier", "invalid_cert_tier"));
   if (!isRole(role)) return faults;
   const tier = body["cert_tier"];
-  if (isTier(tier) && !ROLES[role].tiers.includes(tier)) faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
+  if (isTier(tier) && !ROLES[role].tiers.includes(tier))
+    faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
   if (!ROLES[role].sells && given(asFields(body["profile"]), "catalog_url")) {
     faults.push(fieldError("profile.catalog_url", "catalog_url_not_permitted"));
   }

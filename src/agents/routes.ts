@@ -2,6 +2,7 @@
 import { createManagementRouter } from "../auth/management.ts";
 import { activateAgent } from "./activation.ts";
 import { patchScope, patchStatus } from "./edits.ts";
+import { registrationFaults } from "./roles.ts";
 import {
   agentInput,
   agentList,
@@ -13,7 +14,6 @@ import {
   scopePatch,
   statusPatch,
 } from "./schema.ts";
-import { registrationFaults } from "./roles.ts";
 import { agentExists, getAgent, getAgents, registerAgent } from "./service.ts";
 
 export const agentRoutes = createManagementRouter();
@@ -25,7 +25,8 @@ agentRoutes.route(
     operationId: "registerAgent",
     tag: "Agents",
     summary: "Register an agent",
-    description: "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact.",
+    description:
+      "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact.",
     body: agentInput,
     rules: registrationFaults,
     status: 201,
@@ -74,7 +75,8 @@ agentRoutes.route(
     operationId: "activateAgent",
     tag: "Agents",
     summary: "Activate an agent",
-    description: "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only.",
+    description:
+      "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only.",
     params: agentParams,
     status: 200,
     response: { schema: credentialsView, description: "The agent's credentials." },

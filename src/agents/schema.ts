@@ -1,15 +1,28 @@
 // Specification 2.4 and 2.5 on the wire: the agent, its scope, its document, its public status.
 import { z } from "@hono/zod-openapi";
-import { CAPABILITIES_MAX, DISPUTE_WINDOW_DAYS_DEFAULT, DISPUTE_WINDOW_DAYS_MAX, SPENDING_WINDOW_DAYS_MAX } from "../core/limits.ts";
+import {
+  CAPABILITIES_MAX,
+  DISPUTE_WINDOW_DAYS_DEFAULT,
+  DISPUTE_WINDOW_DAYS_MAX,
+  SPENDING_WINDOW_DAYS_MAX,
+} from "../core/limits.ts";
 import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text } from "../http/schemas.ts";
 import { ECONOMIC_ROLES, TIERS } from "./roles.ts";
 import { AGENT_STATUSES } from "./states.ts";
 
 const word = z.string().regex(/^[a-z0-9][a-z0-9_.:/-]{0,99}$/);
 const unique = (items: string[]) => new Set(items).size === items.length;
-const wordList = z.array(word).max(CAPABILITIES_MAX).refine(unique, { params: { code: "invalid_value" }, message: "A value stands twice." });
+const wordList = z
+  .array(word)
+  .max(CAPABILITIES_MAX)
+  .refine(unique, { params: { code: "invalid_value" }, message: "A value stands twice." });
 
-const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX).openapi({ description: "Days; 0 means final sale." });
+const disputeWindow = z
+  .number()
+  .int()
+  .min(0)
+  .max(DISPUTE_WINDOW_DAYS_MAX)
+  .openapi({ description: "Days; 0 means final sale." });
 
 const spendingLimit = z.strictObject({
   amount: amountInput,
@@ -25,7 +38,10 @@ const spendFields = {
 };
 
 /** Refused by the rules in its own words; here so that it is not an unknown field. */
-const authorizedMarkets = z.unknown().optional().openapi({ type: "array", items: { type: "string" }, deprecated: true });
+const authorizedMarkets = z
+  .unknown()
+  .optional()
+  .openapi({ type: "array", items: { type: "string" }, deprecated: true });
 
 const scopeInput = z.strictObject({
   authorized_actions: wordList.min(1).openapi({ example: ["sell"] }),
@@ -47,7 +63,12 @@ export const agentInput = z
     }),
     endpoint_url: httpUrl,
     scope: scopeInput,
-    delegated_by: z.string().max(100).nullable().optional().openapi({ description: "The DID of an ACTIVE agent of the same principal." }),
+    delegated_by: z
+      .string()
+      .max(100)
+      .nullable()
+      .optional()
+      .openapi({ description: "The DID of an ACTIVE agent of the same principal." }),
   })
   .openapi("AgentInput", {
     example: {
@@ -84,7 +105,10 @@ const scopeView = z.object({
   capabilities: z.array(z.string()),
   dispute_window_days: z.number().int(),
   max_transaction_value: z.string().nullable().optional(),
-  spending_limit: z.object({ amount: z.string(), currency: z.string(), window_days: z.number().int() }).nullable().optional(),
+  spending_limit: z
+    .object({ amount: z.string(), currency: z.string(), window_days: z.number().int() })
+    .nullable()
+    .optional(),
   minimum_counterparty_cert_tier: z.string().nullable().optional(),
   minimum_counterparty_ar: z.number().nullable().optional(),
 });
@@ -97,7 +121,11 @@ const agentFields = {
   cert_tier: z.enum(TIERS),
   status: z.enum(AGENT_STATUSES),
   suspension_reason: z.string().nullable(),
-  profile: z.object({ display_name: z.string(), description: z.string().nullable(), catalog_url: z.string().nullable() }),
+  profile: z.object({
+    display_name: z.string(),
+    description: z.string().nullable(),
+    catalog_url: z.string().nullable(),
+  }),
   endpoint_url: z.string(),
   scope: scopeView,
   delegated_by: z.string().nullable(),
@@ -195,17 +223,34 @@ export const aidView = z
     did: z.string(),
     issuer: z.string(),
     issued_at: instant,
-    identity: z.looseObject({ did: z.string(), economic_role: z.string(), scope: scopeView, authorized_markets: z.array(z.string()) }),
+    identity: z.looseObject({
+      did: z.string(),
+      economic_role: z.string(),
+      scope: scopeView,
+      authorized_markets: z.array(z.string()),
+    }),
     performance: z.looseObject({ agent_rating: z.number().nullable(), interactions: z.number().int() }),
-    escrow: z.looseObject({ liability_profile: z.looseObject({ total_balance: z.string(), effective_threshold: z.string(), escrow_state: z.string() }) }).nullable(),
+    escrow: z
+      .looseObject({
+        liability_profile: z.looseObject({
+          total_balance: z.string(),
+          effective_threshold: z.string(),
+          escrow_state: z.string(),
+        }),
+      })
+      .nullable(),
     disputes: z.looseObject({ open: z.number().int(), dispute_window_days: z.number().int() }),
     governance: z.looseObject({ operator: z.string(), jurisdiction: z.string() }),
     proof: z.string().nullable(),
-    live: z.object({ status: z.enum(AGENT_STATUSES), environment: z.enum(["sandbox", "production"]), as_of: instant }).optional(),
+    live: z
+      .object({ status: z.enum(AGENT_STATUSES), environment: z.enum(["sandbox", "production"]), as_of: instant })
+      .optional(),
     status: z.string().optional(),
   })
   .openapi("AgentIdentityDocument");
 
 export const aidQuery = z.strictObject({ version: z.coerce.number().int().min(1).optional() });
 
-export const didDocumentView = z.looseObject({ id: z.string(), verificationMethod: z.array(z.looseObject({})) }).openapi("DidDocument");
+export const didDocumentView = z
+  .looseObject({ id: z.string(), verificationMethod: z.array(z.looseObject({})) })
+  .openapi("DidDocument");

@@ -5,22 +5,14 @@ import { isPayableDid } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { decodeCursor, type Page, toPage } from "../core/page.ts";
 import { present } from "../db/batch.ts";
-import { findPrincipal } from "../principals/store.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
+import { findPrincipal } from "../principals/store.ts";
 import { generateDid } from "../protocol/did.ts";
 import { buildAid, liveOf, writeAid } from "./aid.ts";
 import { delegationFaults } from "./delegation.ts";
 import { defaultTier, tierRank } from "./roles.ts";
 import type { AgentInput, AgentQuery, AgentSummary, AgentView } from "./schema.ts";
-import {
-  type AgentRow,
-  findAgent,
-  findAncestors,
-  findEscrows,
-  findMarkets,
-  insertAgent,
-  listAgents,
-} from "./store.ts";
+import { type AgentRow, findAgent, findAncestors, findEscrows, findMarkets, insertAgent, listAgents } from "./store.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
 
 /** Answers the full AID, unsigned: a DRAFT has no key and no certificate (3.3). */
@@ -38,7 +30,8 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   const agent = draftOf(input, caller.platformId, call.environment, now);
   const faults: FieldError[] = [];
   if (!principal) faults.push(fieldError("principal_id", "not_found"));
-  if (delegatedBy !== null) faults.push(...delegationFaults(agent, found.delegator ?? null, found.ancestors ?? [], now));
+  if (delegatedBy !== null)
+    faults.push(...delegationFaults(agent, found.delegator ?? null, found.ancestors ?? [], now));
   if (faults.length > 0 || !principal) throw validationError(faults);
   if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
     throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });

@@ -1,7 +1,16 @@
 // Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
 import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import { columnsOf, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  columnsOf,
+  type Database,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { agentMarkets, agents, aids, aidVersions, certificates, escrows, principals } from "../db/tables.ts";
 
@@ -43,9 +52,11 @@ export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<A
   );
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
-export const platformOf = (did: string): SQL<string> => sql<string>`(select platform_id from agents where did = ${did})`;
+export const platformOf = (did: string): SQL<string> =>
+  sql<string>`(select platform_id from agents where did = ${did})`;
 
-export const environmentOf = (did: string | SQL<string>): SQL<string> => sql<string>`(select environment from agents where did = ${did})`;
+export const environmentOf = (did: string | SQL<string>): SQL<string> =>
+  sql<string>`(select environment from agents where did = ${did})`;
 
 export type AgentFilter = { principalId?: string; status?: string; economicRole?: string };
 
@@ -76,7 +87,11 @@ export const listAgents = (
   );
 };
 
-export const findMarkets = (db: Database, did: string | SQL<string>, environment: string | SQL<string>): Read<MarketRow[]> =>
+export const findMarkets = (
+  db: Database,
+  did: string | SQL<string>,
+  environment: string | SQL<string>,
+): Read<MarketRow[]> =>
   readAll(
     db
       .select()
@@ -85,7 +100,11 @@ export const findMarkets = (db: Database, did: string | SQL<string>, environment
       .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
   );
 
-export const findEscrows = (db: Database, did: string | SQL<string>, environment: string | SQL<string>): Read<EscrowRow[]> =>
+export const findEscrows = (
+  db: Database,
+  did: string | SQL<string>,
+  environment: string | SQL<string>,
+): Read<EscrowRow[]> =>
   readAll(
     db
       .select()
@@ -116,7 +135,11 @@ export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
 export const findAid = (db: Database, did: string): Read<AidRow | null> =>
   readOne(db.select().from(aids).where(eq(aids.did, did)));
 
-export const findAidVersion = (db: Database, did: string, version: number): Read<{ content: string; proof: string } | null> =>
+export const findAidVersion = (
+  db: Database,
+  did: string,
+  version: number,
+): Read<{ content: string; proof: string } | null> =>
   readOne(
     db
       .select({ content: aidVersions.content, proof: aidVersions.proof })
@@ -169,7 +192,10 @@ export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): 
       set: row,
     });
 
-export const deleteMarket = (db: Database, row: Pick<MarketRow, "did" | "environment" | "market" | "network">): Statement[] =>
+export const deleteMarket = (
+  db: Database,
+  row: Pick<MarketRow, "did" | "environment" | "market" | "network">,
+): Statement[] =>
   mustChange(
     db,
     db

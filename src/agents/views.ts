@@ -43,7 +43,12 @@ export function toMarketView(row: MarketRow): MarketView {
   };
 }
 
-type Source = { agent: AgentRow; principal: PrincipalRow; markets: readonly MarketRow[]; escrows: readonly EscrowRow[] };
+type Source = {
+  agent: AgentRow;
+  principal: PrincipalRow;
+  markets: readonly MarketRow[];
+  escrows: readonly EscrowRow[];
+};
 
 export function toAgentView(config: Config, source: Source, now: number): AgentView {
   const { agent, principal, markets, escrows } = source;

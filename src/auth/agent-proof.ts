@@ -1,20 +1,27 @@
 // Specification 5, agent to service. Order of trust: the certificate against the published keys, the proof against the
 // certificate's key, then (in the first trip) the agent's present state, then the replay memory. Whatever fails before
 // the state answers with one code; the precise reason goes to the log.
+
+import { effectiveAgentStatus } from "../agents/states.ts";
+import {
+  type AgentWithPrincipal,
+  type CertificateRow,
+  findLiveCertificate,
+  findPublicAgent,
+  platformOf,
+} from "../agents/store.ts";
 import type { AgentCall, AgentCaller } from "../call.ts";
 import { type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
-import { effectiveAgentStatus } from "../agents/states.ts";
-import { effectivePrincipalStatus } from "../principals/states.ts";
-import { type AgentWithPrincipal, type CertificateRow, findLiveCertificate, findPublicAgent, platformOf } from "../agents/store.ts";
 import { present, type Reads, readTogether } from "../db/batch.ts";
-import type { Environment } from "../db/scope.ts";
 import { findOutcome } from "../db/outcomes.ts";
+import type { Environment } from "../db/scope.ts";
 import { depsOf } from "../http/deps.ts";
 import { openIdempotency, Replay } from "../http/idempotency.ts";
 import { commitWithOutcome, type Performance, perform } from "../http/perform.ts";
 import { chargeAddress, chargeCredential } from "../http/rate-limit.ts";
 import { createRouter, type Incoming, type Router } from "../http/router.ts";
+import { effectivePrincipalStatus } from "../principals/states.ts";
 import { verifyCertificate } from "../protocol/certificate.ts";
 import { isDid } from "../protocol/did.ts";
 import { type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
@@ -22,7 +29,8 @@ import { type ProofStatement, requestDigest, verifyProof } from "../protocol/pro
 type Headers = { certificate: string; proof: string; timestamp: string };
 type Proven = { r: string; text: string; signedAt: number };
 
-const failed = (reason: string, extra: ErrorExtra = {}) => new ServiceError("aeap_verification_failed", { ...extra, reason });
+const failed = (reason: string, extra: ErrorExtra = {}) =>
+  new ServiceError("aeap_verification_failed", { ...extra, reason });
 
 export const createAgentRouter = (): Router<"agent"> =>
   createRouter("agent", async (incoming, run, turnOf) => {
@@ -129,13 +137,26 @@ async function checkCertificate(incoming: Incoming, certificate: string, now: nu
 type Check = (statement: ProofStatement) => ReturnType<typeof verifyProof>;
 
 /** The request-bound proof, or the bound one whose callee is the service itself (contract section 7). */
-async function proveOwn(incoming: Incoming, headers: Headers, did: string, serviceDid: string, check: Check): ReturnType<Check> {
+async function proveOwn(
+  incoming: Incoming,
+  headers: Headers,
+  did: string,
+  serviceDid: string,
+  check: Check,
+): ReturnType<Check> {
   const { url, rawBody } = incoming;
   const method = incoming.context.req.method;
   const digest = await requestDigest({ method, query: url.search, body: rawBody });
   if (!digest.ok) throw failed(digest.reason);
   const { timestamp } = headers;
-  const request = await check({ kind: "request", timestamp, agentDid: did, method, path: url.pathname, digest: digest.digest });
+  const request = await check({
+    kind: "request",
+    timestamp,
+    agentDid: did,
+    method,
+    path: url.pathname,
+    digest: digest.digest,
+  });
   if (request.ok || !isDid(serviceDid)) return request;
   const bound = await check({ kind: "bound", timestamp, callerDid: did, calleeDid: serviceDid });
   return bound.ok ? bound : request;

@@ -18,7 +18,11 @@ export async function generateManagementKey(environment: Environment): Promise<N
 
 /** The environment of a well-formed key, without a look-up; null for everything else. */
 export function parseManagementKey(rawKey: string): Environment | null {
-  const environment = rawKey.startsWith(PREFIX.sandbox) ? "sandbox" : rawKey.startsWith(PREFIX.production) ? "production" : null;
+  const environment = rawKey.startsWith(PREFIX.sandbox)
+    ? "sandbox"
+    : rawKey.startsWith(PREFIX.production)
+      ? "production"
+      : null;
   if (environment === null) return null;
   const rest = rawKey.slice(PREFIX[environment].length);
   if (rest.length !== SECRET_CHARS + CHECKSUM_CHARS || !/^[0-9A-Za-z]+$/.test(rest)) return null;

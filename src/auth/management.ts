@@ -71,11 +71,13 @@ function presentedKey(incoming: Incoming, headers: readonly string[]): string | 
 }
 
 function toCaller(owner: KeyOwner | null, environment: "sandbox" | "production", now: number): ManagementCaller {
-  if (!owner || owner.environment !== environment) throw new ServiceError("invalid_credentials", { reason: "unknown key" });
+  if (!owner || owner.environment !== environment)
+    throw new ServiceError("invalid_credentials", { reason: "unknown key" });
   if (owner.expiresAt !== null && owner.expiresAt <= now) {
     throw new ServiceError("invalid_credentials", { reason: "revoked key" });
   }
-  if (owner.platformStatus === "SUSPENDED" || owner.platformStatus === "CLOSED") throw new ServiceError("account_suspended");
+  if (owner.platformStatus === "SUSPENDED" || owner.platformStatus === "CLOSED")
+    throw new ServiceError("account_suspended");
   return {
     platformId: owner.platformId,
     environment,

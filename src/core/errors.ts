@@ -13,7 +13,10 @@ export const ERRORS = {
   // 401: authentication failed.
   invalid_credentials: entry(401, "The credential is missing, wrong, unknown or revoked."),
   certificate_required: entry(401, "This call is made by an agent: send AEAP-Certificate, AEAP-Proof, AEAP-Timestamp."),
-  aeap_verification_failed: entry(401, "The certificate or the proof does not verify, or its timestamp is too far off."),
+  aeap_verification_failed: entry(
+    401,
+    "The certificate or the proof does not verify, or its timestamp is too far off.",
+  ),
   proof_invalid: entry(401, "The consumer's proof does not verify, or its timestamp is too far off."),
   unauthorized: entry(401, "The directory is read with a management key."),
   // 403: not permitted, and not by trying again.
@@ -113,7 +116,9 @@ export type FieldError = { field: string; code: FieldErrorCode; message: string 
 export const fieldError = (field: string, code: FieldErrorCode, message?: string): FieldError => ({
   field,
   code,
-  message: message ?? (code in FIELD_ERRORS ? FIELD_ERRORS[code as keyof typeof FIELD_ERRORS] : ERRORS[code as ErrorCode].message),
+  message:
+    message ??
+    (code in FIELD_ERRORS ? FIELD_ERRORS[code as keyof typeof FIELD_ERRORS] : ERRORS[code as ErrorCode].message),
 });
 
 export type ErrorExtra = {

@@ -17,7 +17,8 @@ export type Move<S extends string> = { readonly from: S; readonly to: S; readonl
 
 export const refuse = (code: ErrorCode) => ({ refuse: code }) as const;
 
-export const defineMachine = <const S extends string, const T extends string>(machine: Machine<S, T>): Machine<S, T> => machine;
+export const defineMachine = <const S extends string, const T extends string>(machine: Machine<S, T>): Machine<S, T> =>
+  machine;
 
 export type Outcome<S extends string> = { ok: true; move: Move<S> } | { ok: false; code: ErrorCode };
 

@@ -8,7 +8,10 @@ const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;
 export type MoneyFault = "invalid_format" | "too_big" | "too_small";
 
 /** Whole units as text → base units; a fault when it is malformed, finer than the token or out of range. */
-export function parseAmount(text: string, decimals: number): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
+export function parseAmount(
+  text: string,
+  decimals: number,
+): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
   const match = DECIMAL.exec(text);
   if (!match) return { ok: false, fault: "invalid_format" };
   const [, whole = "", fraction = "", exponent = "0"] = match;

@@ -7,7 +7,10 @@ export type Position = { at: number; id: string };
 export type PageRequest = { limit: number; after: Position | null };
 
 export function encodeCursor(position: Position): string {
-  return btoa(JSON.stringify([position.at, position.id])).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return btoa(JSON.stringify([position.at, position.id]))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
 }
 
 /** A malformed cursor is 422 `validation_failed`. */

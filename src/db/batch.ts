@@ -9,7 +9,9 @@ export type Database = DrizzleD1Database;
 export type Statement = BatchItem<"sqlite">;
 export type Read<T> = { readonly statement: Statement; readonly map: (rows: never) => T };
 export type Reads = { readonly [name: string]: Read<unknown> | undefined };
-export type ReadResults<R extends Reads> = { -readonly [K in keyof R]: NonNullable<R[K]> extends Read<infer T> ? T : never };
+export type ReadResults<R extends Reads> = {
+  -readonly [K in keyof R]: NonNullable<R[K]> extends Read<infer T> ? T : never;
+};
 
 export const openDatabase = (d1: D1Database): Database => drizzle(d1, { casing: "snake_case" });
 
@@ -33,14 +35,20 @@ export async function readBatch<R extends Reads>(db: Database, reads: R): Promis
 }
 
 /** Two sets of reads in one trip: what the surface needs to know, and what the service asked for. */
-export async function readTogether<A extends Reads, B extends Reads>(db: Database, own: A, asked: B): Promise<[ReadResults<A>, ReadResults<B>]> {
+export async function readTogether<A extends Reads, B extends Reads>(
+  db: Database,
+  own: A,
+  asked: B,
+): Promise<[ReadResults<A>, ReadResults<B>]> {
   const prefixed = Object.fromEntries([
     ...Object.entries(own).map(([name, query]) => [`own ${name}`, query] as const),
     ...Object.entries(asked).map(([name, query]) => [`asked ${name}`, query] as const),
   ]);
   const found = await readBatch(db, prefixed);
   const part = (prefix: string, reads: Reads) =>
-    Object.fromEntries(Object.keys(reads).map((name) => [name, (found as Record<string, unknown>)[`${prefix} ${name}`]]));
+    Object.fromEntries(
+      Object.keys(reads).map((name) => [name, (found as Record<string, unknown>)[`${prefix} ${name}`]]),
+    );
   return [part("own", own) as ReadResults<A>, part("asked", asked) as ReadResults<B>];
 }
 
@@ -63,7 +71,10 @@ export class Conflict extends Error {
  * The statement, and a guard that fails the whole batch when it changed no row. The guard costs no row: malformed JSON is
  * an error that SQLite raises only in the branch taken.
  */
-export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, guard(db, sql`changes() > 0`)];
+export const mustChange = (db: Database, statement: Statement): Statement[] => [
+  statement,
+  guard(db, sql`changes() > 0`),
+];
 
 /**
  * Fails the whole batch unless the condition holds at its place in the batch. The condition binds nothing: Drizzle cannot

@@ -5,7 +5,12 @@ import { idempotencyOutcomes } from "./tables.ts";
 
 export type Outcome = { bodyHash: string; status: number; body: string; sealed: boolean };
 
-export const findOutcome = (db: Database, platformId: string | SQL<string>, requestKey: string, now: number): Read<Outcome | null> =>
+export const findOutcome = (
+  db: Database,
+  platformId: string | SQL<string>,
+  requestKey: string,
+  now: number,
+): Read<Outcome | null> =>
   readOne(
     db
       .select({

@@ -366,10 +366,7 @@ export const idempotencyOutcomes = sqliteTable(
     sealed: integer({ mode: "boolean" }).notNull(),
     expiresAt: integer().notNull(),
   },
-  (t) => [
-    primaryKey({ columns: [t.platformId, t.requestKey] }),
-    index("idempotency_outcomes_due").on(t.expiresAt),
-  ],
+  (t) => [primaryKey({ columns: [t.platformId, t.requestKey] }), index("idempotency_outcomes_due").on(t.expiresAt)],
 );
 
 export const activityEntries = sqliteTable(

@@ -37,7 +37,11 @@ import { escrowStateAt, escrowThreshold } from "../escrow/threshold.ts";
 const REGIONS = new Set(["EU", "GLOBAL"]);
 const ATTEMPTS = 5;
 
-export async function authorizeMarkets(call: ManagementCall, did: string, input: MarketInput): Promise<{ did: string; markets: MarketView[] }> {
+export async function authorizeMarkets(
+  call: ManagementCall,
+  did: string,
+  input: MarketInput,
+): Promise<{ did: string; markets: MarketView[] }> {
   const { db, now, deps, environment } = call;
   const { found, markets, caller } = await readForMarkets(call, did);
   const agent = ownAgent(found, environment);
@@ -60,14 +64,18 @@ export async function authorizeMarkets(call: ManagementCall, did: string, input:
         action: "agent.markets_changed",
         actor: caller.actor,
         subject: { type: "agent", id: did },
-        changes: { authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] } },
+        changes: {
+          authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
+        },
       }),
     ],
     null,
   );
 
   const until = Date.now() + MARKET_PROVISION_WAIT_MS;
-  const done = await Promise.all(networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)));
+  const done = await Promise.all(
+    networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)),
+  );
   const unfinished = networks.filter((_, i) => !done[i]);
   for (const network of unfinished) await deps.env.JOBS.send({ kind: "provision_market", did, environment, network });
   const after = await readBatch(db, { markets: findMarkets(db, did, environment) });
@@ -98,7 +106,8 @@ function marketFaults(input: MarketInput, deps: Deps, environment: Environment):
   return input.markets.flatMap(({ market, network, operational_wallet }, i) => {
     const at = (field: string) => `markets.${i}.${field}`;
     const known = deps.config.networks.find((candidate) => candidate.network === network);
-    if (!known && environment === "production") throw new ServiceError("market_not_authorized", { detail: { network } });
+    if (!known && environment === "production")
+      throw new ServiceError("market_not_authorized", { detail: { network } });
     const [jurisdiction = "", currency] = market.split("-");
     const faults: FieldError[] = [];
     if (!known) faults.push(fieldError(at("network"), "invalid_value", "No such network."));
@@ -117,7 +126,12 @@ function marketFaults(input: MarketInput, deps: Deps, environment: Environment):
   });
 }
 
-function provisioningRow(agent: AgentRow, environment: Environment, market: MarketInput["markets"][number], now: number): MarketRow {
+function provisioningRow(
+  agent: AgentRow,
+  environment: Environment,
+  market: MarketInput["markets"][number],
+  now: number,
+): MarketRow {
   return {
     did: agent.did,
     environment,
@@ -135,7 +149,8 @@ function provisioningRow(agent: AgentRow, environment: Environment, market: Mark
 
 const codeOf = (row: { market: string }): string => row.market;
 const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
-const walletOn = (rows: readonly MarketRow[], network: string): string => rows.find((row) => row.network === network)?.operationalWallet ?? "";
+const walletOn = (rows: readonly MarketRow[], network: string): string =>
+  rows.find((row) => row.network === network)?.operationalWallet ?? "";
 
 export type Provisioning = { did: string; environment: string; network: string };
 
@@ -168,7 +183,11 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   }
   const tx = sent.value.state === "submitted" ? sent.value.txHash : null;
   if (tx !== null) {
-    const seen = await createChainSender(deps.config.networks).waitForReceipt(name, tx, Math.max(0, until - Date.now()));
+    const seen = await createChainSender(deps.config.networks).waitForReceipt(
+      name,
+      tx,
+      Math.max(0, until - Date.now()),
+    );
     if (!seen.ok || seen.value.state === "waiting") return false;
     if (seen.value.state === "reverted") {
       await settleMarkets(deps, job, { failed: "reverted" });
@@ -179,7 +198,8 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   if (!onChain.ok || !onChain.value.registered) return false;
   const same = onChain.value.operationalWallet?.toLowerCase() === first.operationalWallet.toLowerCase();
   // Wallet and threshold are two calls on-chain: the next round sends the other.
-  if (!same || onChain.value.threshold !== BigInt(threshold)) return Date.now() < until ? provisionMarkets(deps, job, until) : false;
+  if (!same || onChain.value.threshold !== BigInt(threshold))
+    return Date.now() < until ? provisionMarkets(deps, job, until) : false;
   await settleMarkets(deps, job, { onChain: onChain.value, tx, base });
   return true;
 }
@@ -216,9 +236,12 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     statements.push(putEscrow(db, escrow));
     const after = markets.map((row) => settled.find((other) => sameMarket(other, row)) ?? row);
     const escrowsAfter = [...escrows.filter((row) => row.network !== network), escrow];
-    if (environment === found.agent.environment) statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
+    if (environment === found.agent.environment)
+      statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
     for (const row of settled) {
-      statements.push(recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(row) } }));
+      statements.push(
+        recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(row) } }),
+      );
     }
   }
   await commit(db, statements);
@@ -227,7 +250,14 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
 const settledRow = (row: MarketRow, result: Result, now: number): MarketRow =>
   "failed" in result
     ? { ...row, status: "FAILED", reason: result.failed, updatedAt: now }
-    : { ...row, status: "ACTIVE", escrowWallet: result.onChain.vault, registrationTx: result.tx ?? row.registrationTx, reason: null, updatedAt: now };
+    : {
+        ...row,
+        status: "ACTIVE",
+        escrowWallet: result.onChain.vault,
+        registrationTx: result.tx ?? row.registrationTx,
+        reason: null,
+        updatedAt: now,
+      };
 
 function escrowRow(
   deps: Deps,
@@ -244,7 +274,17 @@ function escrowRow(
   const threshold = Number(onChain.threshold);
   const state = escrowStateAt(before?.state ?? "FUNDING", balance, threshold);
   const operationalWallet = settled[0]?.operationalWallet ?? before?.operationalWallet ?? "";
-  return { ...job, currency, vault: onChain.vault, operationalWallet, balance, baseThreshold: base, threshold, state, updatedAt: now };
+  return {
+    ...job,
+    currency,
+    vault: onChain.vault,
+    operationalWallet,
+    balance,
+    baseThreshold: base,
+    threshold,
+    state,
+    updatedAt: now,
+  };
 }
 
 /** The agent's own environment: its document states the market, and the directory is told. */
@@ -308,6 +348,8 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
 export async function resumeProvisioning(deps: Deps, slice: number): Promise<void> {
   const before = deps.clock.now() - MINUTE_MS;
   const { stalled } = await readBatch(deps.db, { stalled: findStalledMarkets(deps.db, before, slice) });
-  const jobs = new Map(stalled.map(({ did, environment, network }) => [`${did} ${environment} ${network}`, { did, environment, network }]));
+  const jobs = new Map(
+    stalled.map(({ did, environment, network }) => [`${did} ${environment} ${network}`, { did, environment, network }]),
+  );
   for (const job of jobs.values()) await deps.env.JOBS.send({ kind: "provision_market", ...job });
 }

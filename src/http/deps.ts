@@ -2,4 +2,5 @@
 import { type Deps, depsFor } from "../context.ts";
 import type { AppContext } from "./router.ts";
 
-export const depsOf = (context: AppContext): Deps => context.get("deps") ?? depsFor(context.env, new URL(context.req.url).origin);
+export const depsOf = (context: AppContext): Deps =>
+  context.get("deps") ?? depsFor(context.env, new URL(context.req.url).origin);

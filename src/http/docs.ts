@@ -22,4 +22,5 @@ const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
 export const docsPage = (): Response =>
   new Response(PAGE, { headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": POLICY } });
 
-export const docsStart = (): Response => new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
+export const docsStart = (): Response =>
+  new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });

@@ -29,7 +29,11 @@ export class Replay extends Error {
 }
 
 /** The call's Idempotency-Key, or null when it has none or the route takes none. */
-export async function openIdempotency(incoming: Incoming, environment: string, credential: string): Promise<Idempotency | null> {
+export async function openIdempotency(
+  incoming: Incoming,
+  environment: string,
+  credential: string,
+): Promise<Idempotency | null> {
   const header = incoming.context.req.header("idempotency-key");
   if (header === undefined || !incoming.definition.idempotency) return null;
   const key = /^".*"$/.test(header) ? header.slice(1, -1) : header;
@@ -48,7 +52,9 @@ export async function openIdempotency(incoming: Incoming, environment: string, c
 
 /** Takes the key's turn: at once, or 409 while the original is in flight. Returns how to give it back. */
 export async function beginInFlight(env: Env, idempotency: Idempotency): Promise<() => Promise<void>> {
-  const stub = env.IDEMPOTENCY.get(env.IDEMPOTENCY.idFromName(`${await sha256(idempotency.credential)}:${idempotency.requestKey}`));
+  const stub = env.IDEMPOTENCY.get(
+    env.IDEMPOTENCY.idFromName(`${await sha256(idempotency.credential)}:${idempotency.requestKey}`),
+  );
   const begun = await stub.begin(idempotency.bodyHash);
   if (begun.state === "other_body") throw new ServiceError("idempotency_key_reused");
   if (begun.state === "processing") {
@@ -88,9 +94,16 @@ export async function replayed(idempotency: Idempotency, outcome: Outcome): Prom
 const encoder = new TextEncoder();
 
 async function sealingKey(idempotency: Idempotency): Promise<CryptoKey> {
-  const input = await crypto.subtle.importKey("raw", encoder.encode(idempotency.credential), "HKDF", false, ["deriveKey"]);
+  const input = await crypto.subtle.importKey("raw", encoder.encode(idempotency.credential), "HKDF", false, [
+    "deriveKey",
+  ]);
   return crypto.subtle.deriveKey(
-    { name: "HKDF", hash: "SHA-256", salt: encoder.encode(idempotency.key), info: encoder.encode("idempotent-replay/v1") },
+    {
+      name: "HKDF",
+      hash: "SHA-256",
+      salt: encoder.encode(idempotency.key),
+      info: encoder.encode("idempotent-replay/v1"),
+    },
     input,
     { name: "AES-GCM", length: 256 },
     false,
@@ -101,7 +114,11 @@ async function sealingKey(idempotency: Idempotency): Promise<CryptoKey> {
 async function seal(idempotency: Idempotency, plain: string): Promise<string> {
   const iv = crypto.getRandomValues(new Uint8Array(12));
   const additionalData = encoder.encode(idempotency.requestKey);
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData }, await sealingKey(idempotency), encoder.encode(plain));
+  const sealed = await crypto.subtle.encrypt(
+    { name: "AES-GCM", iv, additionalData },
+    await sealingKey(idempotency),
+    encoder.encode(plain),
+  );
   return `${toBase64(iv)}.${toBase64(new Uint8Array(sealed))}`;
 }
 
@@ -117,7 +134,9 @@ async function unseal(idempotency: Idempotency, text: string): Promise<string> {
     return new TextDecoder().decode(plain);
   } catch {
     // Another credential of the same platform: the answer was sealed for the one that made the call.
-    throw new ServiceError("idempotency_key_reused", { message: "The original call was made with another credential." });
+    throw new ServiceError("idempotency_key_reused", {
+      message: "The original call was made with another credential.",
+    });
   }
 }
 

@@ -2,18 +2,27 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { AppEnv } from "./router.ts";
 
-const header = (name: string, description: string) => ({ type: "apiKey" as const, in: "header" as const, name, description });
+const header = (name: string, description: string) => ({
+  type: "apiKey" as const,
+  in: "header" as const,
+  name,
+  description,
+});
 
 const SECURITY_SCHEMES = {
   ManagementKey: header("Service-Api-Key", "Platform to service. Its prefix names its environment."),
   AgentCertificate: header("AEAP-Certificate", "The agent's certificate, an ES256 JWT."),
-  AgentProof: header("AEAP-Proof", "A fresh signature by the certificate's key; over the request, or over `timestamp|caller_did|callee_did`."),
+  AgentProof: header(
+    "AEAP-Proof",
+    "A fresh signature by the certificate's key; over the request, or over `timestamp|caller_did|callee_did`.",
+  ),
   AgentTimestamp: header("AEAP-Timestamp", "Epoch seconds or ISO 8601, within 30 seconds of the service's clock."),
   OperatorKey: { type: "http" as const, scheme: "bearer", description: "The people who run the service." },
 };
 
 export function describeService(app: OpenAPIHono<AppEnv>, serverUrl: string): unknown {
-  for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
+  for (const [name, scheme] of Object.entries(SECURITY_SCHEMES))
+    app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
   return app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {

@@ -21,7 +21,11 @@ export type Performance = {
   turn: Promise<unknown>;
 };
 
-export async function perform(performance: Performance, turnOf: string | null, attempt: () => Promise<unknown>): Promise<unknown> {
+export async function perform(
+  performance: Performance,
+  turnOf: string | null,
+  attempt: () => Promise<unknown>,
+): Promise<unknown> {
   const { env, idempotency } = performance;
   const inFlight = idempotency ? beginInFlight(env, idempotency) : null;
   performance.turn = inFlight ?? Promise.resolve();
@@ -34,7 +38,11 @@ export async function perform(performance: Performance, turnOf: string | null, a
   }
 }
 
-async function attemptInTurn(performance: Performance, turnOf: string | null, attempt: () => Promise<unknown>): Promise<unknown> {
+async function attemptInTurn(
+  performance: Performance,
+  turnOf: string | null,
+  attempt: () => Promise<unknown>,
+): Promise<unknown> {
   using _turn = turnOf === null ? null : await takeTurn(performance.env, turnOf);
   for (let tries = 1; ; tries++) {
     try {
@@ -51,9 +59,14 @@ async function attemptInTurn(performance: Performance, turnOf: string | null, at
 const takeTurn = (env: Env, did: string) => env.AGENTS.get(env.AGENTS.idFromName(did)).turn();
 
 /** The commit of a call: the effect, and the outcome that a retry is answered with, in one batch. */
-export async function commitWithOutcome(performance: Performance, statements: readonly Statement[], view: unknown): Promise<void> {
+export async function commitWithOutcome(
+  performance: Performance,
+  statements: readonly Statement[],
+  view: unknown,
+): Promise<void> {
   const { idempotency, owner, db, now, successStatus } = performance;
-  const kept = idempotency && owner !== null ? await outcomeStatements(db, idempotency, owner, successStatus, view, now) : [];
+  const kept =
+    idempotency && owner !== null ? await outcomeStatements(db, idempotency, owner, successStatus, view, now) : [];
   await commit(db, [...statements, ...kept]);
 }
 

@@ -5,14 +5,27 @@ import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { AppContext } from "./router.ts";
 
-export type RateState = { policy: string; quota: number; windowSeconds: number; remaining: number; resetSeconds: number };
+export type RateState = {
+  policy: string;
+  quota: number;
+  windowSeconds: number;
+  remaining: number;
+  resetSeconds: number;
+};
 
 const windows = new Map<string, { start: number; used: number }>();
 const WINDOWS_KEPT = 10_000;
 
 /** By credential: a management key's hash or an agent's DID, once it is known to be well-formed. */
 export const chargeCredential = (context: AppContext, deps: Deps, credential: string): Promise<void> =>
-  charge(context, "credential", deps.env.RATE_CREDENTIAL, deps.config.rate.credentialQuota, deps.config.rate.windowSeconds, credential);
+  charge(
+    context,
+    "credential",
+    deps.env.RATE_CREDENTIAL,
+    deps.config.rate.credentialQuota,
+    deps.config.rate.windowSeconds,
+    credential,
+  );
 
 /** By client address: public routes, and calls whose credential is none. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
@@ -25,7 +38,14 @@ export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
     context.req.header("cf-connecting-ip") ?? "local",
   );
 
-async function charge(context: AppContext, policy: string, limiter: RateLimit, quota: number, windowSeconds: number, key: string): Promise<void> {
+async function charge(
+  context: AppContext,
+  policy: string,
+  limiter: RateLimit,
+  quota: number,
+  windowSeconds: number,
+  key: string,
+): Promise<void> {
   const state = count(`${policy}:${key}`, policy, quota, windowSeconds);
   context.set("rate", state);
   const { success } = await limiter.limit({ key });
@@ -43,7 +63,13 @@ function count(key: string, policy: string, quota: number, windowSeconds: number
   if (windows.size > WINDOWS_KEPT) windows.clear();
   const used = (window?.start === start ? window.used : 0) + 1;
   windows.set(key, { start, used });
-  return { policy, quota, windowSeconds, remaining: quota - used, resetSeconds: Math.ceil((start + span - now) / SECOND_MS) };
+  return {
+    policy,
+    quota,
+    windowSeconds,
+    remaining: quota - used,
+    resetSeconds: Math.ceil((start + span - now) / SECOND_MS),
+  };
 }
 
 export function rateHeaders(state: RateState): Record<string, string> {

@@ -57,7 +57,10 @@ export function errorResponse(thrown: unknown, requestId: string): Response {
 }
 
 function unexpected(thrown: unknown, requestId: string): ServiceError {
-  const cause = thrown instanceof Error ? { name: thrown.name, message: thrown.message, stack: thrown.stack } : { thrown: typeof thrown };
+  const cause =
+    thrown instanceof Error
+      ? { name: thrown.name, message: thrown.message, stack: thrown.stack }
+      : { thrown: typeof thrown };
   log("failed", requestId, cause);
   return new ServiceError("internal_error", { message: ERRORS.internal_error.message });
 }

@@ -3,8 +3,8 @@
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
-import { ERRORS, type ErrorCode, type FieldError, ServiceError, validationError } from "../core/errors.ts";
 import type { Deps, Env } from "../context.ts";
+import { ERRORS, type ErrorCode, type FieldError, ServiceError, validationError } from "../core/errors.ts";
 import type { Read } from "../db/batch.ts";
 import { parseJson, readBody } from "./json.ts";
 import type { RateState } from "./rate-limit.ts";
@@ -65,8 +65,14 @@ export type Incoming = {
   readonly definition: AnyDefinition;
 };
 
-export type AnyDefinition = Omit<Definition<never, never, never>, "turn" | "rules"> & { rules?: (raw: unknown) => FieldError[] };
-export type Handle = (incoming: Incoming, run: (call: never) => Promise<unknown>, turnOf: string | null) => Promise<unknown>;
+export type AnyDefinition = Omit<Definition<never, never, never>, "turn" | "rules"> & {
+  rules?: (raw: unknown) => FieldError[];
+};
+export type Handle = (
+  incoming: Incoming,
+  run: (call: never) => Promise<unknown>,
+  turnOf: string | null,
+) => Promise<unknown>;
 
 export type Registered = { readonly surface: Surface; readonly definition: AnyDefinition };
 
@@ -91,7 +97,8 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
     route(definition, handler, subject) {
       const known = definition as unknown as AnyDefinition;
       registered.push({ surface, definition: known });
-      app.openAPIRegistry.registerPath(describe(surface, known));
+      // Contract 2: the operator's routes stand in no public document.
+      if (surface !== "operator") app.openAPIRegistry.registerPath(describe(surface, known));
       app.on(definition.method.toUpperCase(), honoPath(definition.path), async (context) => {
         const url = new URL(context.req.url);
         const params = parsePart(definition.params ?? z.object({}), context.req.param()) as Parsed<never>;
@@ -99,7 +106,9 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
         const rawBody = await readBody(context.req.raw);
         const hasBody = definition.body !== undefined;
         const body = hasBody ? parseJson(rawBody, context.req.header("content-type") ?? null) : emptyBody(rawBody);
-        const parsed = hasBody ? parsePart(definition.body as z.ZodType, body, definition.rules) : { ok: true as const, value: undefined };
+        const parsed = hasBody
+          ? parsePart(definition.body as z.ZodType, body, definition.rules)
+          : { ok: true as const, value: undefined };
         const faults = [params, query, parsed].flatMap((part) => (part.ok ? [] : part.faults));
         const incoming: Incoming = { context, url, rawBody, body, definition: known };
         const turnOf = definition.turn && params.ok ? definition.turn(params.value) : null;
@@ -107,7 +116,8 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
           incoming,
           async (call: Calls[S]) => {
             if (!params.ok) throw await afterAuthentication(call, new ServiceError("not_found"));
-            if (faults.length > 0) throw await afterAuthentication(call, validationError(faults), subject?.(call, params.value));
+            if (faults.length > 0)
+              throw await afterAuthentication(call, validationError(faults), subject?.(call, params.value));
             return handler(call, {
               params: params.value,
               query: query.ok ? query.value : (undefined as never),
@@ -124,7 +134,11 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
 }
 
 /** Who may not call is told that, and who calls for another's object is told 404, before a fault of the values is named. */
-async function afterAuthentication<S extends Surface>(call: Calls[S], fault: ServiceError, subject?: Read<unknown>): Promise<ServiceError> {
+async function afterAuthentication<S extends Surface>(
+  call: Calls[S],
+  fault: ServiceError,
+  subject?: Read<unknown>,
+): Promise<ServiceError> {
   if (call.surface === "management" || call.surface === "agent") {
     const found = await call.read(subject ? { subject } : {});
     if (subject && (found as { subject?: unknown }).subject === null) return new ServiceError("not_found");
@@ -174,9 +188,11 @@ const ALWAYS: Record<Surface, readonly ErrorCode[]> = {
 
 function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
   const codes = new Set<ErrorCode>([...definition.errors, ...ALWAYS[surface]]);
-  if (definition.body) for (const code of ["invalid_request", "payload_too_large", "validation_failed"] as const) codes.add(code);
+  if (definition.body)
+    for (const code of ["invalid_request", "payload_too_large", "validation_failed"] as const) codes.add(code);
   if (definition.query) codes.add("validation_failed");
-  if (definition.idempotency) for (const code of ["idempotency_key_processing", "idempotency_key_reused"] as const) codes.add(code);
+  if (definition.idempotency)
+    for (const code of ["idempotency_key_processing", "idempotency_key_reused"] as const) codes.add(code);
   const types = definition.response.types ?? ["application/json"];
   const request = {
     ...(definition.params && { params: definition.params }),
@@ -197,7 +213,9 @@ function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
       [definition.status]: {
         description: definition.response.description,
         ...(definition.status !== 204 && {
-          content: Object.fromEntries(types.map((type) => [type, { schema: type.endsWith("json") ? definition.response.schema : z.string() }])),
+          content: Object.fromEntries(
+            types.map((type) => [type, { schema: type.endsWith("json") ? definition.response.schema : z.string() }]),
+          ),
         }),
       },
       ...refusals([...codes]),
@@ -206,7 +224,11 @@ function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
 }
 
 const idempotencyHeader = z.object({
-  "Idempotency-Key": z.string().max(257).optional().openapi({ description: "1 to 255 printable ASCII characters, a UUID advised (contract of retries: 24 hours)." }),
+  "Idempotency-Key": z
+    .string()
+    .max(257)
+    .optional()
+    .openapi({ description: "1 to 255 printable ASCII characters, a UUID advised (contract of retries: 24 hours)." }),
 });
 
 /** The error responses of a route, one per status, naming the codes. */
@@ -214,12 +236,14 @@ export function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] 
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
   return Object.fromEntries(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, named]) => [
-      status,
-      {
-        description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
-        content: { "application/json": { schema: errorSchema } },
-      },
-    ]),
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, named]) => [
+        status,
+        {
+          description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
+          content: { "application/json": { schema: errorSchema } },
+        },
+      ]),
   );
 }

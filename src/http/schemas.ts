@@ -20,7 +20,9 @@ export const errorSchema = z
       status: 422,
       request_id: "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D",
       error: "validation_failed",
-      field_errors: [{ field: "country", code: "invalid_format", message: "The value does not have the expected format." }],
+      field_errors: [
+        { field: "country", code: "invalid_format", message: "The value does not have the expected format." },
+      ],
     },
   });
 

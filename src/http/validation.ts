@@ -22,7 +22,9 @@ function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
-  return [fieldError(field, fieldCode(issue, valueAt(raw, issue.path)), issue.code === "custom" ? issue.message : undefined)];
+  return [
+    fieldError(field, fieldCode(issue, valueAt(raw, issue.path)), issue.code === "custom" ? issue.message : undefined),
+  ];
 }
 
 function fieldCode(issue: Issue, value: unknown): FieldErrorCode {

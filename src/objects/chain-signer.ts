@@ -38,7 +38,16 @@ export class ChainSigner extends DurableObject<Env> {
     const remembered = before && Date.now() - before.at < NONCE_MEMORY_MS ? before.nonce + 1 : 0;
     const nonce = Math.max(prepared.value.nonce, remembered);
     const { to, data, network } = call;
-    const { raw, hash } = await signCall({ privateKey, chainId, nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas });
+    const { raw, hash } = await signCall({
+      privateKey,
+      chainId,
+      nonce,
+      to,
+      data,
+      gas,
+      maxFeePerGas,
+      maxPriorityFeePerGas,
+    });
     const sent: Sent = { network, nonce, raw, hash, at: Date.now(), arrived: false };
     await this.ctx.storage.put(LAST_SENT, sent);
     return this.deliver(sender, sent);

@@ -12,12 +12,18 @@ export class ReplayGuard extends DurableObject {
   }
 
   private prepare(): void {
-    this.ctx.storage.sql.exec("create table if not exists seen (mark text primary key, until integer not null) without rowid");
+    this.ctx.storage.sql.exec(
+      "create table if not exists seen (mark text primary key, until integer not null) without rowid",
+    );
   }
 
   /** True the first time. `mark` is what identifies the proof; `until` is epoch ms after which it is stale anyway. */
   async claim(mark: string, until: number): Promise<boolean> {
-    const written = this.ctx.storage.sql.exec("insert or ignore into seen (mark, until) values (?, ?)", mark, until).rowsWritten;
+    const written = this.ctx.storage.sql.exec(
+      "insert or ignore into seen (mark, until) values (?, ?)",
+      mark,
+      until,
+    ).rowsWritten;
     if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + SWEEP_AFTER_MS);
     return written > 0;
   }

@@ -1,26 +1,31 @@
 // Specification 4, Platform: the authenticated caller.
 import { z } from "@hono/zod-openapi";
 import { createManagementRouter } from "../auth/management.ts";
-import { instant } from "../http/schemas.ts";
-import { getPlatform } from "./service.ts";
+import { createOperatorRouter } from "../auth/operator.ts";
+import { instant, listOf, pageQuery } from "../http/schemas.ts";
+import { getPlatform, getPlatforms } from "./service.ts";
+import { PLATFORM_STATUSES } from "./states.ts";
 
 export const platformRoutes = createManagementRouter();
 
+const ENVIRONMENTS = ["sandbox", "production"] as const;
+
+const account = {
+  platform_id: z.string(),
+  platform_status: z.enum(PLATFORM_STATUSES),
+  legal_name: z.string(),
+  trading_name: z.string().nullable(),
+  country: z.string(),
+  email: z.string(),
+  admin_contact_email: z.string().nullable(),
+  accreditation_tier: z.enum(["TIER_1", "TIER_2", "TIER_3"]),
+  tenant_principal_id: z.string(),
+  promoted_at: instant.nullable(),
+  created_at: instant,
+};
+
 const platformView = z
-  .object({
-    platform_id: z.string(),
-    platform_status: z.enum(["EMAIL_PENDING", "PROFILE_PENDING", "KYB_PENDING", "IN_REVIEW", "ACCREDITED", "SUSPENDED", "CLOSED"]),
-    legal_name: z.string(),
-    trading_name: z.string().nullable(),
-    country: z.string(),
-    email: z.string(),
-    admin_contact_email: z.string().nullable(),
-    accreditation_tier: z.enum(["TIER_1", "TIER_2", "TIER_3"]),
-    tenant_principal_id: z.string(),
-    environment: z.enum(["sandbox", "production"]).openapi({ description: "Of the presented key." }),
-    promoted_at: instant.nullable(),
-    created_at: instant,
-  })
+  .object({ ...account, environment: z.enum(ENVIRONMENTS).openapi({ description: "Of the presented key." }) })
   .openapi("Platform");
 
 platformRoutes.route(
@@ -35,4 +40,21 @@ platformRoutes.route(
     errors: [],
   },
   (call) => getPlatform(call),
+);
+
+export const operatorPlatformRoutes = createOperatorRouter();
+
+operatorPlatformRoutes.route(
+  {
+    method: "get",
+    path: "/v1/operator/platforms",
+    operationId: "listPlatforms",
+    tag: "Operator",
+    summary: "List platform accounts",
+    query: z.strictObject({ ...pageQuery, status: z.enum(PLATFORM_STATUSES).optional() }),
+    status: 200,
+    response: { schema: listOf(z.object(account)), description: "A page of accounts." },
+    errors: [],
+  },
+  (call, { query }) => getPlatforms(call, query),
 );

@@ -1,6 +1,6 @@
 // Platforms and their management keys.
-import { eq, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, readOne } from "../db/batch.ts";
+import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { managementKeys, platforms } from "../db/tables.ts";
 
 export type KeyOwner = {
@@ -37,3 +37,23 @@ export type PlatformRow = typeof platforms.$inferSelect;
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
+
+/** For the operator: newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listPlatforms = (
+  db: Database,
+  status: string | undefined,
+  page: { limit: number; afterId: string | null },
+): Read<PlatformRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(platforms)
+      .where(
+        and(
+          status === undefined ? undefined : eq(platforms.status, status),
+          page.afterId === null ? undefined : lt(platforms.platformId, page.afterId),
+        ),
+      )
+      .orderBy(desc(platforms.platformId))
+      .limit(page.limit + 1),
+  );

@@ -18,7 +18,10 @@ const attestationFields = {
 
 /** Either the Verifier's attestation or, in sandbox, a placeholder. */
 export const attestationInput = z
-  .union([z.strictObject({ placeholder: z.literal(true), tier: z.enum(TIERS).optional() }), z.strictObject(attestationFields)])
+  .union([
+    z.strictObject({ placeholder: z.literal(true), tier: z.enum(TIERS).optional() }),
+    z.strictObject(attestationFields),
+  ])
   .openapi("AttestationInput");
 
 export type AttestationInput = z.infer<typeof attestationInput>;
@@ -31,7 +34,10 @@ export const principalInput = z
       .regex(/^[A-Z]{2}$/)
       .openapi({ description: "ISO 3166-1 alpha-2, a jurisdiction that the service operates in.", example: "DE" }),
     entity_type: z.enum(ENTITY_TYPES),
-    external_ref: text(200).openapi({ description: "The platform's own identifier; unique per environment.", example: "crm-4711" }),
+    external_ref: text(200).openapi({
+      description: "The platform's own identifier; unique per environment.",
+      example: "crm-4711",
+    }),
     customer_id: z.string().max(100).nullable().optional(),
     verification_attestation: attestationInput,
   })

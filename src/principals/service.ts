@@ -26,7 +26,11 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   const customerId = input.customer_id ?? null;
   const found = await call.read(
     present({
-      duplicate: findDuplicate(db, scope, { externalRef: input.external_ref, legalName: input.legal_name, country: input.country }),
+      duplicate: findDuplicate(db, scope, {
+        externalRef: input.external_ref,
+        legalName: input.legal_name,
+        country: input.country,
+      }),
       customer: customerId === null ? null : findCustomer(db, scope, customerId),
     }),
   );
@@ -95,7 +99,9 @@ export async function getPrincipal(call: ManagementCall, principalId: string): P
 export async function getPrincipals(call: ManagementCall, query: PrincipalQuery): Promise<Page<PrincipalView>> {
   const afterId = query.cursor === undefined ? null : decodeCursor(query.cursor).id;
   const filter = { customerId: query.customer_id, externalRef: query.external_ref, status: query.status };
-  const { rows } = await call.read({ rows: listPrincipals(call.db, call.scope, filter, { limit: query.limit, afterId }) });
+  const { rows } = await call.read({
+    rows: listPrincipals(call.db, call.scope, filter, { limit: query.limit, afterId }),
+  });
   return toPage(
     rows,
     query.limit,
@@ -131,7 +137,12 @@ export function toPrincipalView(row: PrincipalRow, now: number): PrincipalView {
 
 type AttestationColumns = Pick<
   PrincipalRow,
-  "attestationId" | "attestationVerifierId" | "attestationModel" | "attestationTier" | "attestationIssuedAt" | "attestationExpiresAt"
+  | "attestationId"
+  | "attestationVerifierId"
+  | "attestationModel"
+  | "attestationTier"
+  | "attestationIssuedAt"
+  | "attestationExpiresAt"
 >;
 
 /** In sandbox a placeholder expands to a full record (contract section 4). */
@@ -157,7 +168,9 @@ function expandAttestation(input: AttestationInput, environment: Environment, no
 }
 
 const countryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
-  jurisdictions.has(country) ? [] : [fieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
+  jurisdictions.has(country)
+    ? []
+    : [fieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
 
 function attestationFaults(input: AttestationInput, environment: Environment, now: number): FieldError[] {
   const at = (field: string) => `verification_attestation.${field}`;
@@ -166,13 +179,17 @@ function attestationFaults(input: AttestationInput, environment: Environment, no
     return environment === "sandbox" ? [] : [fieldError(at("placeholder"), "invalid_value", message)];
   }
   const faults: FieldError[] = [];
-  if (input.issued_at > now) faults.push(fieldError(at("issued_at"), "invalid_value", "The attestation is issued in the future."));
-  if (input.expires_at <= now) faults.push(fieldError(at("expires_at"), "invalid_value", "The attestation has expired."));
-  if (input.expires_at <= input.issued_at) faults.push(fieldError(at("expires_at"), "invalid_value", "It ends before it begins."));
+  if (input.issued_at > now)
+    faults.push(fieldError(at("issued_at"), "invalid_value", "The attestation is issued in the future."));
+  if (input.expires_at <= now)
+    faults.push(fieldError(at("expires_at"), "invalid_value", "The attestation has expired."));
+  if (input.expires_at <= input.issued_at)
+    faults.push(fieldError(at("expires_at"), "invalid_value", "It ends before it begins."));
   if (addMonths(input.issued_at, ATTESTATION_MAX_AGE_MONTHS) <= now) {
     faults.push(fieldError(at("issued_at"), "invalid_value", "The attestation is older than twelve months."));
   }
   // In production only a registered Verifier's attestation counts; none can be registered yet.
-  if (environment === "production") faults.push(fieldError(at("verifier_id"), "not_found", "No such Verifier is registered."));
+  if (environment === "production")
+    faults.push(fieldError(at("verifier_id"), "not_found", "No such Verifier is registered."));
   return faults;
 }

@@ -45,7 +45,11 @@ export const findDuplicate = (
       .limit(1),
   );
 
-export const findCustomer = (db: Database, scope: Scope, customerId: string): Read<{ customerId: string; status: string } | null> =>
+export const findCustomer = (
+  db: Database,
+  scope: Scope,
+  customerId: string,
+): Read<{ customerId: string; status: string } | null> =>
   readOne(
     db
       .select({ customerId: customers.customerId, status: customers.status })
@@ -53,7 +57,11 @@ export const findCustomer = (db: Database, scope: Scope, customerId: string): Re
       .where(and(eq(customers.customerId, customerId), within(customers, scope))),
   );
 
-export type PrincipalFilter = { customerId?: string | undefined; externalRef?: string | undefined; status?: string | undefined };
+export type PrincipalFilter = {
+  customerId?: string | undefined;
+  externalRef?: string | undefined;
+  status?: string | undefined;
+};
 
 /** Newest first; ids are time-ordered, so the id is the whole keyset. */
 export const listPrincipals = (
@@ -63,7 +71,12 @@ export const listPrincipals = (
   page: { limit: number; afterId: string | null },
 ): Read<PrincipalRow[]> => {
   const { customerId, externalRef, status } = filter;
-  const grouped = customerId === undefined ? undefined : customerId === "none" ? isNull(principals.customerId) : eq(principals.customerId, customerId);
+  const grouped =
+    customerId === undefined
+      ? undefined
+      : customerId === "none"
+        ? isNull(principals.customerId)
+        : eq(principals.customerId, customerId);
   return readAll(
     db
       .select()
@@ -83,7 +96,8 @@ export const listPrincipals = (
   );
 };
 
-export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement => db.insert(principals).values(row);
+export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement =>
+  db.insert(principals).values(row);
 
 export const insertAttestation = (db: Database, row: typeof attestations.$inferInsert): Statement =>
   db.insert(attestations).values(row);

@@ -1,7 +1,17 @@
 // Specification 4, Runtime, and contract section 7: what a counterparty needs before it pays, all without a credential.
 import { createPublicRouter } from "../auth/public.ts";
 import { answer } from "../http/responses.ts";
-import { aidCheck, aidInput, certificateCheck, certificateInput, challengeView, discoveryView, jwksView, proofCheck, proofInput } from "./schema.ts";
+import {
+  aidCheck,
+  aidInput,
+  certificateCheck,
+  certificateInput,
+  challengeView,
+  discoveryView,
+  jwksView,
+  proofCheck,
+  proofInput,
+} from "./schema.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./service.ts";
 
 export const verifyRoutes = createPublicRouter();
@@ -84,7 +94,11 @@ for (const path of ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json
     },
     async (call) => {
       const { jwks } = await call.deps.ca();
-      return answer(200, { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" }, JSON.stringify(jwks));
+      return answer(
+        200,
+        { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" },
+        JSON.stringify(jwks),
+      );
     },
   );
 }
@@ -111,6 +125,10 @@ verifyRoutes.route(
       status_lists_uri: `${issuer}/.well-known/aeap-status-lists/1`,
       proof_formats: ["aeap-req:v1", "bound", "challenge_response"],
     };
-    return answer(200, { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" }, JSON.stringify(view));
+    return answer(
+      200,
+      { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" },
+      JSON.stringify(view),
+    );
   },
 );

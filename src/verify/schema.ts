@@ -48,7 +48,15 @@ export const aidCheck = z
   })
   .openapi("AidCheck");
 
-const jwk = z.object({ kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string(), kid: z.string(), use: z.literal("sig"), alg: z.literal("ES256") });
+const jwk = z.object({
+  kty: z.literal("EC"),
+  crv: z.literal("P-256"),
+  x: z.string(),
+  y: z.string(),
+  kid: z.string(),
+  use: z.literal("sig"),
+  alg: z.literal("ES256"),
+});
 export const jwksView = z.object({ keys: z.array(jwk) }).openapi("Jwks");
 
 export const discoveryView = z

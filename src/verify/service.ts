@@ -5,8 +5,8 @@ import { toIso } from "../core/clock.ts";
 import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { verifyAid } from "../protocol/aid.ts";
 import { verifyCertificate } from "../protocol/certificate.ts";
-import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { decodeBase64Url } from "../protocol/encoding.ts";
+import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { verifyProof } from "../protocol/proof.ts";
 import type { ProofInput } from "./schema.ts";
 
@@ -33,7 +33,8 @@ export async function issueChallenge(call: PublicCall) {
 
 export async function checkCertificate(call: PublicCall, certificate: string) {
   const checked = await certificateOf(call, certificate);
-  if (!checked.ok) return { valid: false, reason: checked.reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
+  if (!checked.ok)
+    return { valid: false, reason: checked.reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
   const { claims } = checked;
   const { cert_tier, economic_role } = claims.aeap;
   return { valid: true, reason: null, agent_id: claims.sub, cert_tier, economic_role, claims };

@@ -13,7 +13,9 @@ describe("registration", () => {
     const reply = await world.call("POST", "/v1/agents", { body: { ...agentBody("PROVIDER"), principal_id } });
     const aid = expectStatus(reply, 201);
     expect(aid).toMatchObject({ status: "DRAFT", proof: null, version: 1, live: { status: "DRAFT" } });
-    expect(Object.keys(aid)).toEqual(expect.arrayContaining(["identity", "performance", "escrow", "disputes", "governance"]));
+    expect(Object.keys(aid)).toEqual(
+      expect.arrayContaining(["identity", "performance", "escrow", "disputes", "governance"]),
+    );
   });
 });
 

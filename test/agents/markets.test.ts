@@ -9,19 +9,33 @@ beforeAll(async () => {
 
 const open = (did: string, markets: unknown[]) =>
   world.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
-const market = (overrides = {}) => ({ market: "DE-USDC", network: "base-sepolia", operational_wallet: account(8), ...overrides });
+const market = (overrides = {}) => ({
+  market: "DE-USDC",
+  network: "base-sepolia",
+  operational_wallet: account(8),
+  ...overrides,
+});
 
 describe("opening a market", () => {
   it("registers the split on-chain, and the document and the agent show the market", async () => {
     const provider = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(provider.did, [market()]), 200);
     expect(markets).toEqual([
-      expect.objectContaining({ market: "DE-USDC", network: "base-sepolia", status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x[0-9a-f]{40}$/i) }),
+      expect.objectContaining({
+        market: "DE-USDC",
+        network: "base-sepolia",
+        status: "ACTIVE",
+        escrow_wallet: expect.stringMatching(/^0x[0-9a-f]{40}$/i),
+      }),
     ]);
     const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
     expect(aid.identity.authorized_markets).toEqual(["DE-USDC"]);
     expect(aid.version).toBe(3);
-    expect(aid.escrow.liability_profile).toMatchObject({ total_balance: "0.00", effective_threshold: "15.00", escrow_state: "FUNDING" });
+    expect(aid.escrow.liability_profile).toMatchObject({
+      total_balance: "0.00",
+      effective_threshold: "15.00",
+      escrow_state: "FUNDING",
+    });
     expect(aid.escrow.wallets).toHaveLength(1);
   });
 
@@ -37,7 +51,9 @@ describe("opening a market", () => {
     const provider = await world.agent("PROVIDER");
     expectStatus(await open(provider.did, [market(), market({ market: "EU-USDC" })]), 200);
     const { markets } = expectStatus(await open(provider.did, [market({ operational_wallet: account(7) })]), 200);
-    expect(markets.map((entry: { operational_wallet: string; status: string }) => [entry.operational_wallet, entry.status])).toEqual([
+    expect(
+      markets.map((entry: { operational_wallet: string; status: string }) => [entry.operational_wallet, entry.status]),
+    ).toEqual([
       [account(7).toLowerCase(), "ACTIVE"],
       [account(7).toLowerCase(), "ACTIVE"],
     ]);

@@ -16,7 +16,14 @@ const documentOf = (app: ReturnType<typeof createApp>): Document => {
 };
 
 /** Throws when an answer is not what the document says. Paths that it does not know are 404 or 405 with the envelope. */
-export function checkAnswer(app: ReturnType<typeof createApp>, method: string, path: string, status: number, type: string, body: unknown): void {
+export function checkAnswer(
+  app: ReturnType<typeof createApp>,
+  method: string,
+  path: string,
+  status: number,
+  type: string,
+  body: unknown,
+): void {
   const known = documentOf(app);
   const pathname = new URL(path, "http://service.test").pathname;
   const template = Object.keys(known.paths).find((candidate) => patternOf(candidate).test(pathname));
@@ -27,15 +34,20 @@ export function checkAnswer(app: ReturnType<typeof createApp>, method: string, p
   }
   if (status === 304) return;
   const response = operation.responses[String(status)];
-  if (!response) throw new Error(`${method} ${template} answered ${status}, which the OpenAPI document does not name: ${JSON.stringify(body)}`);
+  if (!response)
+    throw new Error(
+      `${method} ${template} answered ${status}, which the OpenAPI document does not name: ${JSON.stringify(body)}`,
+    );
   const media = type.split(";")[0]?.trim() ?? "";
   if (response.content === undefined) return;
   const content = response.content[media];
   if (!content) throw new Error(`${method} ${template} ${status} answered ${media}, which the document does not name`);
-  if (content.schema && media === "application/json") check(`${method} ${template} ${status}`, content.schema, known, body);
+  if (content.schema && media === "application/json")
+    check(`${method} ${template} ${status}`, content.schema, known, body);
 }
 
-const patternOf = (template: string): RegExp => new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`);
+const patternOf = (template: string): RegExp =>
+  new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`);
 
 function check(name: string, schema: Schema, known: Document, body: unknown): void {
   let validator = validators.get(name);

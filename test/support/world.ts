@@ -8,12 +8,12 @@ import { createApp } from "../../src/app.ts";
 import { generateManagementKey } from "../../src/auth/management-key.ts";
 import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { type Deps, type Env, buildDeps } from "../../src/context.ts";
+import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
 import { managementKeys, platforms, principals } from "../../src/db/tables.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
-import { meter, type Meter } from "./meter.ts";
+import { type Meter, meter } from "./meter.ts";
 import { checkAnswer } from "./openapi.ts";
 
 export const env = rawEnv as unknown as Env;
@@ -91,7 +91,14 @@ export class World {
     const digest = await requestDigest({ method, query: url.search, body });
     if (!digest.ok) throw new Error(digest.reason);
     const timestamp = String(Math.floor(Date.now() / 1000));
-    const statement = { kind: "request", timestamp, agentDid: agent.did, method, path: url.pathname, digest: digest.digest } as const;
+    const statement = {
+      kind: "request",
+      timestamp,
+      agentDid: agent.did,
+      method,
+      path: url.pathname,
+      digest: digest.digest,
+    } as const;
     const { proof } = await signProof(statement, agent.privateKey);
     return { "AEAP-Certificate": agent.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": timestamp };
   }
@@ -104,10 +111,20 @@ export class World {
   }
 
   /** A call as an agent, with a request-bound proof. */
-  async as(agent: Agent, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+  async as(
+    agent: Agent,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
     const rawBody = body === undefined ? "" : JSON.stringify(body);
     const proof = await this.prove(agent, method, path, rawBody);
-    return this.call(method, path, { key: null, headers: { ...proof, ...headers }, ...(body !== undefined && { rawBody }) });
+    return this.call(method, path, {
+      key: null,
+      headers: { ...proof, ...headers },
+      ...(body !== undefined && { rawBody }),
+    });
   }
 
   // ---- Shortcuts through the API itself ----------------------------------------------------------------------------
@@ -117,9 +134,14 @@ export class World {
     return expectStatus(reply, 201).principal_id;
   }
 
-  async draft(role: "CONSUMER" | "PROVIDER", overrides: Record<string, unknown> = {}): Promise<{ did: string; principalId: string }> {
+  async draft(
+    role: "CONSUMER" | "PROVIDER",
+    overrides: Record<string, unknown> = {},
+  ): Promise<{ did: string; principalId: string }> {
     const principalId = (overrides["principal_id"] as string | undefined) ?? (await this.principal());
-    const reply = await this.call("POST", "/v1/agents", { body: { ...agentBody(role), ...overrides, principal_id: principalId } });
+    const reply = await this.call("POST", "/v1/agents", {
+      body: { ...agentBody(role), ...overrides, principal_id: principalId },
+    });
     return { did: expectStatus(reply, 201).did, principalId };
   }
 
@@ -131,7 +153,11 @@ export class World {
   }
 
   /** An ACTIVE provider with an ACTIVE market on the network. */
-  async provider(overrides: Record<string, unknown> = {}, market = "GLOBAL-USDC", network = "base-sepolia"): Promise<Agent> {
+  async provider(
+    overrides: Record<string, unknown> = {},
+    market = "GLOBAL-USDC",
+    network = "base-sepolia",
+  ): Promise<Agent> {
     const agent = await this.agent("PROVIDER", overrides);
     const markets = [{ market, network, operational_wallet: account(8) }];
     const reply = await this.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
@@ -262,16 +288,35 @@ async function send(network: string, from: string, to: string, data: string): Pr
 export type PayOptions = { network?: string; intentId?: string; from?: string };
 
 /** Mints, approves and pays; the transaction hash. Amount in base units. */
-export async function payOnChain(consumerDid: string, providerDid: string, units: number, options: PayOptions = {}): Promise<string> {
+export async function payOnChain(
+  consumerDid: string,
+  providerDid: string,
+  units: number,
+  options: PayOptions = {},
+): Promise<string> {
   const { network = "base-sepolia", intentId, from = account(9) } = options;
   const { settlement_contract: contract, token } = chainOf(network);
   const amount = BigInt(units);
   const hex = (text: string) => text as `0x${string}`;
-  await send(network, from, token, encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }));
-  await send(network, from, token, encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), amount] }));
+  await send(
+    network,
+    from,
+    token,
+    encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
+  );
+  await send(
+    network,
+    from,
+    token,
+    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), amount] }),
+  );
   const data =
     intentId === undefined
-      ? encodeFunctionData({ abi: settlementAbi, functionName: "pay", args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)] })
+      ? encodeFunctionData({
+          abi: settlementAbi,
+          functionName: "pay",
+          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)],
+        })
       : encodeFunctionData({
           abi: settlementAbi,
           functionName: "payIntent",
