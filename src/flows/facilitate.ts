@@ -1,0 +1,172 @@
+// Specification 4, Facilitation: the consumer's proof, the settlement on-chain, the intent; then escrow, transaction, task
+// and events in one batch. Order of trust: the proof, what is stored, the chain, and only then the intent against it.
+import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../agents/store.ts";
+import type { AgentCall } from "../call.ts";
+import type { ChainGateway, ChainResult, Network, SettlementReading } from "../chain/gateway.ts";
+import { parseTxHash } from "../chain/hashes.ts";
+import { ServiceError } from "../core/errors.ts";
+import { present } from "../db/batch.ts";
+import { findNetwork } from "../markets/networks.ts";
+import { findIntent, findOpenIntentOf, type IntentRow } from "../payments/store.ts";
+import type { FacilitationInput, FacilitationView } from "../transactions/schema.ts";
+import {
+  findTransactionOfIntent,
+  findTransactionsOnChain,
+  ofIntent,
+  type TransactionRow,
+} from "../transactions/store.ts";
+import { toFacilitationView } from "../transactions/views.ts";
+import { inTurn } from "./in-turn.ts";
+import { recordSettlement } from "./record-settlement.ts";
+import { chainTime, judgePayment, minedOf, type Pair, settlementsOf, unverified } from "./settlement-evidence.ts";
+
+/** Seed's form: the intent by name. What else the body says is held against it. */
+type ByIntent = {
+  readonly intentId: string;
+  readonly txHash: string;
+  readonly network: Network | null;
+  readonly said: Partial<Pair>;
+};
+/** The AEA/P clients' form: the payment finds its intent. */
+type ByPayment = { readonly intentId: null; readonly txHash: string; readonly network: Network; readonly said: Pair };
+type Claim = ByIntent | ByPayment;
+type Reading = ChainResult<SettlementReading>;
+
+export async function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
+  const claim = toClaim(call, input);
+  const read = readOnce(call.deps.chain, claim.txHash);
+  return inTurn(call.deps, async (touches) => {
+    // Without an intent's name the settled amount finds it, so here the chain is asked before the first trip.
+    const early = claim.intentId === null ? await read(claim.network) : null;
+    const found = await readFacts(call, claim, early);
+    const intent = found.named ?? found.open ?? null;
+    const replayed = await authorize(call, claim, found.named ?? null, found.replayed);
+    refuseMixed([
+      found.caller.environment,
+      intent?.environment,
+      found.provider?.agent.environment,
+      found.consumer?.agent.environment,
+    ]);
+    if (found.named && claim.network && claim.network.network !== found.named.network) throw unverified("network");
+    const known = facilitatedBefore(claim, found.byIntent ?? null, found.onChain);
+    if (known) return toFacilitationView(call.deps.config, known);
+    if (replayed) throw new ServiceError("aeap_verification_failed", { type: "replay", reason: "replay" });
+    if (found.byIntent) throw unverified("intent_settled");
+
+    const network = claim.network ?? networkOf(call, intent);
+    const mined = minedOf(network, early ?? (await read(network)));
+    if (claim.intentId === null && settlementsOf(mined, network, claim.said).length === 0) {
+      throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
+    }
+    const { provider, consumer, markets, escrows } = found;
+    if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
+    const minedAt = chainTime(call.deps, mined.minedAt);
+    const settlement = judgePayment(network, mined, intent, found.onChain, { minedAt, now: call.now });
+    touches([intent.providerDid]);
+    const parties = { provider, consumer, markets, escrows };
+    return recordSettlement(call, { network, txHash: claim.txHash, mined, minedAt, settlement, intent, ...parties });
+  });
+}
+
+function toClaim(call: AgentCall, input: FacilitationInput): Claim {
+  const { intent_id, provider_did: providerDid, consumer_did: consumerDid } = input;
+  const txHash = parseTxHash(input.payment_tx ?? input.tx_hash ?? "");
+  const network = input.network === undefined ? null : findNetwork(call.deps.config.networks, input.network);
+  if (txHash === undefined) throw new Error("unreachable: the schema checks the hash");
+  if (input.network !== undefined && !network) throw unverified("network");
+  if (intent_id !== undefined) {
+    const said = {
+      ...(providerDid !== undefined && { providerDid }),
+      ...(consumerDid !== undefined && { consumerDid }),
+    };
+    return { intentId: intent_id, txHash, network, said };
+  }
+  if (!network || providerDid === undefined || consumerDid === undefined)
+    throw new Error("unreachable: the rules check the form");
+  return { intentId: null, txHash, network, said: { providerDid, consumerDid } };
+}
+
+/** One RPC batch a call, however often a collision makes the call decide again. */
+function readOnce(chain: ChainGateway, txHash: string): (network: Network) => Promise<Reading> {
+  let reading: Promise<Reading> | undefined;
+  return ({ network }) => {
+    reading ??= chain.readSettlement(network, txHash);
+    return reading;
+  };
+}
+
+/** The first trip. No read grows with anybody's history. */
+function readFacts(call: AgentCall, claim: Claim, early: Reading | null) {
+  const { db } = call;
+  const { intentId } = claim;
+  const of = intentId === null ? { ...claim.said, network: claim.network.network } : ofIntent(intentId);
+  const environment = environmentOf(of.providerDid);
+  const reads = present({
+    named: intentId === null ? null : findIntent(db, intentId),
+    open: openIntentOf(call, claim, early),
+    byIntent: intentId === null ? null : findTransactionOfIntent(db, intentId),
+    onChain: findTransactionsOnChain(db, claim.txHash, of.network),
+    provider: findPublicAgent(db, of.providerDid),
+    consumer: findPublicAgent(db, of.consumerDid),
+    markets: findMarkets(db, of.providerDid, environment),
+    escrows: findEscrows(db, of.providerDid, environment),
+  });
+  return call.read(reads, { replays: "tell" });
+}
+
+/** The newest intent of the pair that this payment can settle: its amount is the settled gross. */
+function openIntentOf(call: AgentCall, claim: Claim, early: Reading | null) {
+  if (claim.intentId !== null || !early?.ok || early.value.state !== "mined") return null;
+  const [settled] = settlementsOf(early.value, claim.network, claim.said);
+  if (!settled) return null;
+  const minedAt = chainTime(call.deps, early.value.minedAt);
+  const by = { ...claim.said, network: claim.network.network, amount: Number(settled.gross), minedAt };
+  return findOpenIntentOf(call.db, by, call.now);
+}
+
+/**
+ * Who may say that this payment was made: either agent of the pair as itself, or whoever holds the consumer's proof bound
+ * to the provider. Answers whether the proof was seen before.
+ */
+async function authorize(call: AgentCall, claim: Claim, named: IntentRow | null, replayed: boolean): Promise<boolean> {
+  if (claim.intentId !== null && !named) throw new ServiceError("not_found");
+  const pair: Pair | null = claim.intentId === null ? claim.said : named;
+  if (!pair) throw new Error("unreachable: a claim names its pair");
+  const isProvider = call.did === pair.providerDid;
+  const isConsumer = call.did === pair.consumerDid;
+  if (!isProvider && !isConsumer) {
+    // In the clients' form the body itself names another agent than the certificate does.
+    if (call.proven && claim.intentId !== null) throw new ServiceError("forbidden");
+    throw new ServiceError("aeap_verification_failed", { reason: "the certificate is of neither agent" });
+  }
+  if (!call.proven && !isConsumer)
+    throw new ServiceError("aeap_verification_failed", { reason: "not the provider's own proof" });
+  const seen = call.proven ? replayed : await call.proveBoundTo(pair.providerDid);
+  const { providerDid = pair.providerDid, consumerDid = pair.consumerDid } = claim.said;
+  const ownSaid = isProvider ? providerDid : consumerDid;
+  if (ownSaid !== call.did)
+    throw new ServiceError("aeap_verification_failed", { reason: "the body names another agent" });
+  if (providerDid !== pair.providerDid || consumerDid !== pair.consumerDid) throw unverified("other_parties");
+  return seen;
+}
+
+function refuseMixed(environments: readonly (string | undefined)[]): void {
+  if (new Set(environments.filter((one) => one !== undefined)).size > 1) throw new ServiceError("environment_mismatch");
+}
+
+/** An identical retry: the same transaction for the same intent, or for the same pair where no intent is named. */
+function facilitatedBefore(
+  claim: Claim,
+  byIntent: TransactionRow | null,
+  onChain: readonly TransactionRow[],
+): TransactionRow | null {
+  if (claim.intentId !== null) return byIntent?.txHash === claim.txHash ? byIntent : null;
+  const { providerDid, consumerDid } = claim.said;
+  return onChain.find((row) => row.providerDid === providerDid && row.consumerDid === consumerDid) ?? null;
+}
+
+function networkOf(call: AgentCall, intent: IntentRow | null): Network {
+  const network = intent && findNetwork(call.deps.config.networks, intent.network);
+  if (!network) throw unverified("network");
+  return network;
+}

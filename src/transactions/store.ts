@@ -1,0 +1,36 @@
+// Facilitated settlements as stored. (network, transaction, log index) and the intent are unique: none counts twice.
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { transactions } from "../db/tables.ts";
+
+export type TransactionRow = typeof transactions.$inferSelect;
+
+export const findTransactionOfIntent = (db: Database, intentId: string): Read<TransactionRow | null> =>
+  readOne(db.select().from(transactions).where(eq(transactions.intentId, intentId)));
+
+/** All that was facilitated of one on-chain transaction; one that pays several intents has several settlements. */
+export const findTransactionsOnChain = (
+  db: Database,
+  txHash: string,
+  network: string | SQL<string>,
+): Read<TransactionRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(transactions)
+      .where(and(eq(transactions.network, network), eq(transactions.txHash, txHash)))
+      .orderBy(asc(transactions.logIndex))
+      .limit(SETTLEMENTS_LOOKED_AT),
+  );
+
+const SETTLEMENTS_LOOKED_AT = 50;
+
+export const insertTransaction = (db: Database, row: typeof transactions.$inferInsert): Statement =>
+  db.insert(transactions).values(row);
+
+/** What an intent names, as expressions for reads in the trip that finds the intent. */
+export const ofIntent = (intentId: string) => ({
+  providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
+  consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
+  network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
+});
