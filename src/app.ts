@@ -15,6 +15,9 @@ import { marketListingRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { operatorPlatformRoutes, platformRoutes } from "./platform/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
+import { ratingRoutes } from "./ratings/routes.ts";
+import { taskRoutes } from "./tasks/routes.ts";
+import { transactionRoutes } from "./transactions/routes.ts";
 import { verifyRoutes } from "./verify/routes.ts";
 
 const ROUTERS: readonly Router<Surface>[] = [
@@ -27,6 +30,9 @@ const ROUTERS: readonly Router<Surface>[] = [
   verifyRoutes,
   marketListingRoutes,
   paymentRoutes,
+  transactionRoutes,
+  taskRoutes,
+  ratingRoutes,
 ] as never;
 
 /** Every operation with its surface: the credential matrix of the tests and the method table below read it. */

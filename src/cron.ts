@@ -3,16 +3,24 @@ import { buildDeps, type Deps, type Env } from "./context.ts";
 import { commit } from "./db/batch.ts";
 import { pruneOutcomes } from "./db/outcomes.ts";
 import { resumeProvisioning } from "./flows/provision-market.ts";
+import { autoConfirmTasks } from "./flows/settle-task.ts";
+import { abandonIntents } from "./payments/service.ts";
 
 export type Sweep = (deps: Deps) => Promise<unknown>;
 
 const SLICE = 500;
+/** Each brings two events: D1 takes 1,000 statements an invocation. */
+const INTENT_SLICE = 200;
+/** Each is two trips of its own, some thirty statements together. */
+const TASK_SLICE = 20;
 
 export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
   {
     name: "prune_idempotency_outcomes",
     sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]),
   },
+  { name: "auto_confirm_tasks", sweep: (deps) => autoConfirmTasks(deps, TASK_SLICE) },
+  { name: "abandon_intents", sweep: (deps) => abandonIntents(deps, INTENT_SLICE) },
   { name: "resume_market_provisioning", sweep: (deps) => resumeProvisioning(deps, SLICE) },
 ];
 
