@@ -1,0 +1,120 @@
+// Contract section 6, Payment intent: who may pay whom now, in the contract's order, one refusal a function. Pure.
+import { effectiveAgentStatus } from "../agents/states.ts";
+import type { AgentRow, AgentWithPrincipal, EscrowRow } from "../agents/store.ts";
+import type { Network } from "../chain/gateway.ts";
+import { type ErrorCode, ServiceError } from "../core/errors.ts";
+import { marketsCovering } from "../markets/jurisdictions.ts";
+import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/states.ts";
+import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
+import type { Offer, SpenderRow } from "./store.ts";
+
+/** The published rating: what a floor is held against. */
+export const ratingNow = (agent: Pick<AgentRow, "agentRating">): number | null => agent.agentRating;
+
+export type Parties = {
+  readonly consumer: SpenderRow;
+  /** Nearest first. */
+  readonly delegators: readonly SpenderRow[];
+  readonly provider: AgentWithPrincipal;
+  readonly escrows: readonly EscrowRow[];
+};
+
+export type Deal = { readonly network: Network; readonly market: string };
+export type DealRequest = { readonly units: number; readonly network: Network | null; readonly deal: Deal | null };
+
+/** Throws the first refusal; what it returns may be opened. */
+export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
+  const { consumer, delegators, provider } = parties;
+  refuseMixedEnvironments(consumer.agent, provider.agent);
+  for (const party of [consumer, provider, ...delegators]) refuseInactive(party.agent, party.principal, now);
+  refuseConstrained(parties, request.deal?.network ?? request.network);
+  for (const { agent } of [consumer, ...delegators]) refuseWithoutAction(agent, "purchase");
+  refuseWithoutAction(provider.agent, "sell");
+  if (!request.deal) {
+    const network = request.network === null ? {} : { network: request.network.network };
+    throw new ServiceError("market_not_authorized", { detail: { market: wanted, ...network } });
+  }
+  const { network } = request.deal;
+  const payment = { units: request.units, currency: network.currency, decimals: network.decimals };
+  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(provider.agent) };
+  const failed = judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).find(
+    ({ passed }) => !passed,
+  );
+  if (failed) throw policyViolation(failed);
+  return request.deal;
+}
+
+/**
+ * Where the payment is made: the network asked for, or the one on which the provider has a market for this buyer; of
+ * several the testnet in sandbox and the mainnet in production. The narrowest market that covers the buyer is the one.
+ */
+export function findDeal(
+  offers: readonly Offer[],
+  candidates: readonly Network[],
+  buyer: { country: string; environment: string },
+): Deal | null {
+  const kind = buyer.environment === "production" ? "mainnet" : "testnet";
+  const deals = candidates.flatMap((network) => {
+    const codes = marketsCovering(buyer.country, network.currency);
+    const market = codes.find((code) =>
+      offers.some((offer) => offer.market === code && offer.network === network.network),
+    );
+    return market === undefined ? [] : [{ network, market }];
+  });
+  return deals.find(({ network }) => network.kind === kind) ?? deals[0] ?? null;
+}
+
+export const toSpender = ({ agent, spend }: SpenderRow): Spender => ({ ...agent, spend });
+
+function refuseMixedEnvironments(consumer: AgentRow, provider: AgentRow): void {
+  if (consumer.environment === provider.environment) return;
+  throw new ServiceError("environment_mismatch", {
+    detail: { consumer: consumer.environment, provider: provider.environment },
+  });
+}
+
+/** The agent's own state, then its principal's: 3.2, no grace. The detail names which. */
+function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: number): void {
+  const principalStatus = effectivePrincipalStatus(principal, now);
+  const status = effectiveAgentStatus(agent.status, principalStatus);
+  if (status === "ACTIVE") return;
+  throw new ServiceError("agent_not_active", {
+    detail: { did: agent.did, status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) },
+  });
+}
+
+function refuseConstrained({ provider, escrows }: Parties, network: Network | null): void {
+  const escrow = escrows.find((known) => known.network === network?.network);
+  if (escrow?.state !== "CONSTRAINED") return;
+  throw new ServiceError("escrow_constrained", { detail: { did: provider.agent.did, network: escrow.network } });
+}
+
+/** The live scope of the agent, which its role bounds: buying and selling are what a role permits or not. */
+function refuseWithoutAction(agent: AgentRow, action: "purchase" | "sell"): void {
+  if (agent.authorizedActions.includes(action)) return;
+  throw new ServiceError("role_not_permitted", {
+    message: `The agent's role and scope do not include ${action}.`,
+    detail: { did: agent.did, economic_role: agent.economicRole, action },
+  });
+}
+
+function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): ServiceError {
+  return new ServiceError("spend_policy_violation", { detail: { failed_check: check, ...outcome } });
+}
+
+const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422]);
+
+/**
+ * AEA/P clients stop at a 403 alone and would pay after any other failure (interop.md, step 5): there every refusal of an
+ * intent is this one, naming the code that POST /v1/payment-intents would have answered.
+ */
+export function asPolicyViolation(thrown: unknown): unknown {
+  if (!(thrown instanceof ServiceError) || !STOPPING.has(thrown.status)) return thrown;
+  const named: ErrorCode = thrown.code;
+  if (named === "spend_policy_violation") return thrown;
+  const { detail, field_errors } = thrown.extra;
+  return new ServiceError("spend_policy_violation", {
+    message: thrown.message,
+    detail: { ...detail, ...(field_errors && { field_errors }), failed_check: named },
+  });
+}

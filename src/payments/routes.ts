@@ -1,0 +1,70 @@
+// Specification 4, Runtime: payment intents, in the specification's form and in the AEA/P clients'.
+import { createAgentRouter } from "../auth/agent-proof.ts";
+import type { ErrorCode } from "../core/errors.ts";
+import { addressQuery, addressView, intentInput, intentParams, intentView } from "./schema.ts";
+import { createIntent, getIntent, getPaymentAddress } from "./service.ts";
+
+export const paymentRoutes = createAgentRouter();
+
+const REFUSALS: readonly ErrorCode[] = [
+  "forbidden",
+  "environment_mismatch",
+  "agent_not_active",
+  "escrow_constrained",
+  "role_not_permitted",
+  "market_not_authorized",
+  "spend_policy_violation",
+];
+
+paymentRoutes.route(
+  {
+    method: "post",
+    path: "/v1/payment-intents",
+    operationId: "createPaymentIntent",
+    tag: "Payments",
+    summary: "Open a payment intent",
+    description:
+      "By either party. Holds the amount against the spending limits of the consumer and its delegators until it is paid or ends. " +
+      "A spend_policy_violation names the check, the limit and what was attempted in `detail`.",
+    body: intentInput,
+    status: 201,
+    response: { schema: intentView, description: "The intent, and what is needed to pay it." },
+    errors: REFUSALS,
+    idempotency: "plain",
+  },
+  (call, { body }) => createIntent(call, body()),
+);
+
+paymentRoutes.route(
+  {
+    method: "get",
+    path: "/v1/payment-intents/{intent_id}",
+    operationId: "getPaymentIntent",
+    tag: "Payments",
+    summary: "Read a payment intent",
+    description: "By its two parties.",
+    params: intentParams,
+    status: 200,
+    response: { schema: intentView, description: "The intent as it is at this instant." },
+    errors: ["not_found", "forbidden"],
+  },
+  (call, { params }) => getIntent(call, params.intent_id),
+);
+
+paymentRoutes.route(
+  {
+    method: "get",
+    path: "/v1/payment-address",
+    operationId: "getPaymentAddress",
+    tag: "Payments",
+    summary: "Ask where to pay (AEA/P clients)",
+    description:
+      "With `consumer_did`, `provider_did` and `amount` it opens an intent too. Every refusal of the intent is then a 403 " +
+      "`spend_policy_violation` whose `detail.failed_check` names the code that POST /v1/payment-intents would have answered.",
+    query: addressQuery,
+    status: 200,
+    response: { schema: addressView, description: "The contract and token, and the intent if one was asked for." },
+    errors: ["spend_policy_violation"],
+  },
+  (call, { query }) => getPaymentAddress(call, query),
+);

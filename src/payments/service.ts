@@ -1,0 +1,221 @@
+// Contract section 6, Payment intent: opened by either party against the consumer's policy, read by both, ended by the cron.
+import { recordEventForParties } from "../activity/journal.ts";
+import { type AgentWithPrincipal, environmentOf, findEscrows, findPublicAgent } from "../agents/store.ts";
+import type { AgentCall } from "../call.ts";
+import type { Network } from "../chain/gateway.ts";
+import type { Config, Deps } from "../context.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { BASE_UNITS_MAX, parseAmount } from "../core/money.ts";
+import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
+import { marketCode } from "../markets/jurisdictions.ts";
+import { findNetwork } from "../markets/networks.ts";
+import { asPolicyViolation, findDeal, refuseIneligible } from "./eligibility.ts";
+import type { AddressQuery, AddressView, IntentInput, IntentView } from "./schema.ts";
+import {
+  abandonIntentStatements,
+  findDueIntents,
+  findIntent,
+  findOffers,
+  findSpenders,
+  type IntentRow,
+  openIntentStatements,
+  type SpenderRow,
+} from "./store.ts";
+import { toAddressView, toIntentAddressView, toIntentView } from "./views.ts";
+
+/** What is ordered; the client form names a network instead of a currency. */
+type Order = {
+  consumerDid: string;
+  providerDid: string;
+  amount: string;
+  currency: string | null;
+  network: string | null;
+};
+
+export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {
+  const order = {
+    consumerDid: input.consumer_did,
+    providerDid: input.provider_did,
+    amount: input.amount,
+    currency: input.currency,
+    network: input.network ?? null,
+  };
+  return openIntent(call, order, (intent) => toIntentView(call.deps.config, intent, call.now));
+}
+
+/** One trip to read, the refusals in the contract's order, one trip that holds the amount and opens the intent. */
+async function openIntent<V>(call: AgentCall, order: Order, present: (intent: IntentRow) => V): Promise<V> {
+  const { db, now, deps } = call;
+  const { consumerDid, providerDid } = order;
+  const candidates = networksFor(deps.config, order);
+  const found = await call.read({
+    spenders: findSpenders(db, consumerDid, now),
+    provider: findPublicAgent(db, providerDid),
+    escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
+    offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
+  });
+  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
+  const { consumer, delegators, provider } = requireValues(
+    call.deps.config,
+    order,
+    candidates,
+    found.spenders,
+    found.provider,
+  );
+
+  const { country } = consumer.principal;
+  const { environment } = consumer.agent;
+  const deal = findDeal(found.offers, candidates, { country, environment });
+  const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
+  const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
+  const parties = { consumer, delegators, provider, escrows: found.escrows };
+  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
+  const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
+  const uncountable = found.spenders.some(
+    ({ spend }) => spend.settled + spend.open - spend.expired + units > BASE_UNITS_MAX,
+  );
+  if (uncountable)
+    throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
+
+  const intent: IntentRow = {
+    intentId: newId("pin", now),
+    environment,
+    consumerDid,
+    providerDid,
+    consumerPlatformId: consumer.agent.platformId,
+    providerPlatformId: provider.agent.platformId,
+    network: network.network,
+    market,
+    currency: network.currency,
+    amount: units,
+    status: "OPEN",
+    spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
+    createdAt: now,
+    expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
+  };
+  const view = present(intent);
+  const standing = { did: providerDid, version: provider.agent.version, environment, network: network.network };
+  await call.commit(openIntentStatements(db, intent, [consumer, ...delegators], standing, network.decimals, now), view);
+  return view;
+}
+
+/** The networks that could settle the order. */
+const networksFor = (config: Config, { network, currency }: Order): Network[] =>
+  config.networks.filter(
+    (known) =>
+      (network === null || known === findNetwork(config.networks, network)) &&
+      (currency === null || known.currency === currency),
+  );
+
+/** 422 with every fault of the values; what comes after them is about states. */
+function requireValues(
+  config: Config,
+  order: Order,
+  candidates: readonly Network[],
+  spenders: readonly SpenderRow[],
+  provider: AgentWithPrincipal | null,
+) {
+  const [consumer, ...delegators] = spenders;
+  const faults = [...networkFaults(config, order, candidates), ...amountFaults(order.amount, candidates)];
+  if (!consumer) faults.push(fieldError("consumer_did", "not_found"));
+  if (!provider) faults.push(fieldError("provider_did", "not_found"));
+  if (order.consumerDid === order.providerDid) {
+    faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
+  }
+  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
+  return { consumer, delegators, provider };
+}
+
+function networkFaults(config: Config, { network, currency }: Order, candidates: readonly Network[]): FieldError[] {
+  if (network !== null && findNetwork(config.networks, network) === null) {
+    return [fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
+  }
+  if (candidates.length > 0 || currency === null) return [];
+  return [
+    fieldError("currency", "invalid_value", "The network does not settle in this currency; see GET /v1/markets."),
+  ];
+}
+
+/** Judged by the finest token that could be paid with; the chosen one's decimals are held to again. */
+function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
+  const decimals = candidates.map((network) => network.decimals);
+  const parsed = parseAmount(amount, Math.max(0, ...decimals));
+  if (!parsed.ok)
+    return candidates.length === 0 && parsed.fault === "invalid_format" ? [] : [fieldError("amount", parsed.fault)];
+  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "The amount is more than zero.")];
+}
+
+function unitsOf(amount: string, network: Network | undefined): number {
+  const parsed = parseAmount(amount, network?.decimals ?? 0);
+  if (!parsed.ok) throw validationError([fieldError("amount", parsed.fault)]);
+  return parsed.units;
+}
+
+export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {
+  const { intent } = await call.read({ intent: findIntent(call.db, intentId) });
+  if (!intent) throw new ServiceError("not_found");
+  if (call.did !== intent.consumerDid && call.did !== intent.providerDid) throw new ServiceError("forbidden");
+  return toIntentView(call.deps.config, intent, call.now);
+}
+
+/** The client form (interop.md, step 5): where to pay; with the parties and the amount, an intent too. */
+export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
+  const { networks } = call.deps.config;
+  const network = findNetwork(networks, query.network);
+  if (query.consumer_did === undefined && query.provider_did === undefined && query.amount === undefined) {
+    await call.read({});
+    if (!network)
+      throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+    return toAddressView(network);
+  }
+  try {
+    const order = await orderOf(call, query);
+    return await openIntent(call, order, (intent) => toIntentAddressView(call.deps.config, intent));
+  } catch (thrown) {
+    throw asPolicyViolation(thrown);
+  }
+}
+
+async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
+  const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;
+  if (consumerDid !== undefined && providerDid !== undefined && amount !== undefined) {
+    return { consumerDid, providerDid, amount, currency: null, network };
+  }
+  await call.read({});
+  const missing = (["consumer_did", "provider_did", "amount"] as const).filter((name) => query[name] === undefined);
+  throw validationError(missing.map((name) => fieldError(name, "required")));
+}
+
+const SWEEP_ATTEMPTS = 3;
+
+/**
+ * The cron's: ends intents that nobody paid in time, with their events, a slice in one batch. `also` adds to the batch what
+ * others make of it. Returns how many.
+ */
+export async function abandonIntents(
+  deps: Deps,
+  slice: number,
+  also: (intents: readonly IntentRow[]) => Promise<readonly Statement[]> = async () => [],
+): Promise<number> {
+  const { db, config } = deps;
+  const now = deps.clock.now();
+  for (let tries = 1; ; tries++) {
+    const { due } = await readBatch(db, { due: findDueIntents(db, now, slice) });
+    if (due.length === 0) return 0;
+    const events = due.flatMap((intent) =>
+      recordEventForParties(db, [intent.consumerPlatformId, intent.providerPlatformId], intent.environment, now, {
+        type: "intent.abandoned",
+        object: toIntentView(config, intent, now),
+      }),
+    );
+    try {
+      await commit(db, [...abandonIntentStatements(db, due), ...events, ...(await also(due))]);
+      return due.length;
+    } catch (thrown) {
+      // One of them was settled in between: the others are read again.
+      if (!(thrown instanceof Conflict) || tries === SWEEP_ATTEMPTS) throw thrown;
+    }
+  }
+}

@@ -1,0 +1,150 @@
+// Contract sections 5 and 6: the consumer's spend policy and that of every delegator, live. Pure. Each check names the
+// narrowest bound among them, and all of them count.
+import { tierRank } from "../agents/roles.ts";
+import { BASE_UNITS_MAX, formatAmount } from "../core/money.ts";
+
+export const POLICY_CHECKS = [
+  "max_transaction_value",
+  "spending_limit",
+  "minimum_counterparty_cert_tier",
+  "minimum_counterparty_ar",
+] as const;
+export type PolicyCheck = (typeof POLICY_CHECKS)[number];
+
+/** One agent whose policy and window count, as it is at this instant. The consumer comes first, then its delegators. */
+export type Spender = {
+  readonly did: string;
+  readonly maxTransactionValue: string | null;
+  readonly spendingLimit: { readonly amount: string; readonly currency: string; readonly window_days: number } | null;
+  readonly minimumCounterpartyCertTier: string | null;
+  readonly minimumCounterpartyAr: number | null;
+  readonly spend: SpendSums;
+};
+
+/** Base units. `settledBefore`: the running total as the window began; `expired`: held by intents that have ended. */
+export type SpendSums = {
+  readonly settled: number;
+  readonly settledBefore: number;
+  readonly open: number;
+  readonly expired: number;
+};
+
+export type Payment = { readonly units: number; readonly currency: string; readonly decimals: number };
+export type Counterparty = { readonly certTier: string; readonly rating: number | null };
+
+export type CheckOutcome = {
+  readonly check: PolicyCheck;
+  readonly passed: boolean;
+  readonly limit: string | number;
+  readonly attempted: string | number | null;
+  readonly remaining?: string;
+  /** Of a spending limit that is in another currency than the payment: nothing can be measured against it. */
+  readonly currency?: string;
+  /** Whose bound it is, when it is not the consumer's own. */
+  readonly delegator?: string;
+};
+
+/** What counts in the window now: settled in it, and held by intents that are open. */
+export const spentInWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
+  settled - settledBefore + open - expired;
+
+/** A ceiling in base units: rounded down to what the token can express, and never above what an amount can be. */
+export function ceilingUnits(amount: string, decimals: number): number {
+  const [mantissa = "", exponent = "0"] = amount.toLowerCase().split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  const shift = Number(exponent) - fraction.length + decimals;
+  const digits = BigInt(whole + fraction);
+  const units = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift);
+  return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
+}
+
+/** Every check that some spender's policy makes, in the contract's order; one that nobody makes is absent. */
+export function judgePolicy(spenders: readonly Spender[], provider: Counterparty, payment: Payment): CheckOutcome[] {
+  const outcomes = [
+    judgeCeiling(spenders, payment),
+    judgeWindow(spenders, payment),
+    judgeTier(spenders, provider),
+    judgeRating(spenders, provider),
+  ];
+  return outcomes.filter((outcome) => outcome !== null);
+}
+
+function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment): CheckOutcome | null {
+  const ceilings = spenders.flatMap(({ did, maxTransactionValue }) =>
+    maxTransactionValue === null ? [] : [{ did, bound: ceilingUnits(maxTransactionValue, decimals) }],
+  );
+  const narrowest = lowest(ceilings);
+  if (!narrowest) return null;
+  const format = (value: number) => formatAmount(value, decimals);
+  return {
+    check: "max_transaction_value",
+    passed: units <= narrowest.bound,
+    limit: format(narrowest.bound),
+    attempted: format(units),
+    ...delegatorOf(spenders, narrowest.did),
+  };
+}
+
+function judgeWindow(spenders: readonly Spender[], payment: Payment): CheckOutcome | null {
+  const windows = spenders.flatMap(({ did, spendingLimit, spend }) => {
+    if (spendingLimit === null) return [];
+    const foreign = spendingLimit.currency !== payment.currency;
+    const limit = ceilingUnits(spendingLimit.amount, payment.decimals);
+    const bound = foreign ? 0 : Math.max(0, limit - spentInWindow(spend));
+    return [{ did, bound, foreign, spendingLimit, limit }];
+  });
+  const narrowest = lowest(windows);
+  if (!narrowest) return null;
+  const format = (value: number) => formatAmount(value, payment.decimals);
+  const { did, bound, foreign, limit, spendingLimit } = narrowest;
+  return {
+    check: "spending_limit",
+    passed: payment.units <= bound,
+    limit: format(limit),
+    attempted: format(payment.units),
+    remaining: format(bound),
+    ...(foreign && { currency: spendingLimit.currency }),
+    ...delegatorOf(spenders, did),
+  };
+}
+
+function judgeTier(spenders: readonly Spender[], provider: Counterparty): CheckOutcome | null {
+  const floors = spenders.flatMap(({ did, minimumCounterpartyCertTier: tier }) =>
+    tier === null ? [] : [{ did, tier, bound: -tierRank(tier) }],
+  );
+  const narrowest = lowest(floors);
+  if (!narrowest) return null;
+  return {
+    check: "minimum_counterparty_cert_tier",
+    passed: tierRank(provider.certTier) >= tierRank(narrowest.tier),
+    limit: narrowest.tier,
+    attempted: provider.certTier,
+    ...delegatorOf(spenders, narrowest.did),
+  };
+}
+
+function judgeRating(spenders: readonly Spender[], provider: Counterparty): CheckOutcome | null {
+  const floors = spenders.flatMap(({ did, minimumCounterpartyAr: floor }) =>
+    floor === null ? [] : [{ did, floor, bound: -floor }],
+  );
+  const narrowest = lowest(floors);
+  if (!narrowest) return null;
+  return {
+    check: "minimum_counterparty_ar",
+    // Contract 7: an unrated counterparty does not meet a floor, not even one of zero.
+    passed: provider.rating !== null && provider.rating >= narrowest.floor,
+    limit: narrowest.floor,
+    attempted: provider.rating,
+    ...delegatorOf(spenders, narrowest.did),
+  };
+}
+
+/** Of equal bounds the one nearest to the consumer. */
+const lowest = <T extends { readonly bound: number }>(bounds: readonly T[]): T | undefined =>
+  bounds.reduce<T | undefined>(
+    (least, one) => (least === undefined || one.bound < least.bound ? one : least),
+    undefined,
+  );
+
+const delegatorOf = (spenders: readonly Spender[], did: string): { delegator?: string } =>
+  did === spenders[0]?.did ? {} : { delegator: did };

@@ -1,0 +1,308 @@
+// Payment intents and what they hold of their spenders' windows, as stored. Two platforms share an intent, so a read takes
+// no Scope: who asks is checked as a party. The window is a difference of running totals, so it costs the same however long
+// the history is; what has expired lets go at its instant, whether or not the cron came by.
+import { and, asc, desc, eq, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { type AgentRow, environmentOf } from "../agents/store.ts";
+import { DAY_MS } from "../core/limits.ts";
+import { type Move, move } from "../core/machine.ts";
+import { BASE_UNITS_MAX } from "../core/money.ts";
+import {
+  columnsOf,
+  type Database,
+  guard,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
+import { agentMarkets, agents, paymentIntents, principals, spendHolds, spendLedger } from "../db/tables.ts";
+import { EVERYWHERE, marketCode, REGIONS } from "../markets/jurisdictions.ts";
+import { ceilingUnits, type SpendSums } from "./spend-policy.ts";
+import { type IntentStatus, intentMachine, LATE_MS } from "./states.ts";
+
+export type IntentRow = typeof paymentIntents.$inferSelect;
+export type PrincipalStandingRow = Pick<typeof principals.$inferSelect, "status" | "attestationExpiresAt" | "country">;
+export type SpenderRow = { agent: AgentRow; principal: PrincipalStandingRow; spend: SpendSums };
+export type Offer = { market: string; network: string };
+
+export const findIntent = (db: Database, intentId: string): Read<IntentRow | null> =>
+  readOne(db.select().from(paymentIntents).where(eq(paymentIntents.intentId, intentId)));
+
+/** A party of an intent as an expression, for reads in the trip that finds the intent. */
+export const partyOfIntent = (intentId: string, side: "provider" | "consumer"): SQL<string> =>
+  side === "provider"
+    ? sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`
+    : sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`;
+
+/**
+ * The newest intent that a payment without an intent's id can settle (the client form of facilitation): open, or ended
+ * less than 24 hours ago. With `minedAt`, only one that had not ended when the payment was mined.
+ */
+export const findOpenIntentOf = (
+  db: Database,
+  by: { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number },
+  now: number,
+): Read<IntentRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(paymentIntents)
+      .where(
+        and(
+          eq(paymentIntents.consumerDid, by.consumerDid),
+          eq(paymentIntents.providerDid, by.providerDid),
+          eq(paymentIntents.network, by.network),
+          eq(paymentIntents.amount, by.amount),
+          // Literal, as the partial index says it.
+          sql`status in ('OPEN', 'ABANDONED')`,
+          gt(paymentIntents.expiresAt, now - LATE_MS),
+          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt),
+        ),
+      )
+      .orderBy(desc(paymentIntents.createdAt))
+      .limit(1),
+  );
+
+/** Intents that have ended and are still stored as OPEN, those longest over first. */
+export const findDueIntents = (db: Database, now: number, slice: number): Read<IntentRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(paymentIntents)
+      .where(and(sql`status = 'OPEN'`, lte(paymentIntents.expiresAt, now)))
+      .orderBy(asc(paymentIntents.expiresAt))
+      .limit(slice),
+  );
+
+/** The running total as the agent's window begins: one row, whatever the ledger's length. */
+const settledBefore = (windowDays: SQL, now: number): SQL<number> =>
+  sql<number>`coalesce((select l.total from spend_ledger l where l.did = ${agents.did}
+      and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
+
+const expiredHolds = (now: number): SQL<number> =>
+  sql<number>`coalesce((select sum(h.amount) from spend_holds h where h.did = ${agents.did} and h.expires_at <= ${now}), 0)`;
+
+/** The consumer and its delegators, nearest first: live scopes, their principals' standing, and their windows. */
+export const findSpenders = (db: Database, consumerDid: string, now: number): Read<SpenderRow[]> => {
+  const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
+  return read(
+    db
+      .select({
+        agent: columnsOf(agents, "a"),
+        status: sql<string>`${principals.status}`.as("p_status"),
+        attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
+        country: sql<string>`${principals.country}`.as("p_country"),
+        settledBefore: settledBefore(windowDays, now).as("settled_before"),
+        expired: expiredHolds(now).as("expired"),
+      })
+      .from(agents)
+      .innerJoin(
+        sql`(with recursive chain(did, depth) as (
+              select ${consumerDid}, 0
+              union all
+              select a.delegated_by, chain.depth + 1 from agents a join chain on a.did = chain.did
+              where a.delegated_by is not null and chain.depth < 10
+            ) select did, depth from chain) as chain`,
+        sql`chain.did = ${agents.did}`,
+      )
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .orderBy(sql`chain.depth`),
+    (rows) =>
+      rows.map(({ agent, expired, settledBefore: before, ...principal }) => ({
+        agent,
+        principal,
+        spend: { settled: agent.spendSettled, settledBefore: before, open: agent.spendOpen, expired },
+      })),
+  );
+};
+
+/** The provider's working markets that may cover the consumer: its country's, a region's or the world's. */
+export const findOffers = (
+  db: Database,
+  providerDid: string,
+  consumerDid: string,
+  currencies: readonly string[],
+): Read<Offer[]> => {
+  const wide = [...Object.keys(REGIONS), EVERYWHERE];
+  const codes = currencies.flatMap((currency) => wide.map((jurisdiction) => marketCode(jurisdiction, currency)));
+  const country = sql`(select p.country from agents b join principals p on p.principal_id = b.principal_id where b.did = ${consumerDid})`;
+  return readAll(
+    db
+      .select({ market: agentMarkets.market, network: agentMarkets.network })
+      .from(agentMarkets)
+      .where(
+        and(
+          eq(agentMarkets.did, providerDid),
+          eq(agentMarkets.environment, environmentOf(providerDid)),
+          or(
+            inArray(agentMarkets.market, codes),
+            ...currencies.map((currency) => eq(agentMarkets.market, sql`${country} || ${`-${currency}`}`)),
+          ),
+          eq(agentMarkets.status, "ACTIVE"),
+        ),
+      ),
+  );
+};
+
+export type ProviderStanding = { did: string; version: number; environment: string; network: string };
+
+/** The intent, and its hold on every spender's window; the batch fails when what it was decided on is no more. */
+export function openIntentStatements(
+  db: Database,
+  intent: IntentRow,
+  spenders: readonly SpenderRow[],
+  provider: ProviderStanding,
+  decimals: number,
+  now: number,
+): Statement[] {
+  const dids = JSON.stringify(intent.spenders);
+  const [consumer, ...delegators] = spenders;
+  return [
+    ...letGoExpired(db, dids, now),
+    ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, providerStands(provider, now)) : []),
+    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
+    db.insert(paymentIntents).values(intent),
+    db
+      .insert(spendHolds)
+      .select(sql`select value, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount} from json_each(${dids})`),
+  ];
+}
+
+/** What has ended holds nothing: written down with the next intent, so that no sum over it grows. */
+const letGoExpired = (db: Database, dids: string, now: number): Statement[] => [
+  db
+    .update(agents)
+    .set({ spendOpen: sql`${agents.spendOpen} - ${expiredHolds(now)}` })
+    .where(
+      sql`${agents.did} in (select value from json_each(${dids}))
+          and exists (select 1 from spend_holds h where h.did = ${agents.did} and h.expires_at <= ${now})`,
+    ),
+  db
+    .delete(spendHolds)
+    .where(and(sql`${spendHolds.did} in (select value from json_each(${dids}))`, lte(spendHolds.expiresAt, now))),
+];
+
+/** The conditional reservation: of two intents that fit alone but not together, the database takes one. */
+function holdSpend(
+  db: Database,
+  spender: SpenderRow,
+  units: number,
+  decimals: number,
+  now: number,
+  also?: SQL,
+): Statement[] {
+  const { did, version, spendingLimit } = spender.agent;
+  const held = sql`${agents.spendOpen} + ${units}`;
+  const days = sql`${spendingLimit?.window_days ?? 0}`;
+  return mustChange(
+    db,
+    db
+      .update(agents)
+      .set({ spendOpen: held })
+      .where(
+        and(
+          eq(agents.did, did),
+          // The scope that was judged, and an owner in good standing, still at this instant.
+          eq(agents.version, version),
+          eq(agents.status, "ACTIVE"),
+          principalStands(sql`${agents.principalId}`, now),
+          sql`${agents.spendSettled} + ${held} <= ${BASE_UNITS_MAX}`,
+          spendingLimit === null
+            ? undefined
+            : sql`${agents.spendSettled} - ${settledBefore(days, now)} + ${held} <= ${ceilingUnits(spendingLimit.amount, decimals)}`,
+          also,
+        ),
+      ),
+  );
+}
+
+const principalStands = (principalId: SQL, now: number): SQL =>
+  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
+
+const providerStands = ({ did, version, environment, network }: ProviderStanding, now: number): SQL =>
+  sql`exists (select 1 from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+          and ${principalStands(sql`q.principal_id`, now)})
+      and not exists (select 1 from escrows e where e.did = ${did} and e.environment = ${environment}
+          and e.network = ${network} and e.state = 'CONSTRAINED')`;
+
+/**
+ * Settles the intent: its status, what it held, and what its spenders have spent. Refuses (Conflict) when the status is no
+ * longer the one that was read; whether the payment counts at all is judged by `judgeSettlement`.
+ */
+export function settleIntentStatements(db: Database, intent: IntentRow, now: number): Statement[] {
+  const settled = move(
+    intentMachine,
+    intent.status as IntentStatus,
+    intent.status === "OPEN" ? "settle" : "settle_late",
+  );
+  const dids = JSON.stringify(intent.spenders);
+  const isSpender = sql`${agents.did} in (select value from json_each(${dids}))`;
+  const held = sql`coalesce((select h.amount from spend_holds h where h.did = ${agents.did}
+      and h.expires_at = ${intent.expiresAt} and h.intent_id = ${intent.intentId}), 0)`;
+  return [
+    ...moveIntents(db, [intent.intentId], settled),
+    db
+      .update(agents)
+      .set({
+        spendSettled: sql`${agents.spendSettled} + ${intent.amount}`,
+        spendOpen: sql`${agents.spendOpen} - ${held}`,
+      })
+      .where(isSpender),
+    ...dropHolds(db, [intent]),
+    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
+    db.insert(spendLedger).select(
+      sql`select ${agents.did}, max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${agents.did}), 0)),
+          ${agents.spendSettled} from ${agents} where ${isSpender}`,
+    ),
+  ];
+}
+
+/** Ends intents that nobody paid in time, and lets go what they still hold. Refuses (Conflict) when one was settled. */
+export function abandonIntentStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
+  const holds = holdKeys(intents);
+  const released = sql`(select h.did, sum(h.amount) as amount from json_each(${holds}) k
+      join spend_holds h on h.did = k.value ->> 0 and h.expires_at = k.value ->> 1 and h.intent_id = k.value ->> 2
+      group by h.did) as released`;
+  return [
+    ...moveIntents(
+      db,
+      intents.map(({ intentId }) => intentId),
+      move(intentMachine, "OPEN", "expire"),
+    ),
+    db
+      .update(agents)
+      .set({ spendOpen: sql`${agents.spendOpen} - released.amount` })
+      .from(released)
+      .where(sql`${agents.did} = released.did`),
+    ...dropHolds(db, intents),
+  ];
+}
+
+/** All of them or nothing. */
+const moveIntents = (db: Database, intentIds: readonly string[], { from, to }: Move<IntentStatus>): Statement[] => [
+  db
+    .update(paymentIntents)
+    .set({ status: to })
+    .where(
+      and(
+        sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`,
+        eq(paymentIntents.status, from),
+      ),
+    ),
+  guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
+];
+
+const holdKeys = (intents: readonly IntentRow[]): string =>
+  JSON.stringify(
+    intents.flatMap(({ spenders, expiresAt, intentId }) => spenders.map((did) => [did, expiresAt, intentId])),
+  );
+
+const dropHolds = (db: Database, intents: readonly IntentRow[]): Statement[] => [
+  db
+    .delete(spendHolds)
+    .where(
+      sql`(did, expires_at, intent_id) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(${holdKeys(intents)}))`,
+    ),
+];

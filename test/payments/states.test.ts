@@ -1,0 +1,71 @@
+// Every state of an intent × every trigger, against the contract's sentences as a table of its own.
+import { describe, expect, it } from "vitest";
+import { tryMove } from "../../src/core/machine.ts";
+import {
+  effectiveIntentStatus,
+  INTENT_STATUSES,
+  INTENT_TRIGGERS,
+  type IntentStatus,
+  type IntentTrigger,
+  intentMachine,
+  judgeSettlement,
+  LATE_MS,
+} from "../../src/payments/states.ts";
+
+const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
+  OPEN: { settle: "SETTLED", expire: "ABANDONED", settle_late: "invalid_status" },
+  ABANDONED: { settle: "intent_expired", expire: "invalid_status", settle_late: "SETTLED" },
+  SETTLED: {
+    settle: "settlement_verification_failed",
+    expire: "invalid_status",
+    settle_late: "settlement_verification_failed",
+  },
+};
+
+describe("the intent's machine", () => {
+  for (const state of INTENT_STATUSES) {
+    for (const trigger of INTENT_TRIGGERS) {
+      it(`${state} × ${trigger}: ${EXPECTED[state][trigger]}`, () => {
+        const outcome = tryMove(intentMachine, state, trigger);
+        expect(outcome.ok ? outcome.move.to : outcome.code).toBe(EXPECTED[state][trigger]);
+      });
+    }
+  }
+});
+
+describe("the status at an instant", () => {
+  it("an OPEN intent is ABANDONED from its expiry on, and OPEN a millisecond before", () => {
+    const intent = { status: "OPEN", expiresAt: 1_000 };
+    expect(effectiveIntentStatus(intent, 999)).toBe("OPEN");
+    expect(effectiveIntentStatus(intent, 1_000)).toBe("ABANDONED");
+  });
+
+  it("a SETTLED intent stays SETTLED after its expiry", () => {
+    expect(effectiveIntentStatus({ status: "SETTLED", expiresAt: 1_000 }, 5_000)).toBe("SETTLED");
+  });
+});
+
+describe("whether a payment settles the intent", () => {
+  const codeOf = (outcome: ReturnType<typeof judgeSettlement>) => (outcome.ok ? outcome.move.to : outcome.code);
+  const expiresAt = 10_000;
+
+  it("an open intent settles, whatever the block's clock says", () => {
+    expect(codeOf(judgeSettlement({ status: "OPEN", expiresAt }, 10_500, 9_999))).toBe("SETTLED");
+  });
+
+  for (const status of ["OPEN", "ABANDONED"]) {
+    it(`a payment mined before the expiry is honoured for 24 hours after it (stored as ${status})`, () => {
+      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt))).toBe("SETTLED");
+      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt + LATE_MS - 1))).toBe("SETTLED");
+      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt + LATE_MS))).toBe("intent_expired");
+    });
+
+    it(`a payment mined at or after the expiry is refused (stored as ${status})`, () => {
+      expect(codeOf(judgeSettlement({ status, expiresAt }, 10_000, expiresAt + 1))).toBe("intent_expired");
+    });
+  }
+
+  it("a settled intent takes no second payment", () => {
+    expect(codeOf(judgeSettlement({ status: "SETTLED", expiresAt }, 1, 2))).toBe("settlement_verification_failed");
+  });
+});

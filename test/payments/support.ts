@@ -1,0 +1,96 @@
+// Buyers and sellers for the tests of payments. A market is written where provisioning would have left it: the chain has
+// no part in opening an intent.
+import { eq } from "drizzle-orm";
+import { commit } from "../../src/db/batch.ts";
+import { agentMarkets, agents, escrows, paymentIntents, spendHolds, spendLedger } from "../../src/db/tables.ts";
+import type { Agent, World } from "../support/world.ts";
+
+export const WALLET = "0x00000000000000000000000000000000000000aa";
+
+export async function grantMarket(
+  world: World,
+  did: string,
+  market = "GLOBAL-USDC",
+  network = "base-sepolia",
+  status = "ACTIVE",
+): Promise<void> {
+  const { db } = world.deps;
+  const now = world.now();
+  await commit(db, [
+    db.insert(agentMarkets).values({
+      did,
+      environment: "sandbox",
+      market,
+      network,
+      operationalWallet: WALLET,
+      status,
+      createdAt: now,
+      updatedAt: now,
+    }),
+  ]);
+}
+
+/** An ACTIVE provider with a market; `market: null` for none. */
+export async function seller(
+  world: World,
+  options: { market?: string | null; network?: string; overrides?: Record<string, unknown> } = {},
+): Promise<Agent> {
+  const provider = await world.agent("PROVIDER", options.overrides);
+  if (options.market !== null) await grantMarket(world, provider.did, options.market, options.network);
+  return provider;
+}
+
+export const buyer = (
+  world: World,
+  scope: Record<string, unknown> = {},
+  overrides: Record<string, unknown> = {},
+): Promise<Agent> =>
+  world.consumer({
+    scope: { authorized_actions: ["purchase"], capabilities: ["translation"], ...scope },
+    ...overrides,
+  });
+
+export const orderOf = (consumer: { did: string }, provider: { did: string }, extra: Record<string, unknown> = {}) => ({
+  consumer_did: consumer.did,
+  provider_did: provider.did,
+  amount: "10.00",
+  currency: "USDC",
+  ...extra,
+});
+
+export const dailyLimit = (amount: string, window_days = 1) => ({
+  spending_limit: { amount, currency: "USDC", window_days },
+});
+
+export async function setAgent(world: World, did: string, set: Partial<typeof agents.$inferInsert>): Promise<void> {
+  const { db } = world.deps;
+  await commit(db, [db.update(agents).set(set).where(eq(agents.did, did))]);
+}
+
+export async function setEscrow(world: World, did: string, state: string, network = "base-sepolia"): Promise<void> {
+  const { db } = world.deps;
+  const row = { vault: WALLET, operationalWallet: WALLET, baseThreshold: 15_000_000, threshold: 15_000_000 };
+  await commit(db, [
+    db
+      .insert(escrows)
+      .values({ did, environment: "sandbox", network, currency: "USDC", state, updatedAt: world.now(), ...row }),
+  ]);
+}
+
+/** All that an intent may touch, as stored: what a refusal leaves as it was. */
+export async function spendState(world: World, ...dids: string[]) {
+  const { db } = world.deps;
+  const spends = await Promise.all(
+    dids.map(async (did) => {
+      const [row] = await db
+        .select({ open: agents.spendOpen, settled: agents.spendSettled })
+        .from(agents)
+        .where(eq(agents.did, did));
+      const holds = await db.select().from(spendHolds).where(eq(spendHolds.did, did));
+      const ledger = await db.select().from(spendLedger).where(eq(spendLedger.did, did));
+      const intents = await db.select().from(paymentIntents).where(eq(paymentIntents.consumerDid, did));
+      return { did, ...row, holds, ledger, intents };
+    }),
+  );
+  return spends;
+}
