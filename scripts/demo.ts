@@ -1,0 +1,298 @@
+// `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
+// platform with a sandbox key, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
+// Ends non-zero at the first thing that is not as the specification says.
+import { compactVerify, createLocalJWKSet, flattenedVerify, jwtVerify } from "jose";
+import type { Hex } from "viem";
+import { formatAmount, parseAmount } from "../src/core/money.ts";
+import { canonicalJson } from "../src/protocol/canonical-json.ts";
+import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
+import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
+import { approve, mintTestUsdc, payIntent } from "./chain.ts";
+import { connectOrStart } from "./service.ts";
+
+type Json = Record<string, unknown>;
+type Agent = { name: string; did: string; certificate: string; key: CryptoKey };
+type Call = { method?: string; body?: Json; headers?: Record<string, string>; expect?: number };
+
+const AMOUNT = "10.00";
+const MARKET = "GLOBAL-USDC";
+
+const colour = (code: number, text: string): string =>
+  process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text;
+const tick = colour(32, "✓");
+
+class Surprise extends Error {}
+
+function must(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new Surprise(what);
+}
+
+/** A value of an answer by its path; the demo ends when it is not there. */
+function pick<T>(from: unknown, path: string): T {
+  let value = from;
+  for (const name of path.split(".")) value = (value as Json | undefined)?.[name];
+  must(value !== undefined, `the answer has no ${path}: ${JSON.stringify(from)}`);
+  return value as T;
+}
+
+async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  const result = await work();
+  console.log(`${tick} ${title.padEnd(74)} ${colour(90, `${(performance.now() - start).toFixed(0)} ms`)}`);
+  return result;
+}
+
+const service = await connectOrStart();
+const { base_url: base, sandbox_key: key, chain } = service.description;
+
+async function request(path: string, call: Call = {}): Promise<Json> {
+  const { method = "GET", body, headers = {}, expect = 200 } = call;
+  const response = await fetch(new URL(path, base), {
+    method,
+    headers: { ...(body && { "Content-Type": "application/json" }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  must(response.status === expect, `${method} ${path} answered ${response.status}, not ${expect}: ${text}`);
+  return text === "" ? {} : (JSON.parse(text) as Json);
+}
+
+const manage = (path: string, call: Call = {}) =>
+  request(path, { ...call, headers: { "Service-Api-Key": key, ...call.headers } });
+
+async function headersOf(agent: Agent, statement: ProofStatement): Promise<Record<string, string>> {
+  const { proof } = await signProof(statement, agent.key);
+  return { "AEAP-Certificate": agent.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": statement.timestamp };
+}
+
+/** A call as an agent: its proof covers the method, the path and the body. */
+async function as(agent: Agent, path: string, call: Call = {}): Promise<Json> {
+  const { method = "GET", body } = call;
+  const digest = await requestDigest({ method, body: body === undefined ? "" : JSON.stringify(body) });
+  must(digest.ok, "the request can be signed");
+  const timestamp = proofTimestamp(Date.now());
+  const statement = { kind: "request", timestamp, agentDid: agent.did, method, path, digest: digest.digest } as const;
+  return request(path, { ...call, headers: await headersOf(agent, statement) });
+}
+
+async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Agent> {
+  const unique = `${name}-${Date.now().toString(36)}`;
+  const principal = await step(`POST /v1/principals               the legal person behind ${name}`, () =>
+    manage("/v1/principals", {
+      method: "POST",
+      expect: 201,
+      body: {
+        legal_name: `${unique} GmbH`,
+        country: "DE",
+        entity_type: "company",
+        external_ref: unique,
+        verification_attestation: { placeholder: true },
+      },
+    }),
+  );
+  const draft = await step(`POST /v1/agents                   ${name}, a ${role}, status DRAFT`, () =>
+    manage("/v1/agents", {
+      method: "POST",
+      expect: 201,
+      body: {
+        principal_id: pick<string>(principal, "principal_id"),
+        economic_role: role,
+        profile: { display_name: name },
+        endpoint_url: `https://${name.toLowerCase()}.example/agent`,
+        scope: { authorized_actions: [role === "PROVIDER" ? "sell" : "purchase"], capabilities: ["translation"] },
+      },
+    }),
+  );
+  must(draft["status"] === "DRAFT" && draft["proof"] === null, "a registered agent is an unsigned DRAFT");
+  const did = pick<string>(draft, "did");
+  const credentials = await step(`POST /v1/agents/{did}/activate    ${did}`, () =>
+    manage(`/v1/agents/${did}/activate`, { method: "POST", headers: { "Idempotency-Key": crypto.randomUUID() } }),
+  );
+  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
+  return { name, did, certificate: pick(credentials, "certificate"), key };
+}
+
+async function ratingOf(agent: Agent): Promise<string> {
+  const { agent_rating } = await request(`/v1/agents/${agent.did}/rating`);
+  return agent_rating === null ? "unrated" : String(agent_rating);
+}
+
+async function play(): Promise<void> {
+  console.log(`\n${colour(1, "A purchase between two agents")}, at ${base}\n`);
+  await step("GET  /v1/platform                 the account of the sandbox key", () => manage("/v1/platform"));
+  const provider = await onboard("Polyglot", "PROVIDER");
+  const consumer = await onboard("Buyer", "CONSUMER");
+  const wallet = chain.accounts.at(-2);
+  const payer = chain.accounts.at(-1);
+  must(wallet !== undefined && payer !== undefined, "the local chain has accounts");
+
+  const opened = await step(
+    `POST …/scope/authorized_markets   ${MARKET} on ${chain.network}: vault and split on-chain`,
+    () =>
+      manage(`/v1/agents/${provider.did}/scope/authorized_markets`, {
+        method: "POST",
+        body: { markets: [{ market: MARKET, network: chain.network, operational_wallet: wallet.address }] },
+      }),
+  );
+  must(pick(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
+  const before = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
+
+  await handshake(consumer, provider);
+  const intent = await step(`POST /v1/payment-intents          ${AMOUNT} USDC, within the consumer's policy`, () =>
+    as(consumer, "/v1/payment-intents", {
+      method: "POST",
+      expect: 201,
+      body: { consumer_did: consumer.did, provider_did: provider.did, amount: AMOUNT, currency: "USDC" },
+    }),
+  );
+  const paymentTx = await step(
+    "on-chain                          approve, then payIntent on the settlement contract",
+    () => pay(intent, payer.privateKey),
+  );
+  const settled = await facilitate(consumer, provider, intent, paymentTx);
+  const taskPath = `/v1/tasks/${pick<string>(settled, "task_id")}`;
+  await step("GET  /v1/tasks/{id}               open, to be confirmed within 72 hours", async () => {
+    must((await as(provider, taskPath))["status"] === "open", "the task is open");
+  });
+  const confirmed = await step("POST /v1/tasks/{id}/confirm       the consumer: delivered as expected", () =>
+    as(consumer, `${taskPath}/confirm`, { method: "POST", body: { outcome: "confirmed" } }),
+  );
+  must(confirmed["status"] === "confirmed", "the task is confirmed");
+  const after = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
+  must(after.provider !== before.provider && after.consumer !== before.consumer, "both ratings moved");
+  await verifyOffline([provider, consumer], pick(settled, "receipt"));
+  await summary(provider, settled, before, after);
+}
+
+/** Section 5, rule 6: who is it, does it hold the key, and is it well right now? */
+async function handshake(consumer: Agent, provider: Agent): Promise<void> {
+  const nonce = await step("GET  /v1/verify/challenge         a nonce for the provider, 120 seconds", async () =>
+    pick<string>(await request("/v1/verify/challenge"), "nonce"),
+  );
+  const timestamp = proofTimestamp(Date.now());
+  const answered = await signProof({ kind: "challenge", timestamp, nonce, agentDid: provider.did }, provider.key);
+  const { certificate } = provider;
+  await step("POST /v1/verify/certificate       the provider's certificate holds", async () => {
+    must(
+      (await request("/v1/verify/certificate", { method: "POST", body: { certificate } }))["valid"] === true,
+      "the certificate is valid",
+    );
+  });
+  await step("POST /v1/verify/proof             the provider holds its key", async () => {
+    const body = { proof_type: "challenge_response", certificate, nonce, proof: answered.proof, timestamp };
+    must(
+      (await request("/v1/verify/proof", { method: "POST", body }))["verified"] === true,
+      "the challenge is answered",
+    );
+  });
+  await step(
+    `GET  /v1/agents/{did}/status      ${provider.name} is ACTIVE, asked for by ${consumer.name}`,
+    async () => {
+      must((await request(`/v1/agents/${provider.did}/status`))["status"] === "ACTIVE", "the provider is ACTIVE");
+    },
+  );
+}
+
+async function pay(intent: Json, payerKey: string): Promise<Hex> {
+  const amount = BigInt(pick<number | string>(intent, "amount_base_units"));
+  const [token, contract] = [pick<Hex>(intent, "token"), pick<Hex>(intent, "contract")];
+  const from = payerKey as Hex;
+  const payment = {
+    settlementContract: contract,
+    token,
+    amount,
+    providerDidHash: pick<Hex>(intent, "provider_did_hash"),
+    consumerDidHash: pick<Hex>(intent, "consumer_did_hash"),
+    intentHash: pick<Hex>(intent, "intent_hash"),
+  };
+  const payerAddress = chain.accounts.find((account) => account.privateKey === payerKey)?.address as Hex;
+  await mintTestUsdc(chain.rpc_url, from, token, payerAddress, amount);
+  await approve(chain.rpc_url, from, token, contract, amount);
+  return payIntent(chain.rpc_url, from, payment);
+}
+
+/** The provider presents the consumer's proof, which is bound to the provider. */
+async function facilitate(consumer: Agent, provider: Agent, intent: Json, paymentTx: string): Promise<Json> {
+  const timestamp = proofTimestamp(Date.now());
+  const headers = await headersOf(consumer, {
+    kind: "bound",
+    timestamp,
+    callerDid: consumer.did,
+    calleeDid: provider.did,
+  });
+  const body = { intent_id: pick<string>(intent, "intent_id"), payment_tx: paymentTx };
+  const settled = await step(
+    "POST /v1/facilitate               proof, settlement on-chain, escrow credited, task opened",
+    () => request("/v1/facilitate", { method: "POST", body, headers }),
+  );
+  const units = (name: string) => {
+    const parsed = parseAmount(pick<string>(settled, name), 6);
+    must(parsed.ok, `${name} is an amount`);
+    return parsed.units;
+  };
+  const parts = units("fee_amt") + units("escrow_credited") + units("operational_amt");
+  must(parts === units("gross_amt"), `fee, escrow and operational make ${formatAmount(parts, 6)}`);
+  return settled;
+}
+
+/** A stranger: the published keys and a JOSE library, nothing of this service. */
+async function verifyOffline(agents: readonly Agent[], receipt: string): Promise<void> {
+  const jwks = createLocalJWKSet((await request("/.well-known/aeap-ca-jwks")) as never);
+  for (const agent of agents) {
+    await step(
+      `offline                           ${agent.name}'s certificate and document verify; a changed byte does not`,
+      async () => {
+        const { payload } = await jwtVerify(agent.certificate, jwks, { typ: "aeap-cert+jwt", algorithms: ["ES256"] });
+        must(payload.sub === agent.did, "the certificate names the agent");
+        const { proof, live, ...content } = await request(`/v1/agents/${agent.did}/aid`);
+        must(typeof proof === "string" && live !== undefined, "the document is signed");
+        const [header = "", , signature = ""] = proof.split(".");
+        const jws = (document: unknown) => ({
+          protected: header,
+          payload: base64url(canonicalJson(document)),
+          signature,
+        });
+        await flattenedVerify(jws(content), jwks);
+        const forged = await flattenedVerify(jws({ ...content, version: 99 }), jwks).catch(() => null);
+        must(forged === null, "a changed document does not verify");
+      },
+    );
+  }
+  await step("offline                           the settlement receipt verifies", async () => {
+    await compactVerify(receipt, jwks);
+  });
+}
+
+const base64url = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
+
+type Ratings = { provider: string; consumer: string };
+
+async function summary(provider: Agent, settled: Json, before: Ratings, after: Ratings): Promise<void> {
+  const aid = await request(`/v1/agents/${provider.did}/aid`);
+  const line = (name: string, value: unknown) => console.log(`  ${name.padEnd(22)} ${String(value)}`);
+  console.log(`\n${colour(1, "What it left")}\n`);
+  line("provider", provider.did);
+  line("document", `version ${aid["version"]}, revision ${aid["revision"]}, ${base}/v1/agents/${provider.did}/aid`);
+  line("gross", `${settled["gross_amt"]} ${settled["currency"]}`);
+  line("  fee", settled["fee_amt"]);
+  line(
+    "  escrow",
+    `${settled["escrow_credited"]} (vault holds ${settled["escrow_balance"]}, ${settled["escrow_state"]})`,
+  );
+  line("  operational", settled["operational_amt"]);
+  line("transaction", settled["tx_hash"]);
+  line("dispute window closes", settled["dispute_window_closes_at"]);
+  line("rating of the provider", `${before.provider} → ${after.provider}`);
+  line("rating of the consumer", `${before.consumer} → ${after.consumer}`);
+  line("receipt", `${pick<string>(settled, "receipt").slice(0, 60)}…`);
+  console.log();
+}
+
+try {
+  await play();
+} catch (thrown) {
+  console.error(`${colour(31, "✗")} ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  process.exitCode = 1;
+} finally {
+  await service.stop();
+}
