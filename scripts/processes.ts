@@ -1,0 +1,158 @@
+// Child processes that cannot outlive their parent, and the ports they listen on. For the local stack and its tests.
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:net";
+
+/** A reason that a person can act on: printed as one line, without a stack. */
+export class StackError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "StackError";
+  }
+}
+
+export type Group = {
+  readonly pid: number;
+  /** Resolves when the process has ended, with how it did. */
+  readonly ended: Promise<string>;
+  /** Asks it to end, insists after a while, and waits until its whole group is gone. */
+  readonly stop: () => Promise<void>;
+};
+export type GroupOptions = { cwd: string; env: NodeJS.ProcessEnv; onOutput: (text: string) => void };
+
+export type Guard = {
+  /** Puts a process (or, negative, a group) under the guard. */
+  readonly add: (pid: number) => void;
+  readonly close: () => void;
+};
+
+const PATIENCE_MS = 8_000;
+const LAST_WAIT_MS = 2_000;
+// Ends what it was told of as soon as its parent is gone, however that ended: even after a SIGKILL, which nobody can handle.
+const GUARD_SCRIPT = `
+pids=
+while read -r word pid; do
+  case "$word" in add) pids="$pids $pid" ;; close) exit 0 ;; esac
+done
+for pid in $pids; do kill -s TERM -- "$pid"; done 2>/dev/null
+sleep 3
+for pid in $pids; do kill -s KILL -- "$pid"; done 2>/dev/null`;
+
+/** A process group of its own: Ctrl-C in the terminal reaches only the parent, which then ends its children in order. */
+export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: GroupOptions): Group {
+  const [file = "", ...args] = command;
+  const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const pid = child.pid ?? 0;
+  const killAtExit = () => signalGroup(pid, "SIGKILL");
+  process.once("exit", killAtExit);
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onOutput);
+  const ended = endOf(child);
+  return {
+    pid,
+    ended,
+    stop: async () => {
+      signalGroup(pid, "SIGTERM");
+      await Promise.race([ended, sleep(PATIENCE_MS)]);
+      // The leader is gone, its helpers may not be.
+      signalGroup(pid, "SIGKILL");
+      await until(() => !signalGroup(pid, 0), LAST_WAIT_MS);
+      process.off("exit", killAtExit);
+    },
+  };
+}
+
+/** Runs a command to its end and returns all it said. Throws a StackError with the line that explains a failure. */
+export async function run(
+  what: string,
+  command: readonly string[],
+  options: Omit<GroupOptions, "onOutput"> & { guard: Guard; signal: AbortSignal },
+): Promise<string> {
+  const { guard, signal } = options;
+  let output = "";
+  const group = spawnGroup(command, {
+    ...options,
+    onOutput: (text) => {
+      output += text;
+    },
+  });
+  guard.add(-group.pid);
+  const stop = () => void group.stop();
+  signal.addEventListener("abort", stop);
+  const ending = await group.ended;
+  signal.removeEventListener("abort", stop);
+  await group.stop();
+  signal.throwIfAborted();
+  if (ending !== "code 0") throw new StackError(`${what}: ${complaintIn(output) ?? `it ended with ${ending}`}`);
+  return output;
+}
+
+/** The line of a tool's output that says what is wrong. */
+export function complaintIn(output: string): string | undefined {
+  const lines = plain(output)
+    .split("\n")
+    .map((line) => line.trim());
+  const marked = lines.find((line) => /\[ERROR\]|^Error:|^\w*Error:/.test(line));
+  return marked?.replace(/^.*\[ERROR\]\s*/, "") ?? lines.findLast((line) => line !== "");
+}
+
+export function startGuard(): Guard {
+  const child = spawn("sh", ["-c", GUARD_SCRIPT], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+  child.unref();
+  const { stdin } = child;
+  // Without it the stack runs just as well; only a SIGKILL would leave something behind.
+  child.on("error", () => undefined);
+  stdin.on("error", () => undefined);
+  return { add: (pid) => stdin.write(`add ${pid}\n`), close: () => stdin.end("close\n") };
+}
+
+/** A free port where `wanted` is 0; refuses one that is taken. */
+export async function claimPort(wanted: number, hint: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const reason = error.code === "EADDRINUSE" ? "is in use" : `cannot be used (${error.code ?? error.message})`;
+      reject(new StackError(`port ${wanted} ${reason}: choose another with ${hint}; 0 picks a free one`));
+    });
+    server.listen(wanted, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : wanted;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+export const isAlive = (pid: number): boolean => pid > 0 && send(pid, 0);
+
+export const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+export async function until(holds: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
+  while (!holds()) {
+    if (Date.now() > deadline) return false;
+    await sleep(25);
+  }
+  return true;
+}
+
+/** Without the colours that tools print. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
+export const plain = (text: string): string => text.replace(/\u001b\[[0-9;]*m/g, "");
+
+function endOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code, signal) => resolve(signal === null ? `code ${code}` : signal));
+  });
+}
+
+const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => pid > 0 && send(-pid, signal);
+
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}

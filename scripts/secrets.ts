@@ -1,0 +1,81 @@
+// The secrets of a local stack: drawn once, kept in one file that only its owner reads, never in the repository.
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { z } from "zod";
+import { generateManagementKey } from "../src/auth/management-key.ts";
+import { newId } from "../src/core/ids.ts";
+import { DID_PATTERN, generateDid } from "../src/protocol/did.ts";
+import { encodeBase64Url } from "../src/protocol/encoding.ts";
+import { StackError } from "./processes.ts";
+
+const hex = (digits: number) => z.templateLiteral(["0x", z.string().regex(new RegExp(`^[0-9a-fA-F]{${digits}}$`))]);
+const account = z.object({ address: hex(40), private_key: hex(64) });
+const secretsSchema = z.object({
+  ca_keys: z.array(z.object({ jwk: z.record(z.string(), z.string()), use: z.enum(["signing", "published"]) })),
+  service_did: z.string().regex(DID_PATTERN),
+  nonce_key: z.string(),
+  operator_key: z.string(),
+  chain: z.object({ admin: account, registrar: account, arbiter: account, fee_recipient: account }),
+  platform: z.object({ platform_id: z.string(), tenant_principal_id: z.string(), sandbox_key: z.string() }),
+});
+export type Secrets = z.infer<typeof secretsSchema>;
+
+export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
+  if (existsSync(file)) return loadSecrets(file);
+  const secrets = await createSecrets();
+  writePrivately(file, secrets);
+  return secrets;
+}
+
+export function loadSecrets(file: string): Secrets {
+  const parsed = secretsSchema.safeParse(parse(readFileSync(file, "utf8")));
+  if (!parsed.success) throw new StackError(`${file} is damaged: \`npm run reset\` starts afresh`);
+  return parsed.data;
+}
+
+/** In one step, so that nobody reads half a file, and for the owner alone. */
+export function writePrivately(file: string, content: unknown): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, typeof content === "string" ? content : `${JSON.stringify(content, null, 2)}\n`, {
+    mode: 0o600,
+  });
+  chmodSync(draft, 0o600);
+  renameSync(draft, file);
+}
+
+async function createSecrets(): Promise<Secrets> {
+  const now = Date.now();
+  const { rawKey } = await generateManagementKey("sandbox");
+  return {
+    ca_keys: [{ jwk: newSigningJwk(), use: "signing" }],
+    service_did: generateDid(),
+    nonce_key: randomText(32),
+    operator_key: randomText(32),
+    chain: { admin: newAccount(), registrar: newAccount(), arbiter: newAccount(), fee_recipient: newAccount() },
+    platform: { platform_id: newId("plt", now), tenant_principal_id: newId("prn", now), sandbox_key: rawKey },
+  };
+}
+
+function newSigningJwk(): Record<string, string> {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { kty = "", crv = "", x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
+  return { kty, crv, x, y, d };
+}
+
+function newAccount(): z.infer<typeof account> {
+  const privateKey = generatePrivateKey();
+  return { address: privateKeyToAddress(privateKey), private_key: privateKey };
+}
+
+const randomText = (bytes: number): string => encodeBase64Url(randomBytes(bytes));
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

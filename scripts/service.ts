@@ -1,0 +1,57 @@
+// For scripts that need a service: the one that runs from .dev, or one of their own for as long as they run.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { isHealthy } from "./local-worker.ts";
+import { descriptionFile, type ServiceDescription, type Stack, startStack } from "./stack.ts";
+
+export type ConnectedService = {
+  readonly description: ServiceDescription;
+  /** Ends the service if it was started here, with its folder; leaves one that was running before alone. */
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * The running service that .dev/service.json (or DEV_DIR's) describes, when it answers; otherwise a new one on free ports in a
+ * temporary folder. Ctrl-C ends the latter too.
+ * @throws StackError with one line of reason when none can be started
+ */
+export async function connectOrStart(): Promise<ConnectedService> {
+  const dir = resolve(process.env["DEV_DIR"] || join(import.meta.dirname, "../.dev"));
+  const description = readDescription(dir);
+  if (description !== null && (await isHealthy(description.base_url))) {
+    return { description, stop: async () => undefined };
+  }
+  return startOwn();
+}
+
+/** What a running stack says of itself in its folder; null where none runs. */
+export function readDescription(dir: string): ServiceDescription | null {
+  try {
+    return JSON.parse(readFileSync(descriptionFile(dir), "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+async function startOwn(): Promise<ConnectedService> {
+  const dir = mkdtempSync(join(tmpdir(), "service-"));
+  const abort = new AbortController();
+  let stack: Stack | undefined;
+  const stop = async () => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
+    abort.abort();
+    await stack?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const onSignal = () => void stop().finally(() => process.exit(130));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  try {
+    const ports = { service: 0, chain: 0, chainProduction: 0 };
+    stack = await startStack({ dir, ports, signal: abort.signal, log: () => undefined });
+    return { description: stack.description, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

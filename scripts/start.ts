@@ -1,0 +1,103 @@
+// `npm start`: the whole service on this machine, until Ctrl-C. Options: --port, --chain-port, --chain-port-production (0 picks a
+// free one) and --dir for the state; PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION and DEV_DIR say the same.
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { plain, StackError } from "./processes.ts";
+import { type Ports, type ServiceDescription, type Stack, shown, startStack } from "./stack.ts";
+
+const started = performance.now();
+const abort = new AbortController();
+let stack: Stack | undefined;
+let stopping = false;
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
+try {
+  const { dir, ports } = readOptions();
+  stack = await startStack({ dir, ports, signal: abort.signal, log });
+  print(stack.description, dir);
+  const reason = await stack.broken;
+  if (!stopping) {
+    console.error(reason);
+    process.exitCode = 1;
+    await stop(stack);
+  }
+} catch (error) {
+  if (!stopping) {
+    console.error(error instanceof StackError ? `Cannot start: ${error.message}` : error);
+    process.exitCode = 1;
+  }
+}
+
+// The first one ends every part in order; a second one does not wait for that.
+function onSignal(): void {
+  if (stopping) process.exit(130);
+  console.log("\nStopping…");
+  stopping = true;
+  if (stack === undefined) abort.abort();
+  else void stop(stack);
+}
+
+async function stop(running: Stack): Promise<void> {
+  stopping = true;
+  await running.stop();
+  process.exit();
+}
+
+function readOptions(): { dir: string; ports: Ports } {
+  const { env } = process;
+  const { values } = parseOptions();
+  return {
+    dir: resolve(values.dir ?? env["DEV_DIR"] ?? join(import.meta.dirname, "../.dev")),
+    ports: {
+      service: toPort(values.port ?? env["PORT"], 8_787),
+      chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"], 8_545),
+      chainProduction: toPort(values["chain-port-production"] ?? env["CHAIN_PORT_PRODUCTION"], 8_546),
+    },
+  };
+}
+
+function parseOptions() {
+  const text = { type: "string" } as const;
+  const options = { port: text, "chain-port": text, "chain-port-production": text, dir: text };
+  try {
+    return parseArgs({ options });
+  } catch (error) {
+    throw new StackError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function toPort(given: string | undefined, usual: number): number {
+  if (given === undefined || given === "") return usual;
+  const port = Number(given);
+  if (!/^\d+$/.test(given) || port > 65_535) throw new StackError(`${given} is no port`);
+  return port;
+}
+
+// The cron that this command fires itself is no news, and the table of bindings is none after the first time.
+const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
+
+function log(text: string): void {
+  const lines = text.split("\n").filter((line) => !NOISE.test(plain(line)));
+  if (lines.some((line) => line.trim() !== "")) process.stdout.write(lines.join("\n"));
+}
+
+function print(service: ServiceDescription, dir: string): void {
+  const rows: [string, string][] = [
+    ["Service", service.base_url],
+    ["Reference", `${service.base_url}/docs`],
+    ["Sandbox key", `${service.sandbox_key}   (header Service-Api-Key)`],
+    ["Operator key", `${service.operator_key}   (header Authorization: Bearer …)`],
+    ...Object.values(service.chains).flatMap((chain): [string, string][] => [
+      [chain.network, `${chain.rpc_url}   (chain ${chain.chain_id})`],
+      ["", `contract ${chain.settlement_contract}`],
+      ["", `token    ${chain.token}   (anybody may mint)`],
+    ]),
+    ["Mails", shown(service.mail_dir)],
+    ["For scripts", shown(join(dir, "service.json"))],
+  ];
+  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+  console.log(`\n${rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`).join("\n")}\n`);
+  console.log(
+    `Ready after ${seconds} s; the minute cron runs every minute. Ctrl-C ends it, npm run reset forgets its state.\n`,
+  );
+}
