@@ -147,7 +147,7 @@ async function play(): Promise<void> {
   );
   const paymentTx = await step(
     "on-chain                          approve, then payIntent on the settlement contract",
-    () => pay(intent, payer.privateKey),
+    () => pay(intent, payer.private_key),
   );
   const settled = await facilitate(consumer, provider, intent, paymentTx);
   const taskPath = `/v1/tasks/${pick<string>(settled, "task_id")}`;
@@ -205,7 +205,7 @@ async function pay(intent: Json, payerKey: string): Promise<Hex> {
     consumerDidHash: pick<Hex>(intent, "consumer_did_hash"),
     intentHash: pick<Hex>(intent, "intent_hash"),
   };
-  const payerAddress = chain.accounts.find((account) => account.privateKey === payerKey)?.address as Hex;
+  const payerAddress = chain.accounts.find((account) => account.private_key === payerKey)?.address as Hex;
   await mintTestUsdc(chain.rpc_url, from, token, payerAddress, amount);
   await approve(chain.rpc_url, from, token, contract, amount);
   return payIntent(chain.rpc_url, from, payment);

@@ -6,7 +6,7 @@ import type { Deps } from "../context.ts";
 import { addMonths, toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
+import { CERTIFICATE_MONTHS, SECOND_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
@@ -83,13 +83,11 @@ export async function activateAgent(call: ManagementCall, did: string) {
   return view;
 }
 
-// The index of a certificate in the status list is random, so that it tells nothing of when or for whom it was issued.
-export const STATUS_LIST_SIZE = 1 << 17;
-
 /** A certificate for the agent's present key and scope; never past its principal's attestation. */
 export async function certify(deps: Deps, agent: AgentRow, principal: PrincipalRow, now: number) {
   const { signing } = await deps.ca();
   const expiresAt = Math.min(addMonths(now, CERTIFICATE_MONTHS), principal.attestationExpiresAt);
+  // Random, so that it tells nothing of when or for whom it was issued. One that is taken is a Conflict, and drawn again.
   const [statusListIdx = 0] = crypto.getRandomValues(new Uint32Array(1)).map((value) => value % STATUS_LIST_SIZE);
   const jti = newId("crt", now);
   const scope = scopeOf(agent);

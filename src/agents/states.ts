@@ -45,6 +45,8 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     },
     FUNDING: {
       fund: "ACTIVE",
+      // Contract 5: a further call while still unfunded.
+      promote_unfunded: refuse("escrow_below_threshold"),
       patch_suspended: "SUSPENDED",
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",

@@ -38,3 +38,7 @@ export const DAY_MS = 24 * HOUR_MS;
 
 /** Contract 6, Escrow: the base of a market's threshold, in whole units of its currency. */
 export const ESCROW_BASE_THRESHOLD = "15.00";
+
+/** Contract 5, Certificate: places in a status list, and how long a reader may keep one. */
+export const STATUS_LIST_SIZE = 1 << 20;
+export const STATUS_LIST_TTL_SECONDS = 300;

@@ -78,6 +78,7 @@ export const principals = sqliteTable(
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
     index("principals_by_customer").on(t.customerId, t.principalId).where(sql`customer_id is not null`),
     index("principals_due").on(t.attestationExpiresAt).where(sql`status = 'ACTIVE'`),
+    index("principals_not_active").on(t.status).where(sql`status <> 'ACTIVE'`),
   ],
 );
 
@@ -149,6 +150,7 @@ export const agents = sqliteTable(
   (t) => [
     index("agents_by_platform").on(t.platformId, t.environment, t.createdAt, t.did),
     index("agents_by_principal").on(t.principalId, t.createdAt, t.did),
+    index("agents_not_active").on(t.status).where(sql`status not in ('DRAFT', 'ACTIVE')`),
   ],
 );
 
@@ -189,7 +191,12 @@ export const certificates = sqliteTable(
     /** The instant from which it is replaced; null while it is current. */
     replacedAt: integer(),
   },
-  (t) => [primaryKey({ columns: [t.did, t.jti] })],
+  (t) => [
+    primaryKey({ columns: [t.did, t.jti] }),
+    // No two certificates share a place in the status list; a draw that is taken is drawn again.
+    uniqueIndex("certificates_by_status").on(t.statusListIdx),
+    index("certificates_replaced").on(t.replacedAt).where(sql`replaced_at is not null`),
+  ],
 );
 
 /** A provider's market on a network. Its environment is the key's that set it: production waits for the promotion. */

@@ -1,5 +1,7 @@
 // Specification 4, Runtime, and contract section 7: what a counterparty needs before it pays, all without a credential.
+import { z } from "@hono/zod-openapi";
 import { createPublicRouter } from "../auth/public.ts";
+import { STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
 import { answer } from "../http/responses.ts";
 import {
   aidCheck,
@@ -12,7 +14,7 @@ import {
   proofCheck,
   proofInput,
 } from "./schema.ts";
-import { checkAid, checkCertificate, checkProof, issueChallenge } from "./service.ts";
+import { checkAid, checkCertificate, checkProof, getStatusList, issueChallenge } from "./service.ts";
 
 export const verifyRoutes = createPublicRouter();
 
@@ -130,5 +132,29 @@ verifyRoutes.route(
       { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" },
       JSON.stringify(view),
     );
+  },
+);
+
+verifyRoutes.route(
+  {
+    method: "get",
+    path: "/.well-known/aeap-status-lists/{n}",
+    operationId: "getStatusList",
+    tag: "Verification",
+    summary: "The status of every certificate, as a Token Status List",
+    description: "Two bits a certificate: 0 valid, 1 revoked or replaced, 2 suspended. May be kept for 300 seconds.",
+    params: z.object({ n: z.string() }),
+    status: 200,
+    response: { schema: z.string(), description: "A signed list.", types: ["application/statuslist+jwt"] },
+    errors: ["not_found"],
+    cors: true,
+  },
+  async (call, { params }) => {
+    const list = await getStatusList(call, params.n);
+    const headers = {
+      "Content-Type": "application/statuslist+jwt",
+      "Cache-Control": `public, max-age=${STATUS_LIST_TTL_SECONDS}`,
+    };
+    return answer(200, headers, list);
   },
 );

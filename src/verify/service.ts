@@ -2,13 +2,17 @@
 // rather ask than compute, checks a certificate, a proof or a document. 200 also when it does not hold: the answer says.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
+import { ServiceError } from "../core/errors.ts";
+import { CHALLENGE_NONCE_SECONDS, SECOND_MS, STATUS_LIST_SIZE, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
+import { readBatch } from "../db/batch.ts";
 import { verifyAid } from "../protocol/aid.ts";
 import { verifyCertificate } from "../protocol/certificate.ts";
 import { decodeBase64Url } from "../protocol/encoding.ts";
 import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { verifyProof } from "../protocol/proof.ts";
+import { type CertificateStatus, signStatusList } from "../protocol/status-list.ts";
 import type { ProofInput } from "./schema.ts";
+import { findByAgentStatus, findByAttestation, findByPrincipalStatus, findReplaced } from "./store.ts";
 
 const nonceKeys = new Map<string, Promise<CryptoKey>>();
 function nonceKeyOf(call: PublicCall): Promise<CryptoKey> {
@@ -80,3 +84,31 @@ async function certificateOf(call: PublicCall, certificate: string) {
   const { verification } = await call.deps.ca();
   return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: wall() });
 }
+
+/** Status list `n`; there is one. A suspension that comes with the principal is one of the agent (3.2). */
+export async function getStatusList(call: PublicCall, n: string): Promise<string> {
+  if (n !== "1") throw new ServiceError("not_found");
+  const { db, now, deps } = call;
+  const found = await readBatch(db, {
+    replaced: findReplaced(db, now),
+    byAgent: findByAgentStatus(db),
+    byPrincipal: findByPrincipalStatus(db),
+    byAttestation: findByAttestation(db, now),
+  });
+  const statuses = new Map<number, CertificateStatus>();
+  for (const { idx } of [...found.byPrincipal, ...found.byAttestation]) statuses.set(idx, "suspended");
+  for (const { idx, status } of found.byAgent) statuses.set(idx, FINAL.has(status) ? "invalid" : "suspended");
+  for (const { idx } of found.replaced) statuses.set(idx, "invalid");
+  const { issuer } = deps.config;
+  const entries = Array.from(statuses, ([idx, status]) => ({ idx, status }));
+  const options = {
+    uri: `${issuer}/.well-known/aeap-status-lists/1`,
+    issuer,
+    size: STATUS_LIST_SIZE,
+    now: wall(),
+    ttlSeconds: STATUS_LIST_TTL_SECONDS,
+  };
+  return signStatusList(entries, options, (await deps.ca()).signing);
+}
+
+const FINAL: ReadonlySet<string> = new Set(["REVOKED", "TERMINATED"]);

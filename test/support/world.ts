@@ -77,7 +77,7 @@ export class World {
     });
     const context = createExecutionContext();
     const response = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
-    const text = await response.text();
+    const text = new TextDecoder().decode(await response.arrayBuffer());
     await waitOnExecutionContext(context);
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = type.startsWith("application/json") ? JSON.parse(text) : text === "" ? null : text;
