@@ -1,0 +1,53 @@
+// Contract section 1, Ids: prefixed, 26 characters of Crockford base32, ordered by time.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ID_PREFIXES, idPattern, newId } from "../../src/core/ids.ts";
+
+const NOW = Date.parse("2026-07-21T12:00:00Z");
+const instant = fc.integer({ min: 0, max: 2 ** 48 - 1 });
+
+describe("an id", () => {
+  it.each(ID_PREFIXES)("%s_ is followed by 26 characters of Crockford base32", (prefix) => {
+    const id = newId(prefix, NOW);
+    expect(id).toMatch(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`));
+    expect(id).toMatch(idPattern(prefix));
+  });
+
+  it("has each of the contract's prefixes", () => {
+    const contract = "plt cus prn att agt mkt pin fac tsk dsp evt whe dlv act doc key ver".split(" ");
+    expect(ID_PREFIXES).toEqual(expect.arrayContaining(contract));
+  });
+
+  it("sorts as its instant does", () => {
+    fc.assert(
+      fc.property(instant, instant, (a, b) => {
+        fc.pre(a !== b);
+        expect(newId("prn", a) < newId("prn", b)).toBe(a < b);
+      }),
+    );
+  });
+
+  it("is drawn anew: ten thousand of one instant differ", () => {
+    const ids = Array.from({ length: 10_000 }, () => newId("act", NOW));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("carries the bits of a UUIDv7: its time, version 7 and variant 2", () => {
+    const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    const text = newId("evt", NOW).slice(4);
+    let bits = 0n;
+    for (const char of text) bits = (bits << 5n) | BigInt(alphabet.indexOf(char));
+    expect(Number(bits >> 80n)).toBe(NOW);
+    expect((bits >> 76n) & 15n).toBe(7n);
+    expect((bits >> 62n) & 3n).toBe(2n);
+  });
+
+  it("of another kind, another alphabet or another length is not matched", () => {
+    const id = newId("prn", NOW);
+    expect(id).not.toMatch(idPattern("plt"));
+    expect(id.toLowerCase()).not.toMatch(idPattern("prn"));
+    expect(id.slice(0, -1)).not.toMatch(idPattern("prn"));
+    expect(`${id.slice(0, -1)}U`).not.toMatch(idPattern("prn"));
+    expect(`${id}0`).not.toMatch(idPattern("prn"));
+  });
+});

@@ -1,0 +1,35 @@
+// Specification section 3: what a table allows is a move; what it does not name is 409 invalid_status.
+import { describe, expect, it } from "vitest";
+import { ServiceError } from "../../src/core/errors.ts";
+import { defineMachine, move, refuse, tryMove } from "../../src/core/machine.ts";
+
+const lamp = defineMachine({
+  name: "lamp",
+  states: ["off", "on", "broken"],
+  triggers: ["press", "smash"],
+  table: { off: { press: "on", smash: "broken" }, on: { press: "off", smash: refuse("forbidden") } },
+});
+
+describe("a machine", () => {
+  it("moves from the state to the one that the table names", () => {
+    expect(move(lamp, "off", "press")).toEqual({ from: "off", to: "on" });
+    expect(tryMove(lamp, "on", "press")).toEqual({ ok: true, move: { from: "on", to: "off" } });
+  });
+
+  it("refuses a pair with the code that the table names", () => {
+    expect(tryMove(lamp, "on", "smash")).toEqual({ ok: false, code: "forbidden" });
+  });
+
+  it("refuses a pair that the table does not name with invalid_status and the state in detail", () => {
+    expect(tryMove(lamp, "broken", "press")).toEqual({ ok: false, code: "invalid_status" });
+    const thrown = (() => {
+      try {
+        return move(lamp, "broken", "press");
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(thrown).toBeInstanceOf(ServiceError);
+    expect(thrown).toMatchObject({ code: "invalid_status", status: 409, extra: { detail: { status: "broken" } } });
+  });
+});

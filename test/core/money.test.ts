@@ -1,0 +1,140 @@
+// Contract section 1, Money: decimal text, never a binary float, bounded by 2^53-1 base units. Section 6: half-even.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BASE_UNITS_MAX, formatAmount, parseAmount, roundHalfEven2 } from "../../src/core/money.ts";
+
+const DECIMALS = 6;
+const ok = (units: number) => ({ ok: true, units });
+const fault = (name: string) => ({ ok: false, fault: name });
+
+const units = fc.oneof(fc.integer({ min: 0, max: 10_000_000 }), fc.maxSafeNat(), fc.constantFrom(0, 1, BASE_UNITS_MAX));
+const decimals = fc.integer({ min: 0, max: 18 });
+
+describe("parse and format", () => {
+  it("give every number of base units back", () => {
+    fc.assert(
+      fc.property(units, decimals, (value, places) => {
+        expect(parseAmount(formatAmount(value, places), places)).toEqual(ok(value));
+      }),
+    );
+  });
+
+  it("agree whatever the exponent the same amount is written with", () => {
+    fc.assert(
+      fc.property(units, fc.integer({ min: 0, max: 20 }), (value, shift) => {
+        const plain = formatAmount(value, DECIMALS);
+        const digits = plain.replace(".", "");
+        const fraction = plain.split(".")[1]?.length ?? 0;
+        expect(parseAmount(`${digits}e-${fraction}`, DECIMALS)).toEqual(ok(value));
+        expect(parseAmount(`${digits}${"0".repeat(shift)}E-${fraction + shift}`, DECIMALS)).toEqual(ok(value));
+        expect(parseAmount(`000${plain}`, DECIMALS)).toEqual(ok(value));
+      }),
+    );
+  });
+
+  it("compare as the exact integers do, so that nothing passes through a float", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 60n }), (value) => {
+        const expected = value > BigInt(BASE_UNITS_MAX) ? fault("too_big") : ok(Number(value));
+        expect(
+          parseAmount(`${value / 1_000_000n}.${(value % 1_000_000n).toString().padStart(6, "0")}`, DECIMALS),
+        ).toEqual(expected);
+      }),
+    );
+  });
+});
+
+describe("parsing", () => {
+  it.each([
+    ["10.50", 10_500_000],
+    ["10", 10_000_000],
+    ["1.0", 1_000_000],
+    ["1e-06", 1],
+    ["1E-6", 1],
+    ["1e+1", 10_000_000],
+    ["0.000001", 1],
+    ["0.1000000000", 100_000],
+    ["0", 0],
+    ["0.0", 0],
+    ["0e999", 0],
+    // As floats these would be 0.30000000000000004 and 9007199254740992.
+    ["0.3", 300_000],
+    ["9007199254.740991", BASE_UNITS_MAX],
+  ])("reads %s", (text, expected) => {
+    expect(parseAmount(text, DECIMALS)).toEqual(ok(expected));
+  });
+
+  it.each([
+    ["9007199254.740992", "too_big"],
+    ["1e300", "too_big"],
+    ["1e999", "too_big"],
+    ["0.0000001", "invalid_format"],
+    ["1e-7", "invalid_format"],
+    ["1.0000005", "invalid_format"],
+    ["", "invalid_format"],
+    [".5", "invalid_format"],
+    ["5.", "invalid_format"],
+    ["-1", "invalid_format"],
+    ["+1", "invalid_format"],
+    ["1,5", "invalid_format"],
+    [" 1", "invalid_format"],
+    ["1\n", "invalid_format"],
+    ["0x10", "invalid_format"],
+    ["Infinity", "invalid_format"],
+    ["NaN", "invalid_format"],
+    ["١", "invalid_format"],
+    ["1e", "invalid_format"],
+    ["1e1.5", "invalid_format"],
+  ])("refuses %j: %s", (text, expected) => {
+    expect(parseAmount(text, DECIMALS)).toEqual(fault(expected));
+  });
+});
+
+describe("formatting", () => {
+  it.each([
+    [10_500_000, "10.50"],
+    [0, "0.00"],
+    [1, "0.000001"],
+    [1_230_000, "1.23"],
+    [1_234_000, "1.234"],
+    [BASE_UNITS_MAX, "9007199254.740991"],
+    [-1_500_000, "-1.50"],
+  ])("writes %i base units as %s", (value, expected) => {
+    expect(formatAmount(value, DECIMALS)).toBe(expected);
+  });
+
+  it("has no fraction for a token without decimals", () => {
+    expect(formatAmount(42, 0)).toBe("42");
+  });
+
+  it("takes a bigint beyond the safe integers digit by digit", () => {
+    expect(formatAmount(2n ** 64n, DECIMALS)).toBe("18446744073709.551616");
+  });
+});
+
+describe("rounding to two decimals", () => {
+  it.each([
+    [0.125, 0.12],
+    [0.135, 0.14],
+    [0.145, 0.14],
+    [0.005, 0],
+    [0.015, 0.02],
+    [0.995, 1],
+    [0.1249, 0.12],
+    [0.1251, 0.13],
+    [0, 0],
+    [1, 1],
+  ])("%d is %d: a tie goes to the even digit", (value, expected) => {
+    expect(roundHalfEven2(value)).toBe(expected);
+  });
+
+  it("is never more than half a hundredth away, and has at most two decimals", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (value) => {
+        const rounded = roundHalfEven2(value);
+        expect(Math.abs(rounded - value)).toBeLessThanOrEqual(0.005 + 1e-9);
+        expect(rounded).toBe(Number(rounded.toFixed(2)));
+      }),
+    );
+  });
+});
