@@ -5,6 +5,8 @@ import { parseArgs } from "node:util";
 import { plain, StackError } from "./processes.ts";
 import { type Ports, type ServiceDescription, type Stack, shown, startStack } from "./stack.ts";
 
+// The cron that this command fires itself is no news, and the table of bindings is none after the first time.
+const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 const started = performance.now();
 const abort = new AbortController();
 let stack: Stack | undefined;
@@ -72,9 +74,6 @@ function toPort(given: string | undefined, usual: number): number {
   if (!/^\d+$/.test(given) || port > 65_535) throw new StackError(`${given} is no port`);
   return port;
 }
-
-// The cron that this command fires itself is no news, and the table of bindings is none after the first time.
-const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 
 function log(text: string): void {
   const lines = text.split("\n").filter((line) => !NOISE.test(plain(line)));

@@ -1,0 +1,181 @@
+// `npm start` and `npm run reset` as a person uses them: real processes, real ports, a folder of their own.
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readDescription } from "../../scripts/service.ts";
+import type { ServiceDescription } from "../../scripts/stack.ts";
+import { descendantsOf, stillRunning } from "./processes.ts";
+
+const root = join(import.meta.dirname, "../..");
+const FREE_PORTS = ["--port", "0", "--chain-port", "0", "--chain-port-production", "0"];
+const START_MS = 60_000;
+
+type Command = { child: ChildProcess; output: () => string; ended: Promise<number | null> };
+
+const dir = mkdtempSync(join(tmpdir(), "start-"));
+let first: ServiceDescription;
+let firstBlock: number;
+let running: Command;
+
+afterAll(() => {
+  running?.child.kill("SIGKILL");
+  rmSync(dir, { recursive: true, force: true });
+});
+
+describe("npm start", { timeout: START_MS }, () => {
+  test("refuses a port that is in use with one line and exit code 1", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    for (const option of ["--port", "--chain-port", "--chain-port-production"]) {
+      const command = run("start.ts", ...FREE_PORTS, option, String(port));
+      expect(await command.ended).toBe(1);
+      expect(command.output()).toMatch(new RegExp(`^Cannot start: port ${port} is in use: .*${option} <n>.*\\n$`));
+    }
+    server.close();
+  });
+
+  test("refuses what is no port and an unknown option with one line", async () => {
+    for (const options of [["--port", "http"], ["--port", "65536"], ["--bogus"]]) {
+      const command = run("start.ts", ...options);
+      expect(await command.ended).toBe(1);
+      expect(command.output()).toMatch(/^Cannot start: [^\n]+\n$/);
+    }
+  });
+
+  describe("on a fresh folder", () => {
+    beforeAll(async () => {
+      running = run("start.ts", ...FREE_PORTS);
+      first = await described(running);
+      firstBlock = await blockNumber(first);
+    }, START_MS);
+
+    test("describes a service that answers, with a sandbox key that works", async () => {
+      expect((await fetch(`${first.base_url}/healthz`)).status).toBe(200);
+      const platform = await readPlatform(first);
+      expect(platform).toMatchObject({ platform_status: "ACCREDITED", environment: "sandbox", promoted_at: null });
+      expect(running.output()).toContain(first.base_url);
+      expect(running.output()).toContain(first.sandbox_key);
+    });
+
+    test("starts both networks with the contracts in place", async () => {
+      expect(Object.keys(first.chains)).toEqual(["base-sepolia", "base"]);
+      expect(first.chain).toEqual(first.chains["base-sepolia"]);
+      for (const { rpc_url, chain_id, settlement_contract, token } of Object.values(first.chains)) {
+        expect(Number(await rpc(rpc_url, "eth_chainId"))).toBe(chain_id);
+        expect(String(await rpc(rpc_url, "eth_getCode", settlement_contract, "latest")).length).toBeGreaterThan(2);
+        expect(String(await rpc(rpc_url, "eth_getCode", token, "latest")).length).toBeGreaterThan(2);
+      }
+    });
+
+    test("keeps its secrets from everybody else", () => {
+      for (const name of ["secrets.json", "service.json", "worker.env"]) {
+        expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
+      }
+    });
+
+    test("fires the Cron Trigger on request", async () => {
+      const response = await fetch(`${first.base_url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`);
+      expect([response.status, await response.text()]).toEqual([200, "ok"]);
+    });
+
+    test("runs once a folder, and its state is not reset under it", async () => {
+      for (const script of ["start.ts", "reset.ts"]) {
+        const command = run(script, ...(script === "start.ts" ? FREE_PORTS : []));
+        expect(await command.ended).toBe(1);
+        expect(command.output()).toMatch(/^Cannot [^\n]+running from [^\n]+\n$/);
+      }
+      expect((await fetch(`${first.base_url}/healthz`)).status).toBe(200);
+    });
+
+    test("ends every process that it started at SIGTERM", async () => {
+      const started = descendantsOf(running.child.pid ?? 0);
+      expect(started.length).toBeGreaterThan(4);
+      running.child.kill("SIGTERM");
+      expect(await running.ended).toBe(0);
+      expect(stillRunning(started)).toEqual([]);
+      expect(readDescription(dir)).toBeNull();
+    });
+  });
+
+  describe("started again", () => {
+    let again: ServiceDescription;
+    beforeAll(async () => {
+      running = run("start.ts", ...FREE_PORTS);
+      again = await described(running);
+    }, START_MS);
+
+    test("has the same platform, keys, contracts and blocks", async () => {
+      expect(again.sandbox_key).toBe(first.sandbox_key);
+      expect(again.operator_key).toBe(first.operator_key);
+      expect((await readPlatform(first, again.base_url))["platform_status"]).toBe("ACCREDITED");
+      for (const [network, { settlement_contract, token }] of Object.entries(first.chains)) {
+        expect(again.chains[network]).toMatchObject({ settlement_contract, token });
+      }
+      expect(await blockNumber(again)).toBeGreaterThanOrEqual(firstBlock);
+    });
+
+    test("leaves no process behind even when it is killed", async () => {
+      const started = descendantsOf(running.child.pid ?? 0);
+      running.child.kill("SIGKILL");
+      await running.ended;
+      for (let waited = 0; waited < 15_000 && stillRunning(started).length > 0; waited += 100) await sleep(100);
+      expect(stillRunning(started)).toEqual([]);
+    });
+  });
+
+  test("forgets everything with npm run reset, also after a crash", async () => {
+    const command = run("reset.ts");
+    expect(await command.ended).toBe(0);
+    expect(existsSync(dir)).toBe(false);
+  });
+});
+
+function run(script: string, ...options: string[]): Command {
+  const args = [join(root, "scripts", script), "--dir", dir, ...options];
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+  return { child, output: () => output, ended };
+}
+
+async function described(command: Command): Promise<ServiceDescription> {
+  let ended = false;
+  void command.ended.then(() => {
+    ended = true;
+  });
+  while (true) {
+    const description = readDescription(dir);
+    if (description !== null) return description;
+    if (ended) throw new Error(command.output());
+    await sleep(100);
+  }
+}
+
+async function readPlatform(service: ServiceDescription, baseUrl = service.base_url): Promise<Record<string, unknown>> {
+  const response = await fetch(`${baseUrl}/v1/platform`, { headers: { "Service-Api-Key": service.sandbox_key } });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Record<string, unknown>;
+}
+
+const blockNumber = async ({ chain }: ServiceDescription): Promise<number> =>
+  Number(await rpc(chain.rpc_url, "eth_blockNumber"));
+
+async function rpc(url: string, method: string, ...params: unknown[]): Promise<unknown> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return ((await response.json()) as { result: unknown }).result;
+}
