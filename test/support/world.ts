@@ -282,7 +282,12 @@ export async function rpc(network: string, method: string, params: unknown[]): P
 }
 
 async function send(network: string, from: string, to: string, data: string): Promise<string> {
-  return rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+  const hash: string = await rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+  // The node answers before it mines.
+  while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return hash;
 }
 
 export type PayOptions = { network?: string; intentId?: string; from?: string };
