@@ -13,7 +13,7 @@ const document = `${JSON.stringify(describeService(createApp(), SERVER_URL), nul
 if (process.argv.includes("--check")) {
   const committed = existsSync(file) ? readFileSync(file, "utf8") : "";
   if (committed !== document) {
-    console.error("docs/openapi.json is behind the routes: run `npm run openapi`");
+    console.error("docs/openapi.json is behind the routes: run `npm run generate`");
     process.exit(1);
   }
 } else if (process.argv.includes("--write")) {

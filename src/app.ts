@@ -6,9 +6,10 @@ import { agentRoutes } from "./agents/routes.ts";
 import type { Deps } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
+import { depsOf } from "./http/deps.ts";
 import { docsPage, docsStart } from "./http/docs.ts";
 import { describeService } from "./http/openapi.ts";
-import { rateHeaders } from "./http/rate-limit.ts";
+import { chargeAddress, rateHeaders } from "./http/rate-limit.ts";
 import { errorResponse, jsonResponse } from "./http/responses.ts";
 import type { AppEnv, Registered, Router, Surface } from "./http/router.ts";
 import { marketListingRoutes } from "./markets/routes.ts";
@@ -46,7 +47,12 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
     const requestId = newId("req", Date.now());
     context.set("requestId", requestId);
     if (deps) context.set("deps", deps);
-    await next();
+    try {
+      await next();
+    } catch (thrown) {
+      // Hono hands over errors; whatever else is thrown ends here.
+      context.res = errorResponse(thrown, requestId);
+    }
     const { headers } = context.res;
     headers.set("Request-Id", requestId);
     headers.set("X-Content-Type-Options", "nosniff");
@@ -75,6 +81,11 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
   });
 
   for (const router of ROUTERS) app.route("/", router.app);
+  // What comes here is of no surface, which would charge it.
+  app.use(async (context, next) => {
+    await chargeAddress(context, depsOf(context));
+    await next();
+  });
   app.get("/openapi.json", (context) =>
     jsonResponse(200, describeService(app, new URL(context.req.url).origin), {
       "Cache-Control": "public, max-age=300",

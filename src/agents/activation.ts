@@ -1,6 +1,6 @@
 // Specification 3.3, DRAFT → ACTIVE: a key pair is drawn, a certificate issued, the document signed; the private key
 // leaves in this answer and is kept nowhere.
-import { recordActivity, recordDirectoryChange, recordEvent } from "../activity/journal.ts";
+import { recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { addMonths, toIso } from "../core/clock.ts";

@@ -1,5 +1,5 @@
 // Specification 3.3 and contract section 5: changes of an agent's scope and of its status by its platform.
-import { type Changes, recordActivity, recordDirectoryChange, recordEvent } from "../activity/journal.ts";
+import { type Changes, recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import type { ManagementCall } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";

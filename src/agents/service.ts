@@ -1,5 +1,5 @@
 // Specification 4, Agents: registration and the management reads.
-import { recordActivity, recordEvent } from "../activity/journal.ts";
+import { recordActivity, recordEvent } from "../activity/store.ts";
 import type { ManagementCall } from "../call.ts";
 import { isPayableDid } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";

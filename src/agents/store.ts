@@ -164,15 +164,21 @@ export const findLiveCertificate = (db: Database, did: string, jti: string, now:
 
 export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
 
-/** Writes only onto the revision that the change was decided on: whoever was faster wins, the other reads again. */
+/**
+ * Writes only onto the revision that the change was decided on: whoever was faster wins, the other reads again. Only what
+ * differs is written, because the row's running sums (spend, ratings, disputes) move without a revision.
+ */
 export const updateAgent = (db: Database, before: AgentRow, set: Partial<AgentRow>): Statement[] =>
   mustChange(
     db,
     db
       .update(agents)
-      .set(set)
+      .set({ updatedAt: before.updatedAt, ...changedColumns(before, set) })
       .where(and(eq(agents.did, before.did), eq(agents.status, before.status), eq(agents.revision, before.revision))),
   );
+
+const changedColumns = (before: AgentRow, set: Partial<AgentRow>): Partial<AgentRow> =>
+  Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
 
 export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
   db.insert(certificates).values(row);

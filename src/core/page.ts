@@ -4,7 +4,6 @@ import { fieldError, validationError } from "./errors.ts";
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
 export type Position = { at: number; id: string };
-export type PageRequest = { limit: number; after: Position | null };
 
 export function encodeCursor(position: Position): string {
   return btoa(JSON.stringify([position.at, position.id]))

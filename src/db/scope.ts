@@ -4,7 +4,6 @@ import { and, eq, type SQL } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 
 export type Environment = "sandbox" | "production";
-export const ENVIRONMENTS = ["sandbox", "production"] as const;
 
 export type Scope = { readonly environment: Environment; readonly platformId: string | SQL<string> };
 

@@ -10,6 +10,8 @@ import { findNetwork } from "../markets/networks.ts";
 import { findIntent, findOpenIntentOf, type IntentRow } from "../payments/store.ts";
 import type { FacilitationInput, FacilitationView } from "../transactions/schema.ts";
 import {
+  findEscrowsOfIntent,
+  findMarketsOfIntent,
   findTransactionOfIntent,
   findTransactionsOnChain,
   ofIntent,
@@ -108,8 +110,8 @@ function readFacts(call: AgentCall, claim: Claim, early: Reading | null) {
     onChain: findTransactionsOnChain(db, claim.txHash, of.network),
     provider: findPublicAgent(db, of.providerDid),
     consumer: findPublicAgent(db, of.consumerDid),
-    markets: findMarkets(db, of.providerDid, environment),
-    escrows: findEscrows(db, of.providerDid, environment),
+    markets: intentId === null ? findMarkets(db, of.providerDid, environment) : findMarketsOfIntent(db, intentId),
+    escrows: intentId === null ? findEscrows(db, of.providerDid, environment) : findEscrowsOfIntent(db, intentId),
   });
   return call.read(reads, { replays: "tell" });
 }

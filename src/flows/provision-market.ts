@@ -1,7 +1,7 @@
 // Specification 4, authorized_markets: provisions the escrow wallet and registers the settlement split on-chain.
 // First the intent is written (PROVISIONING), then the chain is asked, then what it says is written: a crash between any
 // two leaves a row that the queue or the cron takes up again, and registering twice changes nothing.
-import { recordActivity, recordDirectoryChange, recordEvent } from "../activity/journal.ts";
+import { recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import { marketCodes, writeAid } from "../agents/aid.ts";
 import type { MarketInput } from "../agents/market-schema.ts";
 import type { MarketView } from "../agents/schema.ts";

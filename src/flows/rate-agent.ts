@@ -1,6 +1,6 @@
 // Contract section 6, Rating and Escrow: what a signal does to one agent, as one set of statements: its sums, its rating,
 // the thresholds that follow from it, and its signed document. Used wherever history is made.
-import { recordDirectoryChange, recordEvent } from "../activity/journal.ts";
+import { recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import { type AidSource, writeAid } from "../agents/aid.ts";
 import { updateAgent } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";

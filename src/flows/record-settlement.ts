@@ -1,6 +1,6 @@
 // Specification 2.6 and 4, Facilitation: all that a verified settlement changes, in one guarded batch. The unique keys of
 // the transaction make a second one impossible whatever races.
-import { recordEventForParties } from "../activity/journal.ts";
+import { recordEventForParties } from "../activity/store.ts";
 import { writeAid } from "../agents/aid.ts";
 import { type AgentWithPrincipal, type EscrowRow, type MarketRow, updateAgent } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";

@@ -1,6 +1,6 @@
 // Specification 3.5: a task is closed by its consumer's confirmation, or by itself when 72 hours have passed. Either way
 // the task, both agents' ratings and documents, and the events change together or not at all.
-import { recordEventForParties } from "../activity/journal.ts";
+import { recordEventForParties } from "../activity/store.ts";
 import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { Deps } from "../context.ts";

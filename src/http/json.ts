@@ -44,14 +44,21 @@ export function parseJson(bytes: Uint8Array, contentType: string | null): unknow
   }
   checkShape(text);
   try {
-    return JSON.parse(text, keepAmounts);
-  } catch {
-    throw unreadable("The body is not valid JSON.");
+    return JSON.parse(text, receive);
+  } catch (thrown) {
+    throw thrown instanceof ServiceError ? thrown : unreadable("The body is not valid JSON.");
   }
 }
 
-function keepAmounts(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
-  return typeof value === "number" && AMOUNT_FIELDS.has(key) && context?.source !== undefined ? context.source : value;
+/** I-JSON (RFC 7493): text that is no Unicode and numbers that are no double can neither be stored nor signed. */
+function receive(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed())) {
+    throw unreadable("The body holds half a surrogate pair.");
+  }
+  if (typeof value !== "number") return value;
+  if (AMOUNT_FIELDS.has(key) && context?.source !== undefined) return context.source;
+  if (!Number.isFinite(value)) throw unreadable("The body holds a number that is too large.");
+  return value;
 }
 
 /** One pass over the text, before it is parsed: depth is bounded and no object names a key twice. */
@@ -67,10 +74,16 @@ function checkShape(text: string): void {
     } else if (char === '"') {
       const end = stringEnd(text, i);
       const keys = open.at(-1);
-      if (keys && /^\s*:/.test(text.slice(end + 1, end + 64))) refuseDuplicate(keys, text.slice(i, end + 1));
+      if (keys && colonFollows(text, end + 1)) refuseDuplicate(keys, text.slice(i, end + 1));
       i = end;
     }
   }
+}
+
+function colonFollows(text: string, from: number): boolean {
+  let at = from;
+  while (/[ \t\n\r]/.test(text.charAt(at))) at++;
+  return text[at] === ":";
 }
 
 function stringEnd(text: string, start: number): number {

@@ -6,8 +6,9 @@ import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../cal
 import type { Deps, Env } from "../context.ts";
 import { ERRORS, type ErrorCode, type FieldError, ServiceError, validationError } from "../core/errors.ts";
 import type { Read } from "../db/batch.ts";
+import { depsOf } from "./deps.ts";
 import { parseJson, readBody } from "./json.ts";
-import type { RateState } from "./rate-limit.ts";
+import { chargeAddress, type RateState } from "./rate-limit.ts";
 import { isAnswer, jsonResponse } from "./responses.ts";
 import { errorSchema } from "./schemas.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
@@ -103,9 +104,8 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
         const url = new URL(context.req.url);
         const params = parsePart(definition.params ?? z.object({}), context.req.param()) as Parsed<never>;
         const query = parseQuery(definition.query, url);
-        const rawBody = await readBody(context.req.raw);
         const hasBody = definition.body !== undefined;
-        const body = hasBody ? parseJson(rawBody, context.req.header("content-type") ?? null) : emptyBody(rawBody);
+        const { rawBody, body } = await receive(context, hasBody);
         const parsed = hasBody
           ? parsePart(definition.body as z.ZodType, body, definition.rules)
           : { ok: true as const, value: undefined };
@@ -131,6 +131,18 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
       });
     },
   };
+}
+
+/** A body that cannot be read is refused before anybody is known, and so is charged to the address. */
+async function receive(context: AppContext, hasBody: boolean): Promise<Pick<Incoming, "rawBody" | "body">> {
+  try {
+    const rawBody = await readBody(context.req.raw);
+    const body = hasBody ? parseJson(rawBody, context.req.header("content-type") ?? null) : emptyBody(rawBody);
+    return { rawBody, body };
+  } catch (refusal) {
+    await chargeAddress(context, depsOf(context));
+    throw refusal;
+  }
 }
 
 /** Who may not call is told that, and who calls for another's object is told 404, before a fault of the values is named. */

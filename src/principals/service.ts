@@ -1,5 +1,5 @@
 // Specification 4, Principals: registration against an attestation, and the reads.
-import { recordActivity } from "../activity/journal.ts";
+import { recordActivity } from "../activity/store.ts";
 import type { ManagementCall } from "../call.ts";
 import { addMonths, toIso } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";

@@ -1,7 +1,7 @@
 // Facilitated settlements as stored. (network, transaction, log index) and the intent are unique: none counts twice.
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { transactions } from "../db/tables.ts";
+import { agentMarkets, escrows, transactions } from "../db/tables.ts";
 
 export type TransactionRow = typeof transactions.$inferSelect;
 
@@ -27,6 +27,28 @@ const SETTLEMENTS_LOOKED_AT = 50;
 
 export const insertTransaction = (db: Database, row: typeof transactions.$inferInsert): Statement =>
   db.insert(transactions).values(row);
+
+/** The seller's markets and escrows in the intent's environment: one look at the intent for both columns of the key. */
+export const findMarketsOfIntent = (db: Database, intentId: string): Read<(typeof agentMarkets.$inferSelect)[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${sellerOf(intentId)}`)
+      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+  );
+
+export const findEscrowsOfIntent = (db: Database, intentId: string): Read<(typeof escrows.$inferSelect)[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(sql`(${escrows.did}, ${escrows.environment}) = ${sellerOf(intentId)}`)
+      .orderBy(asc(escrows.network)),
+  );
+
+const sellerOf = (intentId: string): SQL =>
+  sql`(select provider_did, environment from payment_intents where intent_id = ${intentId})`;
 
 /** What an intent names, as expressions for reads in the trip that finds the intent. */
 export const ofIntent = (intentId: string) => ({
