@@ -1,5 +1,5 @@
 // Contract section 6, Payment intent: opened by either party against the consumer's policy, read by both, ended by the cron.
-import { recordEventForParties } from "../activity/journal.ts";
+import { recordEventForParties } from "../activity/store.ts";
 import { type AgentWithPrincipal, environmentOf, findEscrows, findPublicAgent } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { Network } from "../chain/gateway.ts";
