@@ -10,6 +10,7 @@ import { findNetwork } from "../markets/networks.ts";
 import { findIntent, findOpenIntentOf, type IntentRow } from "../payments/store.ts";
 import type { FacilitationInput, FacilitationView } from "../transactions/schema.ts";
 import {
+  findBuyer,
   findEscrowsOfIntent,
   findMarketsOfIntent,
   findTransactionOfIntent,
@@ -47,7 +48,7 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
       found.caller.environment,
       intent?.environment,
       found.provider?.agent.environment,
-      found.consumer?.agent.environment,
+      found.consumer?.environment,
     ]);
     if (found.named && claim.network && claim.network.network !== found.named.network) throw unverified("network");
     const known = facilitatedBefore(claim, found.byIntent ?? null, found.onChain);
@@ -109,7 +110,7 @@ function readFacts(call: AgentCall, claim: Claim, early: Reading | null) {
     byIntent: intentId === null ? null : findTransactionOfIntent(db, intentId),
     onChain: findTransactionsOnChain(db, claim.txHash, of.network),
     provider: findPublicAgent(db, of.providerDid),
-    consumer: findPublicAgent(db, of.consumerDid),
+    consumer: findBuyer(db, of.consumerDid),
     markets: intentId === null ? findMarkets(db, of.providerDid, environment) : findMarketsOfIntent(db, intentId),
     escrows: intentId === null ? findEscrows(db, of.providerDid, environment) : findEscrowsOfIntent(db, intentId),
   });

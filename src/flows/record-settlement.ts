@@ -17,7 +17,7 @@ import { signReceipt } from "../protocol/receipt.ts";
 import { insertTask, type TaskRow } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { FacilitationView } from "../transactions/schema.ts";
-import { insertTransaction, type TransactionRow } from "../transactions/store.ts";
+import { type Buyer, insertTransaction, type TransactionRow } from "../transactions/store.ts";
 import { confirmByOf, toFacilitationView, toTransactionView } from "../transactions/views.ts";
 import { announce } from "./rate-agent.ts";
 import type { Mined } from "./settlement-evidence.ts";
@@ -31,7 +31,7 @@ export type Evidence = {
   readonly settlement: Settled;
   readonly intent: IntentRow;
   readonly provider: AgentWithPrincipal;
-  readonly consumer: AgentWithPrincipal;
+  readonly consumer: Buyer;
   readonly markets: readonly MarketRow[];
   readonly escrows: readonly EscrowRow[];
 };
@@ -83,7 +83,7 @@ function transactionOf(evidence: Evidence, escrow: EscrowRow | null, now: number
   const transactionId = newId("fac", now);
   const { disputeWindowDays } = provider.agent;
   // Who buys from itself is paid and credited, but nobody is there to judge it: no task, no rating.
-  const samePrincipal = provider.agent.principalId === consumer.agent.principalId;
+  const samePrincipal = provider.agent.principalId === consumer.principalId;
   return {
     transactionId,
     environment: intent.environment,

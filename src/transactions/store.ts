@@ -1,7 +1,7 @@
 // Facilitated settlements as stored. (network, transaction, log index) and the intent are unique: none counts twice.
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { agentMarkets, escrows, transactions } from "../db/tables.ts";
+import { agentMarkets, agents, escrows, transactions } from "../db/tables.ts";
 
 export type TransactionRow = typeof transactions.$inferSelect;
 
@@ -27,6 +27,17 @@ const SETTLEMENTS_LOOKED_AT = 50;
 
 export const insertTransaction = (db: Database, row: typeof transactions.$inferInsert): Statement =>
   db.insert(transactions).values(row);
+
+export type Buyer = Pick<typeof agents.$inferSelect, "did" | "environment" | "principalId">;
+
+/** What facilitation asks of the consumer; nothing of it is signed anew. */
+export const findBuyer = (db: Database, did: string | SQL<string>): Read<Buyer | null> =>
+  readOne(
+    db
+      .select({ did: agents.did, environment: agents.environment, principalId: agents.principalId })
+      .from(agents)
+      .where(eq(agents.did, did)),
+  );
 
 /** The seller's markets and escrows in the intent's environment: one look at the intent for both columns of the key. */
 export const findMarketsOfIntent = (db: Database, intentId: string): Read<(typeof agentMarkets.$inferSelect)[]> =>

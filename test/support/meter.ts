@@ -1,18 +1,28 @@
 // Counts what the database is asked: trips, statements, rows read and written. D1's own meta is the source.
 
-export type Reading = { trips: number; statements: number; rowsRead: number; rowsWritten: number; sql: string[] };
+export type Reading = {
+  trips: number;
+  statements: number;
+  rowsRead: number;
+  rowsWritten: number;
+  sql: string[];
+  costs: Cost[];
+};
+/** One statement: what it read and wrote. */
+export type Cost = { sql: string; read: number; written: number };
 export type Meter = { readonly d1: D1Database; readonly reading: Reading; reset(): void };
 
 type Meta = { rows_read?: number; rows_written?: number };
 
 export function meter(d1: D1Database): Meter {
-  const reading: Reading = { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [] };
+  const reading: Reading = { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] };
   const texts = new WeakMap<object, { statement: D1PreparedStatement; sql: string }>();
   const count = (sqls: string[], results: { meta?: Meta }[]) => {
     reading.trips += 1;
     reading.statements += results.length;
     reading.sql.push(...sqls);
-    for (const { meta } of results) {
+    for (const [i, { meta }] of results.entries()) {
+      reading.costs.push({ sql: sqls[i] ?? "?", read: meta?.rows_read ?? 0, written: meta?.rows_written ?? 0 });
       reading.rowsRead += meta?.rows_read ?? 0;
       reading.rowsWritten += meta?.rows_written ?? 0;
     }
@@ -66,7 +76,7 @@ export function meter(d1: D1Database): Meter {
     d1: metered as unknown as D1Database,
     reading,
     reset() {
-      Object.assign(reading, { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [] });
+      Object.assign(reading, { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] });
     },
   };
 }

@@ -1,0 +1,306 @@
+// Specification 2.7, 3.5 and contract section 6, Task.
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { ratingCounterparties, tasks } from "../../src/db/tables.ts";
+import { autoConfirmTasks } from "../../src/flows/settle-task.ts";
+import { verifyAid } from "../../src/protocol/aid.ts";
+import { confirm, facilitated, pairOf, refused, stateOf } from "../flows/support.ts";
+import { createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const taskPath = (task: string) => `/v1/tasks/${task}`;
+/** Moves the window's end, so that a test needs no 72 hours: `ms` from now. */
+const endsIn = (task: string, ms: number) =>
+  world.deps.db
+    .update(tasks)
+    .set({ confirmBy: world.now() + ms, openedAt: world.now() + ms - 72 * HOUR_MS })
+    .where(eq(tasks.taskId, task));
+const rowOf = async (task: string) => (await world.deps.db.select().from(tasks).where(eq(tasks.taskId, task)))[0];
+
+describe("reading a task", () => {
+  it("is for its two agents", async () => {
+    const { task, fac, consumer, provider } = await facilitated(world);
+    for (const agent of [consumer, provider]) {
+      expect(expectStatus(await world.as(agent, "GET", taskPath(task)), 200)).toEqual({
+        task_id: task,
+        transaction_id: fac.transaction_id,
+        facilitation_id: fac.facilitation_id,
+        intent_id: fac.intent_id,
+        environment: "sandbox",
+        status: "open",
+        outcome: null,
+        score: null,
+        note: null,
+        consumer_did: consumer.did,
+        provider_did: provider.did,
+        gross_amt: "10.00",
+        currency: "USDC",
+        network: "base-sepolia",
+        opened_at: expect.any(String),
+        confirm_by: fac.confirm_by,
+        closed_at: null,
+      });
+    }
+    const stranger = await world.consumer();
+    expect((await world.as(stranger, "GET", taskPath(task))).body.code).toBe("forbidden");
+    expect((await world.as(stranger, "GET", taskPath("tsk_nothing"))).body.code).toBe("not_found");
+    expect((await world.call("GET", taskPath(task))).body.code).toBe("certificate_required");
+  });
+});
+
+describe("a confirmation", () => {
+  it.each([
+    [
+      { outcome: "confirmed" },
+      { outcome: "confirmed", score: 1, provider_r_i: 1, provider_ar: 0.67, consumer_r_i: 1, consumer_ar: 0.67 },
+    ],
+    [
+      { outcome: "confirmed", score: 0.2, note: "Fine." },
+      { outcome: "confirmed", score: 1, provider_r_i: 1, provider_ar: 0.67 },
+    ],
+    [
+      { outcome: "partial", score: 0.8 },
+      { outcome: "partial", score: 0.8, provider_r_i: 0.8, provider_ar: 0.6 },
+    ],
+    [
+      { outcome: "rejected", note: "Nothing came." },
+      { outcome: "rejected", score: 0, provider_r_i: 0, provider_ar: 0.33, consumer_r_i: 1 },
+    ],
+  ])("%o closes the task and rates both", async (body, expected) => {
+    const { task, consumer, provider } = await facilitated(world);
+    const closed = expectStatus(await confirm(world, consumer, task, body), 200);
+    expect(closed).toMatchObject({ task_id: task, status: "confirmed", ...expected });
+    expect(Object.keys(closed).sort()).toEqual([
+      "closed_at",
+      "consumer_ar",
+      "consumer_r_i",
+      "outcome",
+      "provider_ar",
+      "provider_r_i",
+      "score",
+      "status",
+      "task_id",
+    ]);
+    const read = expectStatus(await world.as(provider, "GET", taskPath(task)), 200);
+    expect(read).toMatchObject({
+      status: "confirmed",
+      outcome: closed.outcome,
+      score: closed.score,
+      closed_at: closed.closed_at,
+    });
+    const status = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/status`, { key: null }), 200);
+    expect(status.agent_rating).toBe(closed.provider_ar);
+  });
+
+  it("is in both signed documents, the feed and the outbox, in one step", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    const before = await stateOf(world, consumer.did, provider.did);
+    const closed = expectStatus(await confirm(world, consumer, task), 200);
+    const after = await stateOf(world, consumer.did, provider.did);
+    for (const [did, rating] of [
+      [provider.did, closed.provider_ar],
+      [consumer.did, closed.consumer_ar],
+    ]) {
+      const aid = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+      expect(aid.performance).toMatchObject({
+        agent_rating: rating,
+        interactions: 1,
+        settled_volume: [{ currency: "USDC", amount: "10.00" }],
+      });
+      expect((await verifyAid(aid, (await world.deps.ca()).verification, { issuer: ISSUER })).ok).toBe(true);
+      const [was, is] = [before, after].map((state) => state.agents.find((agent) => agent.did === did));
+      expect(is?.revision).toBe((was?.revision ?? 0) + 1);
+      expect(is?.version).toBe(was?.version);
+      expect(after.feed.filter((change) => change.did === did).at(-1)?.changeType).toBe("updated");
+    }
+    expect(
+      after.events.filter((event) => event.type === "task.closed" && event.object["task_id"] === task),
+    ).toHaveLength(1);
+    expect(after.sums).toHaveLength(2);
+  });
+
+  it("lowers the escrow's threshold for a good rating", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    expectStatus(await confirm(world, consumer, task), 200);
+    const { escrows } = await stateOf(world, provider.did);
+    expect(escrows[0]).toMatchObject({ baseThreshold: 15_000_000, threshold: 12_450_000 });
+  });
+
+  it("is the consumer's: the provider and a stranger are 403, an unknown task 404, also with a faulty body", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    const dids = [consumer.did, provider.did];
+    await refused(world, dids, () => confirm(world, provider, task), 403, "forbidden");
+    await refused(world, dids, async () => confirm(world, await world.consumer(), task), 403, "forbidden").catch(
+      () => undefined,
+    );
+    expect((await confirm(world, consumer, "tsk_nothing", { outcome: "?" })).body.code).toBe("not_found");
+  });
+
+  it("needs a score for a partial delivery, between 0 and 1", async () => {
+    const { task, consumer } = await facilitated(world);
+    const faults = async (body: unknown) =>
+      (await confirm(world, consumer, task, body)).body.field_errors?.map(
+        (fault: { field: string; code: string }) => `${fault.field} ${fault.code}`,
+      );
+    expect(await faults({ outcome: "partial" })).toEqual(["score required"]);
+    expect(await faults({ outcome: "partial", score: 1.01 })).toEqual(["score too_big"]);
+    expect(await faults({ outcome: "partial", score: -0.1 })).toEqual(["score too_small"]);
+    expect(await faults({ outcome: "perhaps" })).toEqual(["outcome invalid_value"]);
+    expect(await faults({})).toEqual(["outcome required"]);
+  });
+
+  it("stands: a second one is task_already_closed and changes nothing", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    expectStatus(await confirm(world, consumer, task), 200);
+    await refused(
+      world,
+      [consumer.did, provider.did],
+      () => confirm(world, consumer, task, { outcome: "rejected" }),
+      409,
+      "task_already_closed",
+    );
+  });
+
+  it("with its Idempotency-Key answers the same again", async () => {
+    const { task, consumer } = await facilitated(world);
+    const send = () =>
+      world.as(consumer, "POST", `${taskPath(task)}/confirm`, { outcome: "confirmed" }, { "Idempotency-Key": "once" });
+    const first = expectStatus(await send(), 200);
+    const again = await send();
+    expect(again.body).toEqual(first);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+  });
+
+  it("many at once count once", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => confirm(world, consumer, task)));
+    expect(replies.filter((reply) => reply.status === 200)).toHaveLength(1);
+    expect(new Set(replies.filter((reply) => reply.status !== 200).map((reply) => reply.body.code))).toEqual(
+      new Set(["task_already_closed"]),
+    );
+    const { agents } = await stateOf(world, provider.did);
+    expect(agents[0]?.ratingInteractions).toBe(1);
+  });
+
+  it("twelve tasks of one pair, confirmed at once, all count", async () => {
+    const pair = await pairOf(world);
+    const done = [];
+    for (let i = 0; i < 12; i++) done.push(await facilitated(world, pair, "1.00"));
+    const replies = await Promise.all(done.map(({ task }) => confirm(world, pair.consumer, task)));
+    expect(replies.map((reply) => reply.status)).toEqual(done.map(() => 200));
+    const { agents } = await stateOf(world, pair.provider.did, pair.consumer.did);
+    for (const agent of agents)
+      expect(agent).toMatchObject({ ratingInteractions: 12, ratingCounterparties: 1, settledVolume: 12_000_000 });
+  });
+});
+
+describe("the end of the 72 hours", () => {
+  it("lets a confirmation through before it and closes at it", async () => {
+    const inTime = await facilitated(world);
+    await endsIn(inTime.task, 60_000);
+    expect(expectStatus(await confirm(world, inTime.consumer, inTime.task), 200)).toMatchObject({
+      status: "confirmed",
+      consumer_r_i: 0.9,
+    });
+    const late = await facilitated(world);
+    await endsIn(late.task, 0);
+    const reply = await confirm(world, late.consumer, late.task, { outcome: "rejected" });
+    expect(reply).toMatchObject({ status: 409, body: { code: "confirmation_window_closed" } });
+    const row = await rowOf(late.task);
+    expect(row).toMatchObject({ status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: row?.confirmBy });
+    expect((await confirm(world, late.consumer, late.task)).body.code).toBe("task_already_closed");
+  });
+
+  it("is exact to the millisecond, by the clock of the service", async () => {
+    const frozen = await facilitated(world);
+    const clock = world.deps.clock as { now: () => number };
+    const real = clock.now;
+    const end = Date.parse(frozen.fac.confirm_by);
+    const at = async (now: number) => {
+      clock.now = () => now;
+      const { status } = expectStatus(await world.as(frozen.provider, "GET", taskPath(frozen.task)), 200);
+      return status;
+    };
+    try {
+      expect(await at(end - 1)).toBe("open");
+      expect(await at(end)).toBe("auto_confirmed");
+      expect(await at(end + 1)).toBe("auto_confirmed");
+      clock.now = () => end - 1;
+      await autoConfirmTasks(world.deps, 100);
+      expect((await rowOf(frozen.task))?.status).toBe("open");
+      expect(expectStatus(await confirm(world, frozen.consumer, frozen.task), 200).status).toBe("confirmed");
+    } finally {
+      clock.now = real;
+    }
+  });
+
+  it("shows at once, and is recorded by a late cron with its own instant, once", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    await endsIn(task, -3 * HOUR_MS);
+    const confirmBy = (await rowOf(task))?.confirmBy ?? 0;
+    const seen = expectStatus(await world.as(consumer, "GET", taskPath(task)), 200);
+    expect(seen).toMatchObject({
+      status: "auto_confirmed",
+      outcome: "confirmed",
+      closed_at: new Date(confirmBy).toISOString(),
+    });
+    expect((await rowOf(task))?.status).toBe("open");
+    const recorded = await Promise.all([autoConfirmTasks(world.deps, 100), autoConfirmTasks(world.deps, 100)]);
+    expect(recorded.reduce((sum, n) => sum + n, 0)).toBe(1);
+    expect(await autoConfirmTasks(world.deps, 100)).toBe(0);
+    expect(await rowOf(task)).toMatchObject({ status: "auto_confirmed", closedAt: confirmBy });
+    const state = await stateOf(world, provider.did, consumer.did);
+    expect(
+      state.events.filter((event) => event.type === "task.closed" && event.object["task_id"] === task),
+    ).toHaveLength(1);
+    const ratings = Object.fromEntries(state.agents.map((agent) => [agent.did, agent.agentRating]));
+    // Half weight for the provider; 0.7 for the consumer, who did not answer.
+    expect(ratings).toEqual({ [provider.did]: 0.6, [consumer.did]: 0.57 });
+    expect((await confirm(world, consumer, task)).body.code).toBe("task_already_closed");
+  });
+
+  it("a confirmation that races the sweep leaves one outcome", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    await endsIn(task, 0);
+    const [reply] = await Promise.all([confirm(world, consumer, task), autoConfirmTasks(world.deps, 100)]);
+    expect(["confirmation_window_closed", "task_already_closed"]).toContain(reply.body.code);
+    expect((await rowOf(task))?.status).toBe("auto_confirmed");
+    expect((await stateOf(world, provider.did)).agents[0]?.ratingInteractions).toBe(1);
+  });
+});
+
+describe("its cost", () => {
+  it("is two trips and does not grow with the history", async () => {
+    const pair = await pairOf(world);
+    const { db } = world.deps;
+    const measure = async () => {
+      const { task } = await facilitated(world, pair, "1.00");
+      world.meter.reset();
+      expectStatus(await confirm(world, pair.consumer, task), 200);
+      const { trips, rowsRead, rowsWritten } = world.meter.reading;
+      return { trips, rowsRead, rowsWritten };
+    };
+    const others = async (n: number, prefix: string) => {
+      for (let i = 0; i < n; i++) {
+        for (const did of [pair.consumer.did, pair.provider.did]) {
+          await db
+            .insert(ratingCounterparties)
+            .values({ did, counterpartyPrincipalId: `prn_${prefix}${i}`, weight: 50 + i / 100, weighted: 20 });
+        }
+      }
+    };
+    await others(5, "a");
+    // The first few move the rating, and with it the feed.
+    for (let i = 0; i < 3; i++) await measure();
+    const few = await measure();
+    await others(300, "b");
+    const many = await measure();
+    expect(many.trips).toBe(2);
+    expect(many.rowsRead).toBe(few.rowsRead);
+  });
+});

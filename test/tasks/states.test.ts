@@ -1,0 +1,61 @@
+// Specification 3.5: every state × trigger of the task.
+import { describe, expect, it } from "vitest";
+import { tryMove } from "../../src/core/machine.ts";
+import { effectiveTask, TASK_STATUSES, TASK_TRIGGERS, taskMachine } from "../../src/tasks/states.ts";
+
+const TABLE: Record<string, Record<string, string>> = {
+  open: {
+    confirm: "confirmed",
+    confirm_late: "409 confirmation_window_closed",
+    window_ends: "auto_confirmed",
+    dispute: "disputed",
+    dispute_ends: "409 invalid_status",
+  },
+  confirmed: {
+    confirm: "409 task_already_closed",
+    confirm_late: "409 task_already_closed",
+    window_ends: "409 invalid_status",
+    dispute: "409 invalid_status",
+    dispute_ends: "409 invalid_status",
+  },
+  auto_confirmed: {
+    confirm: "409 task_already_closed",
+    confirm_late: "409 task_already_closed",
+    window_ends: "409 invalid_status",
+    dispute: "409 invalid_status",
+    dispute_ends: "409 invalid_status",
+  },
+  disputed: {
+    confirm: "409 invalid_status",
+    confirm_late: "409 invalid_status",
+    window_ends: "409 invalid_status",
+    dispute: "409 invalid_status",
+    dispute_ends: "open",
+  },
+};
+
+describe("the task's machine", () => {
+  it.each(TASK_STATUSES.flatMap((status) => TASK_TRIGGERS.map((trigger) => [status, trigger] as const)))(
+    "%s × %s",
+    (status, trigger) => {
+      const outcome = tryMove(taskMachine, status, trigger);
+      expect(outcome.ok ? outcome.move.to : `409 ${outcome.code}`).toBe(TABLE[status]?.[trigger]);
+    },
+  );
+});
+
+describe("a task past its window", () => {
+  const task = { status: "open", outcome: null, score: null, confirmBy: 1_000, closedAt: null };
+  it("is auto-confirmed at the instant, by itself", () => {
+    expect(effectiveTask(task, 999)).toBe(task);
+    expect(effectiveTask(task, 1_000)).toEqual({
+      status: "auto_confirmed",
+      outcome: "confirmed",
+      score: 1,
+      confirmBy: 1_000,
+      closedAt: 1_000,
+    });
+    const held = { ...task, status: "disputed" };
+    expect(effectiveTask(held, 2_000)).toBe(held);
+  });
+});
