@@ -173,7 +173,7 @@ export const updateAgent = (db: Database, before: AgentRow, set: Partial<AgentRo
     db,
     db
       .update(agents)
-      .set({ updatedAt: before.updatedAt, ...changedColumns(before, set) })
+      .set({ revision: before.revision, ...changedColumns(before, set) })
       .where(and(eq(agents.did, before.did), eq(agents.status, before.status), eq(agents.revision, before.revision))),
   );
 
