@@ -159,7 +159,7 @@ export function openIntentStatements(
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
   return [
-    ...letGoExpired(db, dids, now),
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? letGoExpired(db, dids, now) : []),
     ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, providerStands(provider, now)) : []),
     ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
     db.insert(paymentIntents).values(intent),

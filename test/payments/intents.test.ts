@@ -1,18 +1,27 @@
-// Contract section 6, Payment intent: opening and reading.
+// Contract section 6, Payment intent: opening and reading, and every refusal in the contract's order.
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { buyer, orderOf, seller } from "./support.ts";
+import { commit } from "../../src/db/batch.ts";
+import { agentMarkets, paymentIntents, principals } from "../../src/db/tables.ts";
+import { type Agent, createWorld, type World } from "../support/world.ts";
+import { buyer, dailyLimit, grantMarket, orderOf, seller, setAgent, setEscrow, spendState } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
 });
 
+const open = (caller: Agent, order: Record<string, unknown>, headers?: Record<string, string>) =>
+  world.as(caller, "POST", "/v1/payment-intents", order, headers);
+
+const setPrincipal = (principalId: string, set: Partial<typeof principals.$inferInsert>) =>
+  commit(world.deps.db, [world.deps.db.update(principals).set(set).where(eq(principals.principalId, principalId))]);
+
 describe("opening an intent", () => {
   it("answers all that is needed to pay, in the contract's fields and no others", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
-    const reply = await world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider));
+    const reply = await open(consumer, orderOf(consumer, provider));
     const [chain] = world.deps.config.networks;
     expect(reply.status).toBe(201);
     expect(reply.body).toEqual({
@@ -35,7 +44,424 @@ describe("opening an intent", () => {
       expires_at: expect.any(String),
     });
     const life = Date.parse(reply.body.expires_at) - world.now();
-    expect(life).toBeGreaterThan(295_000);
+    expect(life).toBeGreaterThan(290_000);
     expect(life).toBeLessThanOrEqual(300_000);
+  });
+
+  it("is for either party: the provider may open it", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    expect((await open(provider, orderOf(consumer, provider))).status).toBe(201);
+  });
+
+  it("is not for a third agent: 403 forbidden, and nothing changes", async () => {
+    const [consumer, provider, other] = [await buyer(world), await seller(world), await buyer(world)];
+    const reply = await open(other, orderOf(consumer, provider));
+    expect([reply.status, reply.body.code]).toEqual([403, "forbidden"]);
+    expect((await spendState(world, consumer.did))[0]?.intents).toEqual([]);
+  });
+
+  it("takes an amount as a number or in exponent form, read as decimal text", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const rawBody = JSON.stringify(orderOf(consumer, provider)).replace('"10.00"', "0.1");
+    const proof = await world.prove(consumer, "POST", "/v1/payment-intents", rawBody);
+    const asNumber = await world.call("POST", "/v1/payment-intents", { key: null, headers: proof, rawBody });
+    expect(asNumber.body.amount_base_units).toBe("100000");
+    expect((await open(consumer, orderOf(consumer, provider, { amount: "1e-06" }))).body.amount_base_units).toBe("1");
+  });
+
+  it("makes two trips to the database and writes no more than what it holds", async () => {
+    const [consumer, provider] = [await buyer(world, dailyLimit("100.00")), await seller(world)];
+    world.meter.reset();
+    expect((await open(consumer, orderOf(consumer, provider))).status).toBe(201);
+    const { trips, rowsRead, rowsWritten } = world.meter.reading;
+    expect(trips).toBe(2);
+    expect(rowsRead).toBeLessThanOrEqual(25);
+    expect(rowsWritten).toBeLessThanOrEqual(5);
+  });
+
+  it("answers a retry under its Idempotency-Key with the first intent, and holds the amount once", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const first = await open(consumer, orderOf(consumer, provider), headers);
+    const again = await open(consumer, orderOf(consumer, provider), headers);
+    expect(again.status).toBe(201);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const other = await open(consumer, orderOf(consumer, provider, { amount: "11.00" }), headers);
+    expect([other.status, other.body.code]).toEqual([422, "idempotency_key_reused"]);
+    const [state] = await spendState(world, consumer.did);
+    expect([state?.intents.length, state?.open]).toEqual([1, 10_000_000]);
+  });
+});
+
+describe("the credential", () => {
+  it("is an agent's: a management key gives 401 certificate_required on each of the three routes", async () => {
+    const body = { consumer_did: "a", provider_did: "b", amount: "1", currency: "USDC" };
+    const replies = [
+      await world.call("POST", "/v1/payment-intents", { body }),
+      await world.call("GET", "/v1/payment-intents/pin_x"),
+      await world.call("GET", "/v1/payment-address?market=DE-USDC&network=base-sepolia"),
+    ];
+    for (const { status, body: refusal } of replies)
+      expect([status, refusal.code]).toEqual([401, "certificate_required"]);
+  });
+
+  it("is used once: the same proof again gives 401 aeap_verification_failed, type replay", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const rawBody = JSON.stringify(orderOf(consumer, provider));
+    const headers = await world.prove(consumer, "POST", "/v1/payment-intents", rawBody);
+    expect((await world.call("POST", "/v1/payment-intents", { key: null, headers, rawBody })).status).toBe(201);
+    const again = await world.call("POST", "/v1/payment-intents", { key: null, headers, rawBody });
+    expect([again.status, again.body.code, again.body.type]).toEqual([401, "aeap_verification_failed", "replay"]);
+    expect((await spendState(world, consumer.did))[0]?.intents.length).toBe(1);
+  });
+
+  it("does not count when it is the consumer's proof bound to the provider", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const headers = await world.proveBound(consumer, provider.did);
+    const reply = await world.call("POST", "/v1/payment-intents", {
+      key: null,
+      headers,
+      body: orderOf(consumer, provider),
+    });
+    expect([reply.status, reply.body.code]).toEqual([401, "aeap_verification_failed"]);
+  });
+
+  it("signs the body: another amount under the same proof is 401", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const signed = JSON.stringify(orderOf(consumer, provider));
+    const headers = await world.prove(consumer, "POST", "/v1/payment-intents", signed);
+    const rawBody = signed.replace("10.00", "99.00");
+    expect((await world.call("POST", "/v1/payment-intents", { key: null, headers, rawBody })).status).toBe(401);
+  });
+});
+
+describe("faults of the values are 422, all together", () => {
+  let consumer: Agent;
+  let provider: Agent;
+  beforeAll(async () => {
+    consumer = await buyer(world);
+    provider = await seller(world);
+  });
+
+  const STRANGER = "did:aeap:00000000-0000-4000-8000-000000000000";
+  const CASES: [string, Record<string, unknown>, string, string][] = [
+    ["an unknown provider", { provider_did: STRANGER }, "provider_did", "not_found"],
+    ["an agent that pays itself", { provider_did: "self" }, "provider_did", "invalid_value"],
+    ["an amount of zero", { amount: "0.000000" }, "amount", "too_small"],
+    ["an amount finer than the token", { amount: "0.0000001" }, "amount", "invalid_format"],
+    ["an amount above 2^53-1 base units", { amount: "9007199254.740992" }, "amount", "too_big"],
+    ["an amount that is no number", { amount: "ten" }, "amount", "invalid_format"],
+    ["a negative amount", { amount: "-1" }, "amount", "invalid_format"],
+    ["an unknown network", { network: "ropsten" }, "network", "invalid_value"],
+    ["an unknown network in CAIP-2", { network: "eip155:1" }, "network", "invalid_value"],
+    ["a currency that no network settles", { currency: "EURC" }, "currency", "invalid_value"],
+    ["an unknown field", { memo: "thanks" }, "memo", "unknown_field"],
+  ];
+  for (const [name, broken, field, code] of CASES) {
+    it(`${name}: ${field} ${code}`, async () => {
+      const order = { ...orderOf(consumer, provider), ...broken };
+      const body = order.provider_did === "self" ? { ...order, provider_did: consumer.did } : order;
+      const before = await spendState(world, consumer.did);
+      const reply = await open(consumer, body);
+      expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
+      expect(reply.body.field_errors).toContainEqual(expect.objectContaining({ field, code }));
+      expect(await spendState(world, consumer.did)).toEqual(before);
+    });
+  }
+
+  it("an unknown consumer, asked by the provider: consumer_did not_found", async () => {
+    const reply = await open(provider, { ...orderOf(consumer, provider), consumer_did: STRANGER });
+    expect(reply.body.field_errors).toEqual([expect.objectContaining({ field: "consumer_did", code: "not_found" })]);
+  });
+
+  it("several at once are reported together", async () => {
+    const reply = await open(
+      consumer,
+      orderOf(consumer, provider, { provider_did: STRANGER, amount: "0", network: "x" }),
+    );
+    expect(reply.body.field_errors.map((fault: { field: string }) => fault.field).sort()).toEqual([
+      "amount",
+      "network",
+      "provider_did",
+    ]);
+  });
+});
+
+describe("refusals", () => {
+  type Deal = { consumer: Agent; provider: Agent; delegator: Agent };
+  type Case = {
+    name: string;
+    spoil: (deal: Deal) => Promise<unknown>;
+    mend: (deal: Deal) => Promise<unknown>;
+    status: number;
+    code: string;
+    detail?: (deal: Deal) => Record<string, unknown>;
+  };
+
+  const policy = (failed_check: string, rest: Record<string, unknown>) => () => ({ failed_check, ...rest });
+  /** In the contract's order. The provider asks, so that its own state is refused as a caller's would be. */
+  const CASES: Case[] = [
+    {
+      name: "agents of two environments",
+      spoil: ({ consumer }) => setAgent(world, consumer.did, { environment: "production" }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { environment: "sandbox" }),
+      status: 409,
+      code: "environment_mismatch",
+      detail: () => ({ consumer: "production", provider: "sandbox" }),
+    },
+    {
+      name: "a consumer that is suspended",
+      spoil: ({ consumer }) => setAgent(world, consumer.did, { status: "SUSPENDED" }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { status: "ACTIVE" }),
+      status: 409,
+      code: "agent_not_active",
+      detail: ({ consumer }) => ({ did: consumer.did, status: "SUSPENDED" }),
+    },
+    {
+      name: "a consumer whose principal's attestation has ended, though no cron recorded it",
+      spoil: ({ consumer }) => setPrincipal(consumer.principalId, { attestationExpiresAt: world.now() - 1 }),
+      mend: ({ consumer }) => setPrincipal(consumer.principalId, { attestationExpiresAt: world.now() + 86_400_000 }),
+      status: 409,
+      code: "agent_not_active",
+      detail: ({ consumer }) => ({ did: consumer.did, status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" }),
+    },
+    {
+      name: "a delegator that is suspended",
+      spoil: ({ delegator }) => setAgent(world, delegator.did, { status: "SUSPENDED" }),
+      mend: ({ delegator }) => setAgent(world, delegator.did, { status: "ACTIVE" }),
+      status: 409,
+      code: "agent_not_active",
+      detail: ({ delegator }) => ({ did: delegator.did, status: "SUSPENDED" }),
+    },
+    {
+      name: "a provider whose escrow on the network is CONSTRAINED",
+      spoil: ({ provider }) => setEscrow(world, provider.did, "CONSTRAINED"),
+      mend: ({ provider }) => setEscrow(world, provider.did, "FUNDING"),
+      status: 409,
+      code: "escrow_constrained",
+      detail: ({ provider }) => ({ did: provider.did, network: "base-sepolia" }),
+    },
+    {
+      name: "a consumer that may not purchase",
+      spoil: ({ consumer }) => setAgent(world, consumer.did, { authorizedActions: ["browse"] }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { authorizedActions: ["purchase"] }),
+      status: 403,
+      code: "role_not_permitted",
+      detail: ({ consumer }) => ({ did: consumer.did, economic_role: "CONSUMER", action: "purchase" }),
+    },
+    {
+      name: "a delegator that may no longer purchase",
+      spoil: ({ delegator }) => setAgent(world, delegator.did, { authorizedActions: ["browse"] }),
+      mend: ({ delegator }) => setAgent(world, delegator.did, { authorizedActions: ["purchase"] }),
+      status: 403,
+      code: "role_not_permitted",
+      detail: ({ delegator }) => ({ did: delegator.did, economic_role: "CONSUMER", action: "purchase" }),
+    },
+    {
+      name: "a provider that may no longer sell",
+      spoil: ({ provider }) => setAgent(world, provider.did, { authorizedActions: ["browse"] }),
+      mend: ({ provider }) => setAgent(world, provider.did, { authorizedActions: ["sell"] }),
+      status: 403,
+      code: "role_not_permitted",
+      detail: ({ provider }) => ({ did: provider.did, economic_role: "PROVIDER", action: "sell" }),
+    },
+    {
+      name: "a provider whose market is not provisioned yet",
+      spoil: ({ provider }) => setMarket(provider.did, "PROVISIONING"),
+      mend: ({ provider }) => setMarket(provider.did, "ACTIVE"),
+      status: 409,
+      code: "market_not_authorized",
+      detail: () => ({ market: "DE-USDC" }),
+    },
+    {
+      name: "an amount above the delegator's ceiling",
+      spoil: ({ delegator }) => setAgent(world, delegator.did, { maxTransactionValue: "9.99" }),
+      mend: ({ delegator }) => setAgent(world, delegator.did, { maxTransactionValue: null }),
+      status: 403,
+      code: "spend_policy_violation",
+      detail: (deal) =>
+        policy("max_transaction_value", { limit: "9.99", attempted: "10.00", delegator: deal.delegator.did })(),
+    },
+    {
+      name: "an amount above what remains of the limit",
+      spoil: ({ consumer }) =>
+        setAgent(world, consumer.did, {
+          spendingLimit: { amount: "12.00", currency: "USDC", window_days: 1 },
+          spendOpen: 4_000_000,
+        }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { spendingLimit: null, spendOpen: 0 }),
+      status: 403,
+      code: "spend_policy_violation",
+      detail: policy("spending_limit", { limit: "12.00", attempted: "10.00", remaining: "8.00" }),
+    },
+    {
+      name: "a provider below the tier that the consumer asks for",
+      spoil: ({ consumer }) => setAgent(world, consumer.did, { minimumCounterpartyCertTier: "TIER_3" }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { minimumCounterpartyCertTier: null }),
+      status: 403,
+      code: "spend_policy_violation",
+      detail: policy("minimum_counterparty_cert_tier", { limit: "TIER_3", attempted: "TIER_2" }),
+    },
+    {
+      name: "an unrated provider where the consumer asks for a rating",
+      spoil: ({ consumer }) => setAgent(world, consumer.did, { minimumCounterpartyAr: 0.5 }),
+      mend: ({ consumer }) => setAgent(world, consumer.did, { minimumCounterpartyAr: null }),
+      status: 403,
+      code: "spend_policy_violation",
+      detail: policy("minimum_counterparty_ar", { limit: 0.5, attempted: null }),
+    },
+  ];
+
+  const setMarket = (did: string, status: string) =>
+    commit(world.deps.db, [world.deps.db.update(agentMarkets).set({ status }).where(eq(agentMarkets.did, did))]);
+
+  async function delegatedDeal(): Promise<Deal> {
+    const delegator = await buyer(world);
+    const consumer = await buyer(world, {}, { principal_id: delegator.principalId, delegated_by: delegator.did });
+    return { delegator, consumer, provider: await seller(world) };
+  }
+
+  for (const { name, spoil, status, code, detail } of CASES) {
+    it(`${name}: ${status} ${code}, and nothing changes`, async () => {
+      const deal = await delegatedDeal();
+      await spoil(deal);
+      const before = await spendState(world, deal.consumer.did, deal.delegator.did);
+      const reply = await open(deal.provider, orderOf(deal.consumer, deal.provider));
+      expect([reply.status, reply.body.code]).toEqual([status, code]);
+      if (detail) expect(reply.body.detail).toEqual(detail(deal));
+      expect(await spendState(world, deal.consumer.did, deal.delegator.did)).toEqual(before);
+    });
+  }
+
+  it("come in the contract's order: of several the first is answered", async () => {
+    const deal = await delegatedDeal();
+    const answered: string[] = [];
+    for (const { spoil } of [...CASES].reverse()) {
+      await spoil(deal);
+      const { body } = await open(deal.provider, orderOf(deal.consumer, deal.provider, { network: "base-sepolia" }));
+      answered.unshift(body.detail?.failed_check ?? body.code);
+    }
+    expect(answered).toEqual([
+      "environment_mismatch",
+      ...["agent_not_active", "agent_not_active", "agent_not_active"],
+      "escrow_constrained",
+      ...["role_not_permitted", "role_not_permitted", "role_not_permitted"],
+      "market_not_authorized",
+      ...["max_transaction_value", "spending_limit", "minimum_counterparty_cert_tier", "minimum_counterparty_ar"],
+    ]);
+  });
+
+  it("end when what was broken is mended", async () => {
+    const deal = await delegatedDeal();
+    for (const { spoil, mend, name } of CASES) {
+      await spoil(deal);
+      await mend(deal);
+      expect([name, (await open(deal.provider, orderOf(deal.consumer, deal.provider))).status]).toEqual([name, 201]);
+    }
+  });
+
+  it("a provider that is not ACTIVE is refused by name when the consumer asks, and as the caller when it asks", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    await setAgent(world, provider.did, { status: "SUSPENDED" });
+    for (const caller of [consumer, provider]) {
+      const reply = await open(caller, orderOf(consumer, provider));
+      expect([reply.status, reply.body.code, reply.body.detail.did]).toEqual([409, "agent_not_active", provider.did]);
+    }
+  });
+
+  it("a provider in the consumer's place: 403 role_not_permitted", async () => {
+    const [first, second] = [await seller(world), await seller(world)];
+    const reply = await open(first, orderOf(second, first));
+    expect([reply.status, reply.body.code, reply.body.detail.did]).toEqual([403, "role_not_permitted", second.did]);
+  });
+
+  it("an escrow that is CONSTRAINED on another network, or FUNDING on this one, is no hindrance", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    await setEscrow(world, provider.did, "CONSTRAINED", "base");
+    await setEscrow(world, provider.did, "FUNDING");
+    expect((await open(consumer, orderOf(consumer, provider))).status).toBe(201);
+  });
+});
+
+describe("the market", () => {
+  const buyerFrom = async (country: string) => {
+    const principal_id = await world.principal({ country });
+    return buyer(world, {}, { principal_id });
+  };
+  const stored = async (intentId: string) =>
+    (await world.deps.db.select().from(paymentIntents).where(eq(paymentIntents.intentId, intentId)))[0];
+
+  for (const [country, market, covered] of [
+    ["US", "US-USDC", true],
+    ["FR", "EU-USDC", true],
+    ["FR", "GLOBAL-USDC", true],
+    ["US", "EU-USDC", false],
+    ["CH", "EU-USDC", false],
+    ["US", "DE-USDC", false],
+    ["US", "US-EURC", false],
+  ] as const) {
+    it(`a buyer from ${country} is ${covered ? "" : "not "}covered by ${market}`, async () => {
+      const [consumer, provider] = [await buyerFrom(country), await seller(world, { market })];
+      const reply = await open(consumer, orderOf(consumer, provider));
+      if (covered) return expect((await stored(reply.body.intent_id))?.market).toBe(market);
+      expect([reply.status, reply.body.code]).toEqual([409, "market_not_authorized"]);
+      expect(reply.body.detail).toEqual({ market: `${country}-USDC` });
+    });
+  }
+
+  it("of several that cover the buyer is the narrowest", async () => {
+    const [consumer, provider] = [await buyerFrom("FR"), await seller(world)];
+    await grantMarket(world, provider.did, "FR-USDC");
+    await grantMarket(world, provider.did, "EU-USDC");
+    expect((await stored((await open(consumer, orderOf(consumer, provider))).body.intent_id))?.market).toBe("FR-USDC");
+  });
+
+  it("is on the network that the provider has it on, where none is named", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world, { network: "base" })];
+    const { body } = await open(consumer, orderOf(consumer, provider));
+    expect([body.network, body.chain_id]).toEqual(["base", 8453]);
+  });
+
+  it("is on the testnet in sandbox where the provider has several", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world, { network: "base" })];
+    await grantMarket(world, provider.did, "GLOBAL-USDC", "base-sepolia");
+    expect((await open(consumer, orderOf(consumer, provider))).body.network).toBe("base-sepolia");
+  });
+
+  it("counts on the network that is named, by name or CAIP-2", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    await grantMarket(world, provider.did, "DE-USDC", "base");
+    for (const network of ["base", "eip155:8453"]) {
+      expect((await open(consumer, orderOf(consumer, provider, { network }))).body.network).toBe("base");
+    }
+  });
+
+  it("on another network than the one named is none: 409 market_not_authorized, saying which", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const reply = await open(consumer, orderOf(consumer, provider, { network: "base" }));
+    expect([reply.status, reply.body.code]).toEqual([409, "market_not_authorized"]);
+    expect(reply.body.detail).toEqual({ market: "DE-USDC", network: "base" });
+  });
+});
+
+describe("reading an intent", () => {
+  it("is for its two parties, in one trip", async () => {
+    const [consumer, provider] = [await buyer(world), await seller(world)];
+    const intent = await world.intent(consumer, provider);
+    for (const party of [consumer, provider]) {
+      world.meter.reset();
+      const reply = await world.as(party, "GET", `/v1/payment-intents/${intent.intent_id}`);
+      expect([reply.status, reply.body, world.meter.reading.trips]).toEqual([200, intent, 1]);
+    }
+  });
+
+  it("by another agent is 403 forbidden; of an unknown one 404 not_found", async () => {
+    const [consumer, provider, other] = [await buyer(world), await seller(world), await buyer(world)];
+    const intent = await world.intent(consumer, provider);
+    const foreign = await world.as(other, "GET", `/v1/payment-intents/${intent.intent_id}`);
+    expect([foreign.status, foreign.body.code]).toEqual([403, "forbidden"]);
+    const unknown = await world.as(other, "GET", "/v1/payment-intents/pin_00000000000000000000000000");
+    expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
   });
 });

@@ -1,0 +1,73 @@
+// Contract section 6, Market: the public listing, which is configuration.
+import { beforeAll, describe, expect, it } from "vitest";
+import { marketsCovering, REGIONS } from "../../src/markets/jurisdictions.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const list = (query = "") => world.call("GET", `/v1/markets${query}`, { key: null });
+
+describe("the list of markets", () => {
+  it("is public, open to any origin, and asks no database", async () => {
+    world.meter.reset();
+    const reply = await list();
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get("access-control-allow-origin")).toBe("*");
+    expect(world.meter.reading.trips).toBe(0);
+  });
+
+  it("names every jurisdiction, EU and GLOBAL once for each currency, with the networks that settle it", async () => {
+    const { body } = await list("?limit=100");
+    const { jurisdictions, networks } = world.deps.config;
+    const codes = body.data.map(({ market }: { market: string }) => market);
+    expect(codes).toEqual([...jurisdictions, "EU", "GLOBAL"].map((jurisdiction) => `${jurisdiction}-USDC`).sort());
+    expect(body.data.at(0)).toEqual({
+      market: "AT-USDC",
+      jurisdiction: "AT",
+      currency: "USDC",
+      networks: networks.map((network) => ({
+        network: network.network,
+        caip2: `eip155:${network.chain_id}`,
+        chain_id: network.chain_id,
+        kind: network.kind,
+        settlement_contract: network.settlement_contract,
+        token: network.token,
+        decimals: 6,
+        required_confirmations: 1,
+        explorer: null,
+      })),
+    });
+    expect([body.has_more, body.next_cursor]).toEqual([false, null]);
+  });
+
+  it("comes in pages of 20 that follow on each other", async () => {
+    const first = await list();
+    expect([first.body.data.length, first.body.has_more]).toEqual([20, true]);
+    const second = await list(`?cursor=${first.body.next_cursor}`);
+    const all = await list("?limit=100");
+    expect([...first.body.data, ...second.body.data]).toEqual(all.body.data);
+    expect([second.body.has_more, second.body.next_cursor]).toEqual([false, null]);
+  });
+
+  for (const query of ["?cursor=nonsense", "?limit=101", "?sort=name"]) {
+    it(`${query} is 422 validation_failed`, async () => {
+      const reply = await list(query);
+      expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
+    });
+  }
+});
+
+describe("what covers a buyer", () => {
+  it("is the country's market, then its region's, then the world's", () => {
+    expect(marketsCovering("DE", "USDC")).toEqual(["DE-USDC", "EU-USDC", "GLOBAL-USDC"]);
+    expect(marketsCovering("US", "USDC")).toEqual(["US-USDC", "GLOBAL-USDC"]);
+  });
+
+  it("the EU has 27 members, and Britain, Norway and Switzerland are none of them", () => {
+    expect(REGIONS["EU"]?.size).toBe(27);
+    for (const country of ["GB", "NO", "CH"]) expect(REGIONS["EU"]?.has(country)).toBe(false);
+  });
+});
