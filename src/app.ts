@@ -7,7 +7,7 @@ import type { Deps } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
 import { depsOf } from "./http/deps.ts";
-import { docsPage, docsStart } from "./http/docs.ts";
+import { docsAsset, docsPage, docsStart } from "./http/docs.ts";
 import { describeService } from "./http/openapi.ts";
 import { chargeAddress, rateHeaders } from "./http/rate-limit.ts";
 import { errorResponse, jsonResponse } from "./http/responses.ts";
@@ -94,9 +94,10 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/docs", () => docsPage());
   app.get("/docs/start.js", () => docsStart());
-  app.get("/docs/:asset", (context) =>
-    context.env.ASSETS.fetch(new URL(`/${context.req.param("asset")}`, context.req.url)),
-  );
+  app.get("/docs/:asset", async (context) => {
+    const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
+    return asset ?? errorResponse(new ServiceError("not_found"), context.get("requestId"));
+  });
   return app;
 }
 

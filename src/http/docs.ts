@@ -24,3 +24,13 @@ export const docsPage = (): Response =>
 
 export const docsStart = (): Response =>
   new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
+
+const ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
+
+/** A file of the reference from the Worker's own assets; null for any other name. */
+export async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
+  if (!ASSETS.has(name)) return null;
+  const stored = await assets.fetch(new URL(`/${name}`, url));
+  // Copied, because the headers of a fetched response cannot be added to.
+  return new Response(stored.body, stored);
+}

@@ -1,0 +1,30 @@
+// The interactive reference: its page, and every file that the page names, come from the Worker itself.
+import { beforeAll, describe, expect, it } from "vitest";
+import { createWorld, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+describe("/docs", () => {
+  it("names only files that the service serves, and nothing of another origin", async () => {
+    const page = await world.call("GET", "/docs", { key: null });
+    expect(page.status).toBe(200);
+    const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? "");
+    expect(files.length).toBeGreaterThanOrEqual(3);
+    for (const file of files) {
+      expect(file).toMatch(/^\/docs\//);
+      const reply = await world.call("GET", file, { key: null });
+      expect(reply.status, file).toBe(200);
+      expect(reply.headers.get("content-type"), file).toMatch(/javascript|css/);
+    }
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+  });
+
+  it("serves no other file of the package it comes from", async () => {
+    for (const file of ["/docs/package.json", "/docs/index.html", "/docs/nothing.js"]) {
+      expect((await world.call("GET", file, { key: null })).status, file).toBe(404);
+    }
+  });
+});
