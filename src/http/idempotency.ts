@@ -2,8 +2,8 @@
 // same batch as the effect, so a crash between the two can't execute twice. Once-only secrets are sealed under a key that
 // only the caller can derive.
 import type { Env } from "../context.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { HOUR_MS, IDEMPOTENCY_KEY_MAX_CHARS, IDEMPOTENCY_WINDOW_HOURS } from "../core/limits.ts";
+import { ServiceError } from "../core/errors.ts";
+import { HOUR_MS, IDEMPOTENCY_WINDOW_HOURS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { insertOutcome, type Outcome } from "../db/outcomes.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
@@ -34,12 +34,8 @@ export async function openIdempotency(
   environment: string,
   credential: string,
 ): Promise<Idempotency | null> {
-  const header = incoming.context.req.header("idempotency-key");
-  if (header === undefined || !incoming.definition.idempotency) return null;
-  const key = /^".*"$/.test(header) ? header.slice(1, -1) : header;
-  if (key.length < 1 || key.length > IDEMPOTENCY_KEY_MAX_CHARS || !/^[\x20-\x7e]+$/.test(key)) {
-    throw validationError([fieldError("Idempotency-Key", "invalid_format")]);
-  }
+  const { idempotencyKey: key } = incoming;
+  if (key === null) return null;
   const canonical = incoming.body === undefined ? "" : canonicalJson(incoming.body);
   return {
     requestKey: await sha256([environment, incoming.definition.method, incoming.url.pathname, key].join("\n")),

@@ -85,8 +85,10 @@ const isRefusal = (body: unknown): body is Refusal => typeof body === "object" &
 async function keepRefusal(performance: Performance, refusal: ServiceError): Promise<void> {
   const { idempotency, owner, db, now } = performance;
   if (!idempotency || owner === null || !KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
-  const { message, field_errors, detail, type } = refusal.extra;
-  const stored = { refused: { code: refusal.code, extra: { message, field_errors, detail, type } } };
+  // Faulty values are no outcome: the body put right may come under the same key.
+  if (refusal.extra.field_errors) return;
+  const { message, detail, type } = refusal.extra;
+  const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {
     await commit(db, await outcomeStatements(db, idempotency, owner, refusal.status, stored, now));
   } catch (thrown) {
@@ -97,7 +99,6 @@ async function keepRefusal(performance: Performance, refusal: ServiceError): Pro
 
 const KEPT_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 422]);
 const NOT_KEPT: ReadonlySet<string> = new Set([
-  "validation_failed",
   "idempotency_key_processing",
   "idempotency_key_reused",
   "account_suspended",

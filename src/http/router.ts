@@ -4,7 +4,8 @@ import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
 import type { Deps, Env } from "../context.ts";
-import { ERRORS, type ErrorCode, type FieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ERRORS, type ErrorCode, type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { IDEMPOTENCY_KEY_MAX_CHARS } from "../core/limits.ts";
 import type { Read } from "../db/batch.ts";
 import { depsOf } from "./deps.ts";
 import { parseJson, readBody } from "./json.ts";
@@ -64,6 +65,8 @@ export type Incoming = {
   readonly rawBody: Uint8Array<ArrayBuffer>;
   readonly body: unknown;
   readonly definition: AnyDefinition;
+  /** Null when there is none, the route takes none, or it is malformed (then the call is refused). */
+  readonly idempotencyKey: string | null;
 };
 
 export type AnyDefinition = Omit<Definition<never, never, never>, "turn" | "rules"> & {
@@ -109,8 +112,10 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
         const parsed = hasBody
           ? parsePart(definition.body as z.ZodType, body, definition.rules)
           : { ok: true as const, value: undefined };
-        const faults = [params, query, parsed].flatMap((part) => (part.ok ? [] : part.faults));
-        const incoming: Incoming = { context, url, rawBody, body, definition: known };
+        const key = known.idempotency ? parseIdempotencyKey(context.req.header("idempotency-key")) : NO_KEY;
+        const faults = [params, query, key, parsed].flatMap((part) => (part.ok ? [] : part.faults));
+        const idempotencyKey = key.ok ? key.value : null;
+        const incoming: Incoming = { context, url, rawBody, body, definition: known, idempotencyKey };
         const turnOf = definition.turn && params.ok ? definition.turn(params.value) : null;
         const result = await enter(
           incoming,
@@ -165,6 +170,16 @@ function parseQuery<Q>(schema: (z.ZodType<Q> & z.ZodObject) | undefined, url: UR
   return { ok: false, faults: [...(parsed.ok ? [] : parsed.faults), ...repeated] };
 }
 
+const NO_KEY = { ok: true as const, value: null };
+
+/** Contract section 9: printable ASCII, bare or in double quotes; the same key either way. */
+function parseIdempotencyKey(header: string | undefined): Parsed<string | null> {
+  if (header === undefined) return NO_KEY;
+  const key = /^".*"$/.test(header) ? header.slice(1, -1) : header;
+  if (key.length <= IDEMPOTENCY_KEY_MAX_CHARS && /^[\x20-\x7e]+$/.test(key)) return { ok: true, value: key };
+  return { ok: false, faults: [fieldError("Idempotency-Key", "invalid_format")] };
+}
+
 /** "No body" also means an empty object: some clients always send one. */
 function emptyBody(raw: Uint8Array): undefined {
   if (raw.byteLength === 0) return undefined;
@@ -199,10 +214,10 @@ const ALWAYS: Record<Surface, readonly ErrorCode[]> = {
 };
 
 function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
-  const codes = new Set<ErrorCode>([...definition.errors, ...ALWAYS[surface]]);
-  if (definition.body)
-    for (const code of ["invalid_request", "payload_too_large", "validation_failed"] as const) codes.add(code);
-  if (definition.query) codes.add("validation_failed");
+  // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
+  const codes = new Set<ErrorCode>([...definition.errors, ...ALWAYS[surface], "validation_failed"]);
+  if (definition.method !== "get")
+    for (const code of ["invalid_request", "payload_too_large"] as const) codes.add(code);
   if (definition.idempotency)
     for (const code of ["idempotency_key_processing", "idempotency_key_reused"] as const) codes.add(code);
   const types = definition.response.types ?? ["application/json"];

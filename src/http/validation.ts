@@ -19,12 +19,27 @@ type Issue = z.core.$ZodIssue;
 
 function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
   const field = issue.path.map(String).join(".");
+  const within = issue.code === "invalid_union" ? meantOption(issue.errors) : undefined;
+  if (within) return within.flatMap((inner) => toFieldErrors({ ...inner, path: [...issue.path, ...inner.path] }, raw));
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
   return [
     fieldError(field, fieldCode(issue, valueAt(raw, issue.path)), issue.code === "custom" ? issue.message : undefined),
   ];
+}
+
+/** Of the shapes that a value may have, the one that was meant: of the right type, with the fewest unknown fields. */
+function meantOption(options: Issue[][]): Issue[] | undefined {
+  const unknown = (issues: Issue[]) =>
+    issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []));
+  return options
+    .filter(
+      (issues) =>
+        issues.length > 0 && !issues.some((issue) => issue.path.length === 0 && issue.code === "invalid_type"),
+    )
+    .reverse()
+    .sort((a, b) => unknown(a).length - unknown(b).length)[0];
 }
 
 function fieldCode(issue: Issue, value: unknown): FieldErrorCode {

@@ -29,6 +29,7 @@ verifyRoutes.route(
     status: 200,
     response: { schema: challengeView, description: "The nonce." },
     errors: [],
+    cors: true,
   },
   (call) => issueChallenge(call),
 );

@@ -1,0 +1,100 @@
+// Contract section 1: Request-Id, no-store, security headers and CORS, on every operation that there is.
+import { beforeAll, describe, expect, it } from "vitest";
+import { OPERATIONS } from "../../src/app.ts";
+import { send } from "../support/variants.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+let world: World;
+let did: string;
+beforeAll(async () => {
+  world = await createWorld();
+  did = (await world.consumer()).did;
+});
+
+const ORIGIN = { Origin: "https://anywhere.example" };
+const concrete = (path: string) => path.replace("{did}", did).replace(/\{\w+\}/g, "x");
+const operations = OPERATIONS.map(({ surface, definition }) => ({
+  name: `${definition.method.toUpperCase()} ${definition.path}`,
+  surface,
+  definition,
+  method: definition.method.toUpperCase(),
+}));
+const call = (path: string, method: string, headers: Record<string, string> = {}) =>
+  send(world, path, {
+    method,
+    headers: {
+      "Service-Api-Key": world.key,
+      ...ORIGIN,
+      ...(method !== "GET" && { "Content-Type": "application/json" }),
+      ...headers,
+    },
+    ...(!["GET", "HEAD", "OPTIONS"].includes(method) && { body: "{}" }),
+  });
+
+const isPublicRead = ({ surface, method }: (typeof operations)[number]) => surface === "public" && method === "GET";
+
+describe.each(operations)("$name", (operation) => {
+  const { definition, method } = operation;
+
+  it("answers with Request-Id, the security headers and, unless it says otherwise, no-store", async () => {
+    const { headers } = (await call(concrete(definition.path), method)).response;
+    expect(headers.get("request-id")).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);
+    const cache = headers.get("cache-control");
+    // Only what is the same for everyone may be kept on the way: keys, discovery, earlier versions.
+    if (operation.surface === "public")
+      expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable)?)$/);
+    else expect(cache).toBe("no-store");
+  });
+
+  it("lets any origin read it if, and only if, it is a public read", async () => {
+    const answered = (await call(concrete(definition.path), method)).response.headers;
+    expect(answered.get("access-control-allow-origin")).toBe(isPublicRead(operation) ? "*" : null);
+    expect(answered.get("access-control-allow-credentials")).toBeNull();
+  });
+});
+
+describe("a preflight", () => {
+  const paths = [...new Set(OPERATIONS.map(({ definition }) => definition.path))];
+  it.each([...paths, "/openapi.json"])("of %s passes for GET alone, where a public read is", async (path) => {
+    const open = path === "/openapi.json" || operations.some((op) => op.definition.path === path && isPublicRead(op));
+    const { response } = await call(concrete(path), "OPTIONS", { "Access-Control-Request-Method": "GET" });
+    const { headers } = response;
+    expect(response.status).toBe(open ? 204 : 405);
+    expect(headers.get("access-control-allow-origin")).toBe(open ? "*" : null);
+    expect(headers.get("access-control-allow-methods")).toBe(open ? "GET" : null);
+    expect(headers.get("access-control-allow-credentials")).toBeNull();
+  });
+});
+
+describe("/openapi.json", () => {
+  it("is read from any origin", async () => {
+    const { response } = await call("/openapi.json", "GET");
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+  });
+});
+
+describe("what else there is", () => {
+  it.each(["/healthz", "/docs", "/v1/nothing"])("%s is open to no other origin", async (path) => {
+    expect((await call(path, "GET")).response.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("HEAD", () => {
+  it.each(["/v1/platform", "/v1/principals", "/openapi.json", "/.well-known/aeap-ca-jwks"])(
+    "%s has the status and headers of GET and no body",
+    async (path) => {
+      const [get, head] = [await call(path, "GET"), await call(path, "HEAD")];
+      expect([head.response.status, head.body]).toEqual([get.response.status, ""]);
+      for (const name of ["content-type", "cache-control", "access-control-allow-origin"]) {
+        expect(head.response.headers.get(name)).toBe(get.response.headers.get(name));
+      }
+      expect(head.response.headers.get("request-id")).toMatch(/^req_/);
+    },
+  );
+
+  it("of what is not there is 404", async () => {
+    expect((await call("/v1/agents/did:aeap:x/status", "HEAD")).response.status).toBe(404);
+  });
+});

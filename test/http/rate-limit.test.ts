@@ -1,0 +1,112 @@
+// Contract section 1, Rate limit: RateLimit headers on every answer, 429 with Retry-After when the quota is used up.
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { withConfig } from "../support/variants.ts";
+import { createWorld, type Reply, type World } from "../support/world.ts";
+
+const WINDOW_SECONDS = 60;
+let world: World;
+let small: World;
+beforeAll(async () => {
+  world = await createWorld();
+  small = withConfig(world, { rate: { credentialQuota: 3, addressQuota: 3, windowSeconds: WINDOW_SECONDS } });
+});
+// A quota is of real time: a test must not begin in one window and end in the next.
+beforeEach(async () => {
+  const left = 60_000 - (Date.now() % 60_000);
+  if (left < 1_500) await new Promise((resolve) => setTimeout(resolve, left + 50));
+});
+
+const address = () => ({ "CF-Connecting-IP": `203.0.113.${Math.floor(Math.random() * 250)}:${crypto.randomUUID()}` });
+const stateOf = ({ headers }: Reply) => ({
+  limit: /^"(\w+)";r=(\d+);t=(\d+)$/.exec(headers.get("ratelimit") ?? "")?.slice(1) ?? [],
+  policy: headers.get("ratelimit-policy"),
+});
+
+const UNREADABLE = { key: null, rawBody: "{" } as const;
+const CALLS: [string, string, string, Parameters<World["call"]>[2]][] = [
+  ["a good answer", "GET", "/v1/platform", {}],
+  ["a creation that is refused", "POST", "/v1/principals", { body: {} }],
+  ["an object that is not there", "GET", "/v1/principals/prn_x", {}],
+  ["a call without a credential", "GET", "/v1/platform", { key: null }],
+  ["a malformed credential", "GET", "/v1/platform", { key: "nonsense" }],
+  ["a public reading", "GET", "/.well-known/aeap", { key: null }],
+  ["a public object that is not there", "GET", "/v1/agents/did:aeap:x/status", { key: null }],
+  ["an unknown path", "GET", "/v1/nothing", { key: null }],
+  ["a wrong method", "DELETE", "/v1/platform", { key: null }],
+  ["a body that cannot be read", "POST", "/v1/principals", UNREADABLE],
+  ["a body that cannot be read, on a public route", "POST", "/v1/verify/aid", UNREADABLE],
+  ["the OpenAPI document", "GET", "/openapi.json", { key: null }],
+  ["the health check", "GET", "/healthz", { key: null }],
+  ["the reference", "GET", "/docs", { key: null }],
+  ["a preflight", "OPTIONS", "/openapi.json", { key: null }],
+];
+
+describe("the RateLimit headers", () => {
+  it.each(CALLS)("stand on %s", async (_name, method, path, options) => {
+    const reply = await world.call(method, path, { ...options, headers: address() });
+    const { limit, policy } = stateOf(reply);
+    expect(limit).toHaveLength(3);
+    expect(policy).toBe(`"${limit[0]}";q=30000;w=${WINDOW_SECONDS}`);
+    expect(Number(limit[2])).toBeGreaterThan(0);
+    expect(Number(limit[2])).toBeLessThanOrEqual(WINDOW_SECONDS);
+  });
+
+  it("count down", async () => {
+    const from = address();
+    const remaining: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const reply = await small.call("GET", "/.well-known/aeap", { key: null, headers: from });
+      remaining.push(Number(stateOf(reply).limit[1]));
+    }
+    expect(remaining).toEqual([2, 1, 0]);
+  });
+});
+
+describe("the quota", () => {
+  const exhaust = async (method: string, path: string, options: Parameters<World["call"]>[2]) => {
+    for (let i = 0; i < 3; i++) expect((await small.call(method, path, options)).status).not.toBe(429);
+    return small.call(method, path, options);
+  };
+
+  const expectLimited = (reply: Reply) => {
+    expect(reply.status).toBe(429);
+    expect(reply.body).toMatchObject({ code: "rate_limited", status: 429, error: "rate_limited" });
+    expect(reply.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    expect(stateOf(reply).limit[1]).toBe("0");
+    expect(reply.headers.get("retry-after")).toBe(stateOf(reply).limit[2]);
+    expect(reply.headers.get("cache-control")).toBe("no-store");
+  };
+
+  it("of a key is its own: another key of the same platform still passes", async () => {
+    const { platformId } = world;
+    const fresh = await createWorld();
+    const own = withConfig(fresh, small.deps.config);
+    for (let i = 0; i < 3; i++) expect((await own.call("GET", "/v1/platform")).status).toBe(200);
+    expectLimited(await own.call("GET", "/v1/platform"));
+    expect((await own.call("GET", "/v1/platform", { key: fresh.liveKey })).status).toBe(200);
+    expect(fresh.platformId).not.toBe(platformId);
+  });
+
+  it("of an address covers the public routes", async () => {
+    expectLimited(await exhaust("GET", "/v1/verify/challenge", { key: null, headers: address() }));
+  });
+
+  it.each([
+    ["calls without a credential", "GET", "/v1/platform", { key: null }],
+    ["calls with a malformed one", "GET", "/v1/platform", { key: "service_sandbox_x" }],
+    ["unknown paths", "GET", "/v1/nothing", { key: null }],
+    ["bodies that cannot be read", "POST", "/v1/principals", UNREADABLE],
+    ["the OpenAPI document", "GET", "/openapi.json", { key: null }],
+  ] as const)("of an address covers %s", async (_name, method, path, options) => {
+    expectLimited(await exhaust(method, path, { ...options, headers: address() }));
+  });
+
+  it("is refused without a trip to the database", async () => {
+    const fresh = await createWorld();
+    const own = withConfig(fresh, small.deps.config);
+    for (let i = 0; i < 3; i++) await own.call("GET", "/v1/platform");
+    fresh.meter.reset();
+    expectLimited(await own.call("GET", "/v1/platform"));
+    expect(fresh.meter.reading.trips).toBe(0);
+  });
+});

@@ -1,0 +1,86 @@
+// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe with.
+// And what is at rest: every row of the database, everything that the Durable Objects hold.
+import {
+  createExecutionContext,
+  listDurableObjectIds,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from "cloudflare:test";
+import { createApp } from "../../src/app.ts";
+import { buildDeps, type Config, type Deps } from "../../src/context.ts";
+import { env, ISSUER, type Json, type World } from "./world.ts";
+
+export function withDeps(world: World, deps: Deps, app: ReturnType<typeof createApp> = createApp(deps)): World {
+  return Object.assign(Object.create(world) as object, { deps, app }) as World;
+}
+
+export const withConfig = (world: World, config: Partial<Config>): World =>
+  withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
+
+export const withDatabase = (world: World, d1: D1Database): World =>
+  withDeps(world, buildDeps({ ...env, DB: d1 }, ISSUER, { now: () => world.now() }));
+
+export type Moment = "before" | "after" | "never";
+
+/** Fails the n-th batch (from 1) before it reaches the database, or after the database has done it. */
+export function failingBatches(d1: D1Database, moment: (batch: number) => Moment | Promise<Moment>): D1Database {
+  let batches = 0;
+  return {
+    prepare: (sql: string) => d1.prepare(sql),
+    batch: async (statements: D1PreparedStatement[]) => {
+      batches += 1;
+      const chosen = await moment(batches);
+      if (chosen === "before") throw new Error("D1_ERROR: the database is not reachable");
+      const results = await d1.batch(statements);
+      if (chosen === "after") throw new Error("D1_ERROR: Network connection lost");
+      return results;
+    },
+  } as unknown as D1Database;
+}
+
+/** A request as it stands, for bodies that are no text. Not checked against the OpenAPI document. */
+export async function send(world: World, path: string, init: RequestInit): Promise<{ response: Response; body: Json }> {
+  const context = createExecutionContext();
+  const response = await world.app.fetch(
+    new Request(`${ISSUER}${path}`, init),
+    { ...env, DB: world.meter.d1 },
+    context,
+  );
+  const text = await response.text();
+  await waitOnExecutionContext(context);
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
+  return { response, body: isJson ? JSON.parse(text) : text };
+}
+
+/** Every row of every table, as text. */
+export async function dumpDatabase(): Promise<Record<string, string[]>> {
+  const named = await env.DB.prepare(
+    "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'",
+  ).all<{ name: string }>();
+  const dump: Record<string, string[]> = {};
+  for (const { name } of named.results) {
+    const { results } = await env.DB.prepare(`select * from "${name}"`).all();
+    dump[name] = results.map((row) => JSON.stringify(row));
+  }
+  return dump;
+}
+
+/** What the objects of a namespace hold, in memory and in storage, as text. */
+export async function dumpObjects(namespace: DurableObjectNamespace): Promise<string[]> {
+  const dumps: string[] = [];
+  for (const id of await listDurableObjectIds(namespace as never)) {
+    const dump = await runInDurableObject(
+      namespace.get(id) as never,
+      async (instance: object, state: DurableObjectState) => {
+        const tables = state.storage.sql
+          .exec("select name from sqlite_master where type = 'table' and name not like '_cf_%'")
+          .toArray();
+        const rows = tables.map(({ name }) => state.storage.sql.exec(`select * from "${String(name)}"`).toArray());
+        const { ctx: _ctx, env: _env, ...memory } = instance as Record<string, unknown>;
+        return JSON.stringify([id.name, memory, [...(await state.storage.list())], rows]);
+      },
+    );
+    dumps.push(dump);
+  }
+  return dumps;
+}
