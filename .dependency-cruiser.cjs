@@ -11,6 +11,7 @@ const FEATURES = [
   "agents",
   "escrow",
   "payments",
+  "transactions",
   "tasks",
   "disputes",
   "directory",

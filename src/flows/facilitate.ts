@@ -65,6 +65,8 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
     if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
     const minedAt = chainTime(call.deps, mined.minedAt);
     const settlement = judgePayment(network, mined, intent, found.onChain, { minedAt, now: call.now });
+    // What a party has become since the intent was opened does not matter: the money has moved, and only a recorded
+    // settlement can be confirmed or disputed. An agent that is not ACTIVE cannot make this call itself; the other can.
     touches([intent.providerDid]);
     const parties = { provider, consumer, markets, escrows };
     return recordSettlement(call, { network, txHash: claim.txHash, mined, minedAt, settlement, intent, ...parties });

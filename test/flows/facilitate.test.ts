@@ -131,6 +131,25 @@ describe("the happy path", () => {
     expectStatus(await asProvider(world, purchase), 200);
   });
 
+  it("lets the consumer record its payment when the provider was suspended meanwhile", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    const suspend = { body: { status: "SUSPENDED" } };
+    expectStatus(await world.call("PATCH", `/v1/agents/${purchase.provider.did}/status`, suspend), 200);
+    expect((await asProvider(world, purchase)).body.code).toBe("agent_not_active");
+    expectStatus(await asConsumer(world, purchase), 200);
+  });
+
+  it("tells the platforms of both parties", async () => {
+    const elsewhere = await createWorld();
+    const pair = { consumer: await elsewhere.consumer(), provider: await world.provider() };
+    const { fac } = await facilitated(world, pair);
+    for (const side of [world, elsewhere]) {
+      const { events } = await stateOf(side, "none");
+      const about = events.filter((event) => event.object["transaction_id"] === fac.transaction_id);
+      expect(about.map((event) => event.type).sort()).toEqual(["task.opened", "transaction.settled"]);
+    }
+  });
+
   it("never lowers the balance when an older settlement is facilitated after a newer one", async () => {
     const pair = await pairOf(world);
     const first = await paid(world, pair, "10.00");
@@ -443,25 +462,21 @@ describe("its cost", () => {
     for (let i = 0; i < n; i++) {
       const id = `old${String(i).padStart(6, "0")}${Math.random()}`;
       await db.batch([
-        db
-          .insert(paymentIntents)
-          .values({
-            ...intent,
-            intentId: `pin_${id}`,
-            status: i % 2 ? "SETTLED" : "ABANDONED",
-            amount: 2_000_000,
-            createdAt: 1,
-            expiresAt: 2,
-          }),
-        db
-          .insert(transactions)
-          .values({
-            ...transaction,
-            transactionId: `fac_${id}`,
-            intentId: `pin_${id}`,
-            taskId: `tsk_${id}`,
-            txHash: intentHash(id),
-          }),
+        db.insert(paymentIntents).values({
+          ...intent,
+          intentId: `pin_${id}`,
+          status: i % 2 ? "SETTLED" : "ABANDONED",
+          amount: 2_000_000,
+          createdAt: 1,
+          expiresAt: 2,
+        }),
+        db.insert(transactions).values({
+          ...transaction,
+          transactionId: `fac_${id}`,
+          intentId: `pin_${id}`,
+          taskId: `tsk_${id}`,
+          txHash: intentHash(id),
+        }),
         db.insert(tasks).values({ ...task, taskId: `tsk_${id}`, transactionId: `fac_${id}`, status: "confirmed" }),
       ]);
     }

@@ -303,4 +303,18 @@ describe("its cost", () => {
     expect(many.trips).toBe(2);
     expect(many.rowsRead).toBe(few.rowsRead);
   });
+
+  it("of a sweep with nothing due is one indexed read, however many tasks there are", async () => {
+    const [first] = await world.deps.db.select().from(tasks).where(eq(tasks.status, "confirmed")).limit(1);
+    if (!first) throw new Error("no task");
+    for (let i = 0; i < 200; i++) {
+      const status = i % 2 ? "open" : "confirmed";
+      const confirmBy = world.now() + (status === "open" ? 1 : -1) * HOUR_MS;
+      await world.deps.db.insert(tasks).values({ ...first, taskId: `tsk_many${i}`, status, confirmBy });
+    }
+    await autoConfirmTasks(world.deps, 20);
+    world.meter.reset();
+    expect(await autoConfirmTasks(world.deps, 20)).toBe(0);
+    expect(world.meter.reading.rowsRead).toBeLessThanOrEqual(1);
+  });
 });

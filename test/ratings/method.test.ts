@@ -1,0 +1,22 @@
+// Contract section 6, Rating: the parameters are published.
+import { describe, expect, it } from "vitest";
+import { RATING } from "../../src/ratings/rating.ts";
+import { createWorld, expectStatus } from "../support/world.ts";
+
+describe("GET /v1/rating-method", () => {
+  it("is public, open to any origin, and asks the database nothing", async () => {
+    const world = await createWorld();
+    world.meter.reset();
+    const reply = await world.call("GET", "/v1/rating-method", { key: null });
+    expect(expectStatus(reply, 200)).toMatchObject({
+      half_life_days: RATING.halfLifeDays,
+      kappa: RATING.kappa,
+      mu: RATING.mu,
+      minimum_interactions: { sandbox: 1, production: 10 },
+      minimum_counterparties: { sandbox: 1, production: 2 },
+      signals: { provider: { auto_confirmed: { r: 1, weight_factor: 0.5 }, partial: { r: null } } },
+    });
+    expect(reply.headers.get("access-control-allow-origin")).toBe("*");
+    expect(world.meter.reading.trips).toBe(0);
+  });
+});
