@@ -39,11 +39,15 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
   const claim = toClaim(call, input);
   const read = readOnce(call.deps.chain, claim.txHash);
   return inTurn(call.deps, async (touches) => {
-    // Without an intent's name the settled amount finds it, so here the chain is asked before the first trip.
-    const early = claim.intentId === null ? await read(claim.network) : null;
+    // Without an intent's name the settled amount finds it, so here the chain is asked before the first trip: but never
+    // for somebody who has shown no more than a certificate, which is public.
+    const early =
+      claim.intentId === null ? await provePair(call, claim, claim.said).then(() => read(claim.network)) : null;
     const found = await readFacts(call, claim, early);
     const intent = found.named ?? found.open ?? null;
-    const replayed = await authorize(call, claim, found.named ?? null, found.replayed);
+    if (claim.intentId !== null && !found.named) throw new ServiceError("not_found");
+    const seen = await provePair(call, claim, claim.intentId === null ? claim.said : (found.named ?? null));
+    const replayed = seen || found.replayed;
     refuseMixed([
       found.caller.environment,
       intent?.environment,
@@ -131,11 +135,9 @@ function openIntentOf(call: AgentCall, claim: Claim, early: Reading | null) {
 
 /**
  * Who may say that this payment was made: either agent of the pair as itself, or whoever holds the consumer's proof bound
- * to the provider. Answers whether the proof was seen before.
+ * to the provider. Answers whether such a bound proof was seen before.
  */
-async function authorize(call: AgentCall, claim: Claim, named: IntentRow | null, replayed: boolean): Promise<boolean> {
-  if (claim.intentId !== null && !named) throw new ServiceError("not_found");
-  const pair: Pair | null = claim.intentId === null ? claim.said : named;
+async function provePair(call: AgentCall, claim: Claim, pair: Pair | null): Promise<boolean> {
   if (!pair) throw new Error("unreachable: a claim names its pair");
   const isProvider = call.did === pair.providerDid;
   const isConsumer = call.did === pair.consumerDid;
@@ -144,13 +146,15 @@ async function authorize(call: AgentCall, claim: Claim, named: IntentRow | null,
     if (call.proven && claim.intentId !== null) throw new ServiceError("forbidden");
     throw new ServiceError("aeap_verification_failed", { reason: "the certificate is of neither agent" });
   }
-  if (!call.proven && !isConsumer)
+  if (!call.proven && !isConsumer) {
     throw new ServiceError("aeap_verification_failed", { reason: "not the provider's own proof" });
-  const seen = call.proven ? replayed : await call.proveBoundTo(pair.providerDid);
+  }
+  const seen = call.proven ? false : await call.proveBoundTo(pair.providerDid);
   const { providerDid = pair.providerDid, consumerDid = pair.consumerDid } = claim.said;
   const ownSaid = isProvider ? providerDid : consumerDid;
-  if (ownSaid !== call.did)
+  if (ownSaid !== call.did) {
     throw new ServiceError("aeap_verification_failed", { reason: "the body names another agent" });
+  }
   if (providerDid !== pair.providerDid || consumerDid !== pair.consumerDid) throw unverified("other_parties");
   return seen;
 }

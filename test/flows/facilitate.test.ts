@@ -310,6 +310,38 @@ describe("refusals, which change nothing", () => {
     await no(() => world.call("POST", PATH, { key: null, headers: stale, body }), 401, "proof_invalid");
   });
 
+  it("a certificate alone, which is public, asks the chain nothing and learns nothing", async () => {
+    const purchase = await paid(world, pair);
+    const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
+    const read = chain.readSettlement;
+    let asked = 0;
+    chain.readSettlement = (...input) => {
+      asked += 1;
+      return read(...input);
+    };
+    try {
+      const client = {
+        provider_did: pair.provider.did,
+        consumer_did: pair.consumer.did,
+        tx_hash: purchase.tx,
+        network: "base-sepolia",
+      };
+      const named = { intent_id: purchase.intent.intent_id, payment_tx: purchase.tx };
+      for (const body of [client, named]) {
+        for (const [agent, code] of [
+          [pair.provider, "aeap_verification_failed"],
+          [pair.consumer, "proof_invalid"],
+        ] as const) {
+          const headers = { ...(await world.proveBound(agent, provider.did)), "AEAP-Proof": "MEUCIQ==" };
+          await no(() => world.call("POST", PATH, { key: null, headers, body }), 401, code);
+        }
+      }
+      expect(asked).toBe(0);
+    } finally {
+      chain.readSettlement = read;
+    }
+  });
+
   it("a body that names another agent than the certificate is 401, and a stranger is 403", async () => {
     const purchase = await paid(world, pair);
     await no(() => asClient(world, purchase, { provider_did: provider.did }), 401, "aeap_verification_failed");
