@@ -3,7 +3,7 @@
 import { recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
-import { addMonths, toIso } from "../core/clock.ts";
+import { addMonths, systemClock, toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { CERTIFICATE_MONTHS, SECOND_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
@@ -51,7 +51,7 @@ export async function activateAgent(call: ManagementCall, did: string) {
     keyId: await jwkThumbprint(publicJwk),
     updatedAt: now,
   };
-  const certificate = await certify(deps, keyed, principal, now);
+  const certificate = await certify(deps, keyed, principal);
   const agent: AgentRow = { ...keyed, ...certificate.columns };
   const source = { agent, principal, markets, escrows };
   const view = {
@@ -83,8 +83,59 @@ export async function activateAgent(call: ManagementCall, did: string) {
   return view;
 }
 
-/** A certificate for the agent's present key and scope; never past its principal's attestation. */
-export async function certify(deps: Deps, agent: AgentRow, principal: PrincipalRow, now: number) {
+/**
+ * A new certificate for the same key: after a renewed attestation, or before the old one ends. The old one stays good until
+ * then, so that the agent may take its time.
+ */
+export async function reissueCertificate(call: ManagementCall, did: string) {
+  const { db, scope, now, deps } = call;
+  const { found, markets, escrows, caller } = await call.read({
+    found: findAgent(db, scope, did),
+    markets: findMarkets(db, did, scope.environment),
+    escrows: findEscrows(db, did, scope.environment),
+  });
+  if (!found) throw new ServiceError("not_found");
+  const { agent: before, principal } = found;
+  const standing = effectivePrincipalStatus(principal, now);
+  const certified = before.certificate !== null && !FINAL.has(before.status);
+  if (!certified || standing !== "ACTIVE") {
+    throw new ServiceError("invalid_status", { detail: { status: before.status, principal_status: standing } });
+  }
+  const renewed: AgentRow = { ...before, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
+  const certificate = await certify(deps, renewed, principal);
+  const agent: AgentRow = { ...renewed, ...certificate.columns };
+  const view = {
+    did,
+    certificate: certificate.columns.certificate,
+    certificate_expires_at: toIso(certificate.columns.certificateExpiresAt),
+    key_id: certificate.row.keyId,
+  };
+  const { version, revision, updatedAt } = agent;
+  await call.commit(
+    [
+      ...updateAgent(db, before, { ...certificate.columns, version, revision, updatedAt }),
+      insertCertificate(db, certificate.row),
+      ...(await writeAid(db, deps, { agent, principal, markets, escrows }, now, true)),
+      recordActivity(db, agent, now, {
+        action: "agent.certificate_reissued",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+      }),
+      recordDirectoryChange(db, agent.environment, did, "updated", now),
+    ],
+    view,
+  );
+  return view;
+}
+
+const FINAL: ReadonlySet<string> = new Set(["REVOKED", "TERMINATED"]);
+
+/**
+ * A certificate for the agent's present key and scope; never past its principal's attestation. On the real clock, whatever a
+ * test clock says: whoever verifies it offline has no other (contract section 3).
+ */
+export async function certify(deps: Deps, agent: AgentRow, principal: PrincipalRow) {
+  const now = systemClock.now();
   const { signing } = await deps.ca();
   const expiresAt = Math.min(addMonths(now, CERTIFICATE_MONTHS), principal.attestationExpiresAt);
   // Random, so that it tells nothing of when or for whom it was issued. One that is taken is a Conflict, and drawn again.

@@ -1,6 +1,6 @@
 // Specification 4, Agents: what a platform does with its own agents.
 import { createManagementRouter } from "../auth/management.ts";
-import { activateAgent } from "./activation.ts";
+import { activateAgent, reissueCertificate } from "./activation.ts";
 import { patchScope, patchStatus } from "./edits.ts";
 import { registrationFaults } from "./roles.ts";
 import {
@@ -10,6 +10,7 @@ import {
   agentQuery,
   agentView,
   aidView,
+  certificateView,
   credentialsView,
   scopePatch,
   statusPatch,
@@ -85,6 +86,24 @@ agentRoutes.route(
     turn: ({ did }) => did,
   },
   (call, { params }) => activateAgent(call, params.did),
+);
+
+agentRoutes.route(
+  {
+    method: "post",
+    path: "/v1/agents/{did}/certificate",
+    operationId: "reissueAgentCertificate",
+    tag: "Agents",
+    summary: "Issue a new certificate for the same key",
+    description: "After a renewed attestation, or before the old one ends. The old one stays good until then.",
+    params: agentParams,
+    status: 200,
+    response: { schema: certificateView, description: "The certificate." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    turn: ({ did }) => did,
+  },
+  (call, { params }) => reissueCertificate(call, params.did),
 );
 
 agentRoutes.route(

@@ -6,6 +6,7 @@ import {
   DISPUTE_WINDOW_DAYS_MAX,
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
+import { plainAmount } from "../core/money.ts";
 import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text } from "../http/schemas.ts";
 import { ECONOMIC_ROLES, TIERS } from "./roles.ts";
 import { AGENT_STATUSES } from "./states.ts";
@@ -24,14 +25,22 @@ const disputeWindow = z
   .max(DISPUTE_WINDOW_DAYS_MAX)
   .openapi({ description: "Days; 0 means final sale." });
 
+/** Signed as it is written, so it is written in one way only. */
+const ceiling = amountInput.transform((text, context) => {
+  const plain = plainAmount(text);
+  if (plain === null)
+    context.addIssue({ code: "custom", params: { code: "too_big" }, message: "The amount is out of range." });
+  return plain ?? text;
+});
+
 const spendingLimit = z.strictObject({
-  amount: amountInput,
+  amount: ceiling,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
   window_days: z.number().int().min(1).max(SPENDING_WINDOW_DAYS_MAX),
 });
 
 const spendFields = {
-  max_transaction_value: amountInput.nullable().optional(),
+  max_transaction_value: ceiling.nullable().optional(),
   spending_limit: spendingLimit.nullable().optional(),
   minimum_counterparty_cert_tier: z.enum(TIERS).nullable().optional(),
   minimum_counterparty_ar: z.number().min(0).max(1).nullable().optional(),

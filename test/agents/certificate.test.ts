@@ -1,0 +1,63 @@
+// Contract section 5: a certificate is issued again for the same key, and the old one stays good until it ends.
+import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const reissue = (did: string) => world.call("POST", `/v1/agents/${did}/certificate`);
+
+describe("reissuing a certificate", () => {
+  it("keeps the key, makes a new version of the document, and both certificates count", async () => {
+    const agent = await world.consumer();
+    const before = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
+    const renewed = expectStatus(await reissue(agent.did), 200);
+    expect(renewed.certificate).not.toBe(agent.certificate);
+    const jwks = createLocalJWKSet((await world.call("GET", "/.well-known/aeap-ca-jwks", { key: null })).body);
+    const { payload } = await jwtVerify(renewed.certificate, jwks, { typ: "aeap-cert+jwt" });
+    expect(payload["cnf"]).toEqual(decodeJwt(agent.certificate)["cnf"]);
+    const after = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
+    expect(after.version).toBe(before.version + 1);
+    expect(after.identity.certificate).toBe(renewed.certificate);
+    for (const certificate of [agent.certificate, renewed.certificate]) {
+      const reply = await world.as({ ...agent, certificate }, "GET", "/v1/payment-intents/pin_none");
+      expect(reply.body.code).toBe("not_found");
+    }
+  });
+
+  it("is refused to a DRAFT, which has no key", async () => {
+    const { did } = await world.draft("CONSUMER");
+    expect((await reissue(did)).body).toMatchObject({ code: "invalid_status", detail: { status: "DRAFT" } });
+  });
+
+  it("is refused to a terminated agent", async () => {
+    const { did } = await world.consumer();
+    expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }), 200);
+    expect((await reissue(did)).body.code).toBe("invalid_status");
+  });
+
+  it("is refused while the principal's attestation is over", async () => {
+    const other = await createWorld();
+    const { did } = await other.consumer();
+    other.advance(366 * 86_400_000);
+    const reply = await other.call("POST", `/v1/agents/${did}/certificate`);
+    expect(reply.body).toMatchObject({ code: "invalid_status", detail: { principal_status: "ATTESTATION_EXPIRED" } });
+  });
+
+  it("is on the real clock, whatever the test clock says, so that it verifies offline at once", async () => {
+    const ahead = await createWorld();
+    ahead.advance(10 * 86_400_000);
+    const agent = await ahead.consumer();
+    expect(decodeJwt(agent.certificate).nbf).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000));
+    expect((await ahead.as(agent, "GET", "/v1/payment-intents/pin_none")).body.code).toBe("not_found");
+  });
+
+  it("of another platform's agent is not found", async () => {
+    const stranger = await createWorld();
+    const { did } = await world.consumer();
+    expect((await stranger.call("POST", `/v1/agents/${did}/certificate`)).status).toBe(404);
+  });
+});
