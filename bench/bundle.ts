@@ -44,7 +44,13 @@ function startOnce(folder: string, upload: string): number {
 }
 
 function wrangler(...args: string[]): string {
-  const env = { ...process.env, WRANGLER_SEND_METRICS: "false", WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", CI: "1" };
+  const env = {
+    ...process.env,
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_HIDE_BANNER: "true",
+    WRANGLER_LOG: "log",
+    CI: "1",
+  };
   const options = { cwd: ROOT, env, encoding: "utf8" as const };
   const config = ["--config", join(ROOT, "wrangler.toml"), "--env", ""];
   const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args, ...config], options);
@@ -59,7 +65,10 @@ function partsOf({ outputs }: Metafile): Part[] {
   const sums = new Map<string, number>();
   for (const { inputs } of Object.values(outputs)) {
     for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
-      const name = /.*node_modules\/((?:@[^/]+\/)?[^/]+(?:\/v4\/locales)?)/.exec(path)?.[1] ?? /src\/[^/]+/.exec(path)?.[0] ?? path;
+      const name =
+        /.*node_modules\/((?:@[^/]+\/)?[^/]+(?:\/v4\/locales)?)/.exec(path)?.[1] ??
+        /src\/[^/]+/.exec(path)?.[0] ??
+        path;
       sums.set(name, (sums.get(name) ?? 0) + bytesInOutput);
     }
   }

@@ -1,5 +1,7 @@
 // The path through the service as a table: each case is one call, made anew every time it is asked, so that it can be
 // repeated. What it needs beforehand it arranges itself, past the meter.
+
+import { proofTimestamp, signProof } from "../src/protocol/proof.ts";
 import {
   agentBody,
   agentPath,
@@ -18,7 +20,6 @@ import {
   pay,
   principalBody,
 } from "./play.ts";
-import { proofTimestamp, signProof } from "../src/protocol/proof.ts";
 import type { Ask } from "./wire.ts";
 
 export type Case = {
@@ -246,7 +247,11 @@ const PAYMENTS: readonly Case[] = [
     status: 200,
     ask: (play) => {
       const { consumer_did, provider_did, amount } = orderBody(play) as Record<string, string>;
-      const query = new URLSearchParams({ consumer_did: `${consumer_did}`, provider_did: `${provider_did}`, amount: `${amount}` });
+      const query = new URLSearchParams({
+        consumer_did: `${consumer_did}`,
+        provider_did: `${provider_did}`,
+        amount: `${amount}`,
+      });
       return as(play.provider, "GET", `${addressPath(play)}&${query}`);
     },
   },

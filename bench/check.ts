@@ -20,7 +20,8 @@ export function checkCosts(outcomes: readonly Outcome[]): string[] {
     const budget = BUDGETS[cost.name];
     if (!budget) return [`${cost.name}: has no budget (bench/budgets.ts)`];
     const over = LIMITS.filter(([key]) => cost[key] > budget[key]);
-    const unmetered = cost.unmetered > 0 ? [`${cost.name}: ${cost.unmetered} statements outside a batch, of unknown cost`] : [];
+    const unmetered =
+      cost.unmetered > 0 ? [`${cost.name}: ${cost.unmetered} statements outside a batch, of unknown cost`] : [];
     return [...over.map(([key, what]) => `${cost.name}: ${what} ${cost[key]}, at most ${budget[key]}`), ...unmetered];
   });
 }

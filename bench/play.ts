@@ -1,7 +1,7 @@
 // What the cases play with: a platform's calls, agents that sign, and payments on the local chain.
-import { devAccounts, approve, mintTestUsdc, payIntent } from "../scripts/chain.ts";
-import { didHash, intentHash } from "../src/chain/hashes.ts";
+import { approve, devAccounts, mintTestUsdc, payIntent } from "../scripts/chain.ts";
 import type { Network } from "../src/chain/gateway.ts";
+import { didHash, intentHash } from "../src/chain/hashes.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import { proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
 import type { Stage } from "./stage.ts";
@@ -33,7 +33,11 @@ export async function startPlay(stage: Stage): Promise<Play> {
   const seller = await text(stage, manage(stage, "POST", "/v1/principals", principalBody(next())), "principal_id");
   const consumer = await playedAgent(stage, "CONSUMER", buyer);
   const provider = await playedAgent(stage, "PROVIDER", seller);
-  await must(stage, manage(stage, "POST", `${agentPath(provider.did)}/scope/authorized_markets`, marketBody(network)), 200);
+  await must(
+    stage,
+    manage(stage, "POST", `${agentPath(provider.did)}/scope/authorized_markets`, marketBody(network)),
+    200,
+  );
   await fillWallet(network);
   return { stage, network, principalId: buyer, consumer, provider, next };
 }
@@ -61,7 +65,14 @@ export async function as(agent: PlayedAgent, method: string, path: string, body?
   const digest = await requestDigest({ method, query: url.search, body: raw });
   if (!digest.ok) throw new Error(digest.reason);
   const timestamp = proofTimestamp(Date.now());
-  const statement = { kind: "request", timestamp, agentDid: agent.did, method, path: url.pathname, digest: digest.digest } as const;
+  const statement = {
+    kind: "request",
+    timestamp,
+    agentDid: agent.did,
+    method,
+    path: url.pathname,
+    digest: digest.digest,
+  } as const;
   const { proof } = await signProof(statement, agent.privateKey);
   return { method, path, headers: proofHeaders(agent, proof, timestamp), ...(body && { body: raw }) };
 }

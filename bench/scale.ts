@@ -30,7 +30,7 @@ const COPIES: readonly Copies[] = [
   { table: "aids", of: ({ provider }) => `did = '${provider.did}'`, vary: { did: OTHER_DID } },
   { table: "events", of: ONE_OF_ALL, vary: { id: other("evt"), occurred_at: EARLIER("occurred_at") } },
   { table: "activity_entries", of: ONE_OF_ALL, vary: { id: other("act"), occurred_at: EARLIER("occurred_at") } },
-  { table: "directory_changes", of: ONE_OF_ALL, vary: { seq: "seq + n" } },
+  { table: "directory_changes", of: ONE_OF_ALL, vary: { seq: "seq - 1000000 - n" } },
   { table: "idempotency_outcomes", of: ONE_OF_ALL, vary: { request_key: "'old-' || n" } },
   // The history of the two agents that trade.
   {
@@ -38,7 +38,11 @@ const COPIES: readonly Copies[] = [
     of: ({ provider }) => `did = '${provider.did}'`,
     vary: { version: "1000000 + n" },
   },
-  { table: "certificates", of: ({ provider }) => `did = '${provider.did}'`, vary: { jti: other("crt"), replaced_at: "issued_at" } },
+  {
+    table: "certificates",
+    of: ({ provider }) => `did = '${provider.did}'`,
+    vary: { jti: other("crt"), replaced_at: "issued_at", status_list_idx: "10000000 + n" },
+  },
   {
     table: "payment_intents",
     of: ({ consumer }) => `consumer_did = '${consumer.did}' and status = 'SETTLED'`,
@@ -101,6 +105,3 @@ async function copy(stage: Stage, { table, vary }: Copies, model: Row, from: num
     await stage.sql([{ sql, params: [JSON.stringify(model), JSON.stringify(numbers)] }]);
   }
 }
-
-/** SQLite plans by what it knows of a table: as in production after some time, it is told. */
-export const analyze = (stage: Stage) => stage.sql([{ sql: "pragma optimize" }]);

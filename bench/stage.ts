@@ -54,7 +54,8 @@ export async function setStage(): Promise<Stage> {
     const origin = await workerOrigin(() => server.getWorker().fetch("/__bench/hello"));
     const sql = async (statements: readonly Sql[]): Promise<Row[][]> => {
       const reply = await send(origin, { method: "POST", path: "/__bench/sql", body: JSON.stringify(statements) });
-      if (reply.status !== 200) throw new Error(`the bench's SQL failed: ${reply.body.toString()} ${statements[0]?.sql}`);
+      if (reply.status !== 200)
+        throw new Error(`the bench's SQL failed: ${reply.body.toString()} ${statements[0]?.sql}`);
       return JSON.parse(reply.body.toString()) as Row[][];
     };
     const close = async () => {

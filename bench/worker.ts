@@ -5,8 +5,8 @@ import { Hono } from "hono";
 import type { Env, Job } from "../src/context.ts";
 import service, {
   AgentObject,
-  ChainSigner as RealChainSigner,
   IdempotencyObject,
+  ChainSigner as RealChainSigner,
   ReplayGuard as RealReplayGuard,
 } from "../src/worker.ts";
 import { type Cost, meterD1, meterObjects, newCost, type ObjectWork, tellCalls } from "./meter.ts";
@@ -93,7 +93,11 @@ export type Metered = { beforeAnswer: Cost; afterAnswer: Cost; objectWork: Objec
 let last: Metered | null = null;
 
 /** The answer is held back until what goes on after it is over, so that both parts are counted. */
-async function fetchMetered(request: Request<unknown, IncomingRequestCfProperties>, env: Env, context: ExecutionContext) {
+async function fetchMetered(
+  request: Request<unknown, IncomingRequestCfProperties>,
+  env: Env,
+  context: ExecutionContext,
+) {
   const cost = newCost();
   const background: Promise<unknown>[] = [];
   const waiting = new Proxy(context, {
@@ -141,6 +145,7 @@ function summary({ trips, objects, queues, fetches }: Cost): string {
 type Sql = { sql: string; params?: unknown[] };
 
 const bench = new Hono<{ Bindings: Env }>();
+bench.onError((thrown, context) => context.text(thrown.message, 500));
 bench.get("/__bench/hello", (context) => context.json({ hello: "world" }));
 bench.get("/__bench/row", async (context) => {
   const statement = context.env.DB.prepare("select * from management_keys where key_hash = ?");

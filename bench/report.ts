@@ -1,0 +1,101 @@
+// What a run found, as text: tables whose columns stand under each other, and nothing else.
+
+import { BUNDLE_GZIP_KIB, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import type { Bundle } from "./bundle.ts";
+import type { CaseCost, Outcome } from "./costs.ts";
+import type { Latencies } from "./latency.ts";
+import type { PlanFault } from "./plans.ts";
+
+export type Sized = { readonly rows: number; readonly outcomes: readonly Outcome[] };
+export type Findings = {
+  readonly missing: readonly string[];
+  readonly costs: readonly Outcome[];
+  readonly sized: readonly Sized[];
+  readonly plans: readonly PlanFault[];
+  readonly latencies: Latencies | null;
+  readonly bundle: Bundle | null;
+  readonly violations: readonly string[];
+};
+
+export function printFindings(findings: Findings): void {
+  section("What one call costs", costTable(findings.costs));
+  if (findings.missing.length > 0) section("Routes that the service does not have yet", findings.missing.map(lineOf));
+  if (findings.sized.length > 0) section("Rows read, by rows of history in every table", scaleTable(findings));
+  if (findings.plans.length > 0) section("Statements that scan or sort", findings.plans.flatMap(planLines));
+  if (findings.latencies) section("Latency, one call at a time", latencyTable(findings.latencies));
+  if (findings.bundle) section("Bundle and start", bundleLines(findings.bundle));
+  const { violations } = findings;
+  section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
+}
+
+const lineOf = (text: string) => text;
+
+function section(title: string, lines: readonly string[]): void {
+  console.log(`\n${title}\n`);
+  for (const line of lines) console.log(`  ${line}`);
+}
+
+const COST_COLUMNS: readonly (readonly [string, (cost: CaseCost) => number | string])[] = [
+  ["trips", ({ trips }) => trips],
+  ["stmts", ({ statements }) => statements],
+  ["read", ({ rowsRead }) => rowsRead],
+  ["written", ({ rowsWritten }) => rowsWritten],
+  ["objects", ({ objects }) => objects],
+  ["queues", ({ queues }) => queues],
+  ["fetches", ({ fetches }) => fetches],
+  ["in objects", ({ objectRowsWritten, objectFetches }) => `${objectRowsWritten}w ${objectFetches}f`],
+  ["bytes", ({ bytes }) => bytes],
+  ["gzip", ({ gzip }) => gzip],
+];
+
+const costTable = (outcomes: readonly Outcome[]): string[] =>
+  table([
+    ["", ...COST_COLUMNS.map(([title]) => title)],
+    ...outcomes.map((outcome) =>
+      "cost" in outcome
+        ? [outcome.cost.name, ...COST_COLUMNS.map(([, pick]) => String(pick(outcome.cost)))]
+        : [outcome.name, "failed"],
+    ),
+  ]);
+
+function scaleTable({ costs, sized }: Findings): string[] {
+  const sizes = [{ rows: 0, outcomes: costs }, ...sized];
+  const readOf = (outcomes: readonly Outcome[], name: string): string => {
+    const found = outcomes.find((outcome) => "cost" in outcome && outcome.cost.name === name);
+    return found && "cost" in found ? String(found.cost.rowsRead) : "failed";
+  };
+  const names = costs.flatMap((outcome) => ("cost" in outcome && outcome.cost.trips > 0 ? [outcome.cost.name] : []));
+  return table([
+    ["", ...sizes.map(({ rows }) => rows.toLocaleString("en"))],
+    ...names.map((name) => [name, ...sizes.map(({ outcomes }) => readOf(outcomes, name))]),
+  ]);
+}
+
+const planLines = ({ case: name, step, sql }: PlanFault): string[] => [`${name}: ${step}`, `    ${sql.slice(0, 300)}`];
+
+function latencyTable({ helloMs, rowMs, ratios }: Latencies): string[] {
+  const lines = ratios.map(({ name, p50Ms, toHello, toRow, spreadPercent }) => {
+    const target = RATIO_TARGETS[name];
+    const aim = target ? `<= ${target.atMost} x ${target.base}` : "";
+    return [name, p50Ms.toFixed(2), toHello.toFixed(2), toRow.toFixed(2), spreadPercent.toFixed(0), aim];
+  });
+  return [
+    `bare Hono (hello) ${helloMs.toFixed(2)} ms, one D1 row (row) ${rowMs.toFixed(2)} ms: ${(rowMs / helloMs).toFixed(2)}`,
+    "",
+    ...table([["", "p50 ms", "/ hello", "/ row", "+- %", "aim"], ...lines]),
+  ];
+}
+
+const bundleLines = ({ bytes, gzipKib, parts, startupMs, startupMedianMs }: Bundle): string[] => [
+  `${(bytes / 1_024).toFixed(1)} KiB, ${gzipKib.toFixed(1)} KiB gzipped (at most ${BUNDLE_GZIP_KIB})`,
+  `start: ${startupMedianMs} ms active, the median of ${startupMs.join(", ")} (at most ${STARTUP_MEDIAN_MS})`,
+  `made of: ${parts.map((part) => `${part.name} ${(part.bytes / 1_024).toFixed(0)} KiB`).join(", ")}`,
+];
+
+/** The first column to the left, the others to the right. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  const pad = (cell: string, i: number) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0));
+  return rows.map((row) => row.map(pad).join("  ").trimEnd());
+}
