@@ -1,5 +1,5 @@
 // Principals and their attestations as stored.
-import { and, desc, eq, isNull, lt, or, sql } from "drizzle-orm";
+import { and, desc, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { attestations, customers, principals } from "../db/tables.ts";
@@ -23,27 +23,23 @@ export const findPrincipal = (db: Database, scope: Scope, principalId: string): 
 
 export const foldName = (name: string): string => name.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
 
-/** A principal that is this one already: by the platform's reference, or by legal name and country. */
+/**
+ * A principal that is this one already: by the platform's reference, or by legal name and country. Two searches and not one
+ * with `or`: SQLite would try each half of it without the scope, and read the whole table.
+ */
 export const findDuplicate = (
   db: Database,
   scope: Scope,
   by: { externalRef: string; legalName: string; country: string },
-): Read<{ principalId: string; externalRef: string } | null> =>
-  readOne(
+): Read<{ principalId: string; externalRef: string } | null> => {
+  const where = (same: SQL | undefined) =>
     db
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
-      .where(
-        and(
-          within(principals, scope),
-          or(
-            eq(principals.externalRef, by.externalRef),
-            and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country)),
-          ),
-        ),
-      )
-      .limit(1),
-  );
+      .where(and(within(principals, scope), same));
+  const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
+  return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
+};
 
 export const findCustomer = (
   db: Database,
