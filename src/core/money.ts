@@ -28,6 +28,20 @@ export function parseAmount(
   return bounded(cut <= 0 ? 0n : BigInt(digits.slice(0, cut)));
 }
 
+const EXPONENT_MAX = 40;
+
+/** The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null out of reason. */
+export function plainAmount(text: string): string | null {
+  const match = DECIMAL.exec(text);
+  const [, whole = "", fraction = "", exponent = "0"] = match ?? [];
+  if (!match || Math.abs(Number(exponent)) > EXPONENT_MAX) return null;
+  const point = whole.length + Number(exponent);
+  const digits = (point < 1 ? "0".repeat(1 - point) : "") + (whole + fraction).padEnd(point, "0");
+  const at = Math.max(point, 1);
+  const units = digits.slice(0, at).replace(/^0+(?=\d)/, "");
+  return `${units}.${digits.slice(at).replace(/0+$/, "").padEnd(2, "0")}`;
+}
+
 function bounded(units: bigint): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
   return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
 }

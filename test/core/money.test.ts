@@ -1,7 +1,7 @@
 // Contract section 1, Money: decimal text, never a binary float, bounded by 2^53-1 base units. Section 6: half-even.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BASE_UNITS_MAX, formatAmount, parseAmount, roundHalfEven2 } from "../../src/core/money.ts";
+import { BASE_UNITS_MAX, formatAmount, parseAmount, plainAmount, roundHalfEven2 } from "../../src/core/money.ts";
 
 const DECIMALS = 6;
 const ok = (units: number) => ({ ok: true, units });
@@ -109,6 +109,38 @@ describe("formatting", () => {
 
   it("takes a bigint beyond the safe integers digit by digit", () => {
     expect(formatAmount(2n ** 64n, DECIMALS)).toBe("18446744073709.551616");
+  });
+});
+
+describe("plain text of an amount", () => {
+  it.each([
+    ["1e-06", "0.000001"],
+    ["1.0", "1.00"],
+    ["10", "10.00"],
+    ["0010.500", "10.50"],
+    ["1.25e1", "12.50"],
+    ["12.5E+3", "12500.00"],
+    ["0", "0.00"],
+    ["0e-40", "0.00"],
+    ["9007199254740993.123", "9007199254740993.123"],
+    ["1e-41", null],
+    ["1e41", null],
+    ["1e999", null],
+    ["-1", null],
+    ["", null],
+  ])("of %j is %j", (text, expected) => {
+    expect(plainAmount(text)).toBe(expected);
+  });
+
+  it("is the same amount, whatever the exponent", () => {
+    fc.assert(
+      fc.property(units, fc.integer({ min: 0, max: 20 }), (value, shift) => {
+        const plain = formatAmount(value, DECIMALS);
+        expect(plainAmount(plain)).toBe(plain);
+        expect(plainAmount(`${value}e-6`)).toBe(plain);
+        expect(plainAmount(`${value}${"0".repeat(shift)}E-${6 + shift}`)).toBe(plain);
+      }),
+    );
   });
 });
 
