@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { isHealthy } from "./local-worker.ts";
-import { descriptionFile, type ServiceDescription, type Stack, startStack } from "./stack.ts";
+import { descriptionFile, type ServiceDescription, startStack } from "./stack.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 export type ConnectedService = {
   readonly description: ServiceDescription;
@@ -37,19 +39,20 @@ export function readDescription(dir: string): ServiceDescription | null {
 async function startOwn(): Promise<ConnectedService> {
   const dir = mkdtempSync(join(tmpdir(), "service-"));
   const abort = new AbortController();
-  let stack: Stack | undefined;
+  const ports = { service: 0, chain: 0, chainProduction: 0 };
+  const starting = startStack({ dir, ports, signal: abort.signal, log: () => undefined });
   const stop = async () => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
+    for (const signal of SIGNALS) process.off(signal, onSignal);
     abort.abort();
+    const stack = await starting.catch(() => undefined);
     await stack?.stop();
     rmSync(dir, { recursive: true, force: true });
   };
   const onSignal = () => void stop().finally(() => process.exit(130));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   try {
-    const ports = { service: 0, chain: 0, chainProduction: 0 };
-    stack = await startStack({ dir, ports, signal: abort.signal, log: () => undefined });
-    return { description: stack.description, stop };
+    const { description } = await starting;
+    return { description, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -99,6 +99,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const watch = watchChains(chains);
   cleanup.defer(watch.stop);
   const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${join(folders(dir).logs, "worker.log")}`);
+  signal.throwIfAborted();
   const kept = cleanup.move();
   return { description, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };
 }

@@ -9,19 +9,20 @@ import { type Ports, type ServiceDescription, type Stack, shown, startStack } fr
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 const started = performance.now();
 const abort = new AbortController();
-let stack: Stack | undefined;
+let starting: Promise<Stack> | undefined;
 let stopping = false;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
 try {
   const { dir, ports } = readOptions();
-  stack = await startStack({ dir, ports, signal: abort.signal, log });
+  starting = startStack({ dir, ports, signal: abort.signal, log });
+  const stack = await starting;
   print(stack.description, dir);
   const reason = await stack.broken;
   if (!stopping) {
     console.error(reason);
     process.exitCode = 1;
-    await stop(stack);
+    await stop();
   }
 } catch (error) {
   if (!stopping) {
@@ -34,14 +35,14 @@ try {
 function onSignal(): void {
   if (stopping) process.exit(130);
   console.log("\nStopping…");
-  stopping = true;
-  if (stack === undefined) abort.abort();
-  else void stop(stack);
+  void stop();
 }
 
-async function stop(running: Stack): Promise<void> {
+async function stop(): Promise<void> {
   stopping = true;
-  await running.stop();
+  abort.abort();
+  const stack = await starting?.catch(() => undefined);
+  await stack?.stop();
   process.exit();
 }
 
