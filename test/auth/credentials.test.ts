@@ -1,0 +1,322 @@
+// Specification 5 and contract sections 2 and 7: every operation that there is × every wrong credential. A new operation is
+// covered by being registered; a new surface does not compile until its rows stand here.
+import { beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { OPERATIONS } from "../../src/app.ts";
+import { generateManagementKey } from "../../src/auth/management-key.ts";
+import { newId } from "../../src/core/ids.ts";
+import { managementKeys } from "../../src/db/tables.ts";
+import type { Surface } from "../../src/http/router.ts";
+import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
+import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
+import { jwkThumbprint } from "../../src/protocol/jwks.ts";
+import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { dumpDatabase } from "../support/variants.ts";
+import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+
+type Headers = Record<string, string>;
+type Attempt = { method: string; path: string; rawBody: string };
+type Row = { name: string; status: number; code: string; headers: (attempt: Attempt) => Headers | Promise<Headers> };
+
+let world: World;
+let suspendedWorld: World;
+let agent: Agent;
+let suspended: Agent;
+let revoked: Agent;
+let terminated: Agent;
+let expired: Agent;
+let replaced: Agent;
+const keys: Record<"unknown" | "expired" | "ended", string> = { unknown: "", expired: "", ended: "" };
+let operatorKey: string;
+
+// Every refusal is logged with its reason: what a thousand of them print is no news here.
+vi.spyOn(console, "error").mockImplementation(() => undefined);
+
+beforeAll(async () => {
+  world = await createWorld();
+  suspendedWorld = await createWorld();
+  operatorKey = inject("operatorKey");
+  const status = async (of: Agent, to: string) =>
+    expectStatus(await world.call("PATCH", `/v1/agents/${of.did}/status`, { body: { status: to } }), 200);
+  const consumers = await Promise.all(Array.from({ length: 6 }, () => world.consumer()));
+  [agent, suspended, revoked, terminated, expired, replaced] = consumers as [Agent, Agent, Agent, Agent, Agent, Agent];
+  await status(suspended, "SUSPENDED");
+  await status(terminated, "TERMINATED");
+  const db = env.DB;
+  await db.batch([
+    // No route revokes an agent yet, and none replaces a certificate: their rows say it.
+    db.prepare("update agents set status = 'REVOKED' where did = ?").bind(revoked.did),
+    db.prepare("update certificates set replaced_at = ? where did = ?").bind(Date.now() - 1, replaced.did),
+    db
+      .prepare("update principals set attestation_expires_at = ? where principal_id = ?")
+      .bind(Date.now() - 1, expired.principalId),
+    db.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?").bind(suspendedWorld.platformId),
+  ]);
+  keys.unknown = (await generateManagementKey("sandbox")).rawKey;
+  const now = Date.now();
+  for (const [name, expiresAt] of [
+    ["expired", now - 1],
+    ["ended", now],
+  ] as const) {
+    const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox");
+    const row = { keyHash, keyId: newId("key", now), platformId: world.platformId, environment: "sandbox", keyPrefix };
+    await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt });
+    keys[name] = rawKey;
+  }
+});
+
+// ---- Credentials ---------------------------------------------------------------------------------------------------
+
+const key = (rawKey: string): Headers => ({ "Service-Api-Key": rawKey });
+const bearer = (token: string): Headers => ({ Authorization: `Bearer ${token}` });
+const flipped = (text: string, at: number): string =>
+  text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
+
+type Proving = {
+  at?: string;
+  signer?: CryptoKey;
+  certificate?: string;
+  path?: string;
+  rawBody?: string;
+  method?: string;
+};
+/** A request-bound proof of the attempt, good but for what `with` says. */
+async function prove(
+  of: Agent,
+  attempt: Attempt,
+  { at, signer, certificate, ...other }: Proving = {},
+): Promise<Headers> {
+  const { method, path, rawBody } = { ...attempt, ...other };
+  const url = new URL(path, ISSUER);
+  const timestamp = at ?? String(Math.floor(Date.now() / 1000));
+  const digest = await requestDigest({ method, query: url.search, body: rawBody });
+  if (!digest.ok) throw new Error(digest.reason);
+  const statement = {
+    kind: "request",
+    timestamp,
+    agentDid: of.did,
+    method,
+    path: url.pathname,
+    digest: digest.digest,
+  } as const;
+  const { proof } = await signProof(statement, signer ?? of.privateKey);
+  return { "AEAP-Certificate": certificate ?? of.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": timestamp };
+}
+const without = async (headers: Promise<Headers>, name: string): Promise<Headers> => {
+  const { [name]: _left, ...rest } = await headers;
+  return rest;
+};
+const secondsAway = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
+
+async function claimsOf(certificate: string): Promise<CertificateClaims> {
+  const { verification } = await world.deps.ca();
+  const checked = await verifyCertificate(certificate, verification, { issuer: ISSUER, now: Date.now() });
+  if (!checked.ok) throw new Error(checked.reason);
+  return checked.claims;
+}
+/** The agent's certificate with other claims, by the CA itself. */
+const reissued = async (of: Agent, change: Partial<CertificateClaims>): Promise<string> =>
+  issueCertificate({ ...(await claimsOf(of.certificate)), ...change }, (await world.deps.ca()).signing);
+/** The agent's claims under a key that is not the CA's: its own kid, or the CA's. */
+async function forged(of: Agent, borrowKid: boolean): Promise<string> {
+  const { privateKey, publicKey } = await generateKeyPair();
+  const kid = borrowKid ? (await world.deps.ca()).signing.kid : await jwkThumbprint(await exportPublicJwk(publicKey));
+  return issueCertificate(await claimsOf(of.certificate), { kid, privateKey });
+}
+const freshKey = async (): Promise<CryptoKey> => (await generateKeyPair()).privateKey;
+
+// ---- The rows ------------------------------------------------------------------------------------------------------
+
+const row = (name: string, status: number, code: string, headers: Row["headers"]): Row => ({
+  name,
+  status,
+  code,
+  headers,
+});
+const invalid = (name: string, headers: Row["headers"]) => row(name, 401, "invalid_credentials", headers);
+const certificateRequired = (name: string, headers: Row["headers"]) => row(name, 401, "certificate_required", headers);
+const failed = (name: string, headers: Row["headers"]) => row(name, 401, "aeap_verification_failed", headers);
+
+const MANAGEMENT: Row[] = [
+  invalid("a malformed key", () => key("nonsense")),
+  invalid("an empty key", () => key("")),
+  invalid("a key of another brand", () => key(world.key.replace("service_", "sk_"))),
+  invalid("a key with a typo", () => key(flipped(world.key, 30))),
+  invalid("a key without its last character", () => key(world.key.slice(0, -1))),
+  invalid("a sandbox key that calls itself live", () => key(world.key.replace("sandbox", "live"))),
+  invalid("an unknown key", () => key(keys.unknown)),
+  invalid("an expired key", () => key(keys.expired)),
+  invalid("a key at the instant at which it ends", () => key(keys.ended)),
+  row("a key of a suspended platform", 403, "account_suspended", () => key(suspendedWorld.key)),
+  row("a live key of a suspended platform", 403, "account_suspended", () => key(suspendedWorld.liveKey)),
+];
+/** Credentials of another surface count as none. */
+const NO_KEY: [string, Row["headers"]][] = [
+  ["no credential", () => ({})],
+  ["an agent's headers", (attempt) => prove(agent, attempt)],
+  ["the operator's bearer", () => bearer(operatorKey)],
+  ["the key as a bearer", () => bearer(world.key)],
+];
+
+const CERTIFICATE: Row[] = [
+  certificateRequired("no credential", () => ({})),
+  certificateRequired("a management key", () => key(world.key)),
+  certificateRequired("a live management key", () => key(world.liveKey)),
+  certificateRequired("the operator's bearer", () => bearer(operatorKey)),
+  certificateRequired("an empty certificate", async (attempt) => prove(agent, attempt, { certificate: "" })),
+  certificateRequired("a proof without its certificate", (attempt) =>
+    without(prove(agent, attempt), "AEAP-Certificate"),
+  ),
+  certificateRequired("a proof without its certificate, and a management key", async (attempt) => ({
+    ...(await without(prove(agent, attempt), "AEAP-Certificate")),
+    ...key(world.key),
+  })),
+  failed("a certificate without a proof", (attempt) => without(prove(agent, attempt), "AEAP-Proof")),
+  failed("a proof without a timestamp", (attempt) => without(prove(agent, attempt), "AEAP-Timestamp")),
+  failed("a certificate that is none", (attempt) => prove(agent, attempt, { certificate: "e30.e30.e30" })),
+  failed("a certificate whose claims were changed", (attempt) =>
+    prove(agent, attempt, { certificate: flipped(agent.certificate, agent.certificate.indexOf(".") + 40) }),
+  ),
+  failed("a certificate whose signature was changed", (attempt) =>
+    prove(agent, attempt, { certificate: flipped(agent.certificate, agent.certificate.length - 20) }),
+  ),
+  failed("a certificate of another key", async (attempt) =>
+    prove(agent, attempt, { certificate: await forged(agent, false) }),
+  ),
+  failed("a certificate of another key under the CA's kid", async (attempt) =>
+    prove(agent, attempt, { certificate: await forged(agent, true) }),
+  ),
+  failed("a certificate of another issuer", async (attempt) =>
+    prove(agent, attempt, { certificate: await reissued(agent, { iss: "https://other.example" }) }),
+  ),
+  failed("an expired certificate", async (attempt) =>
+    prove(agent, attempt, { certificate: await reissued(agent, { exp: Math.floor(Date.now() / 1000) - 1 }) }),
+  ),
+  failed("a certificate that is not valid yet", async (attempt) =>
+    prove(agent, attempt, { certificate: await reissued(agent, { nbf: Math.floor(Date.now() / 1000) + 60 }) }),
+  ),
+  failed("a certificate that the registry does not know", async (attempt) =>
+    prove(agent, attempt, { certificate: await reissued(agent, { jti: newId("crt", Date.now()) }) }),
+  ),
+  failed("a replaced certificate", (attempt) => prove(replaced, attempt)),
+  failed("a REVOKED agent", (attempt) => prove(revoked, attempt)),
+  failed("a TERMINATED agent", (attempt) => prove(terminated, attempt)),
+  row("a SUSPENDED agent", 409, "agent_not_active", (attempt) => prove(suspended, attempt)),
+  row("an agent whose principal's attestation expired", 409, "agent_not_active", (attempt) => prove(expired, attempt)),
+];
+
+/** At facilitation the consumer's proof is bound to the provider, and so judged after the intent is found. */
+const OWN_PROOF: Row[] = [
+  failed("a proof by another key", async (attempt) => prove(agent, attempt, { signer: await freshKey() })),
+  failed("another agent's certificate", (attempt) => prove(agent, attempt, { certificate: suspended.certificate })),
+  failed("a timestamp 32 seconds ago", (attempt) => prove(agent, attempt, { at: secondsAway(-32) })),
+  failed("a timestamp 32 seconds ahead", (attempt) => prove(agent, attempt, { at: secondsAway(32) })),
+  failed("a timestamp in milliseconds", async (attempt) => ({
+    ...(await prove(agent, attempt)),
+    "AEAP-Timestamp": String(Date.now()),
+  })),
+  failed("a timestamp that was not signed", async (attempt) => ({
+    ...(await prove(agent, attempt)),
+    "AEAP-Timestamp": secondsAway(1),
+  })),
+  failed("a proof of another path", (attempt) => prove(agent, attempt, { path: "/v1/other" })),
+  failed("a proof of another method", (attempt) =>
+    prove(agent, attempt, { method: attempt.method === "GET" ? "POST" : "GET" }),
+  ),
+  failed("a proof of another body or query", (attempt) =>
+    prove(agent, attempt, attempt.method === "GET" ? { path: `${attempt.path}&x=1` } : { rawBody: "{}" }),
+  ),
+  failed("a proof bound to another agent", () => world.proveBound(agent, suspended.did)),
+  failed("a proof bound to itself", () => world.proveBound(agent, agent.did)),
+  failed("a proof that is no signature", async (attempt) => ({
+    ...(await prove(agent, attempt)),
+    "AEAP-Proof": "AAAA",
+  })),
+];
+
+const OPERATOR: Row[] = [
+  invalid("no credential", () => ({})),
+  invalid("a management key", () => key(world.key)),
+  invalid("a management key as a bearer", () => bearer(world.key)),
+  invalid("an agent's headers", (attempt) => prove(agent, attempt)),
+  invalid("another bearer", () => bearer(flipped(operatorKey, 3))),
+  invalid("an empty bearer", () => ({ Authorization: "Bearer " })),
+  invalid("another scheme", () => ({ Authorization: `Basic ${operatorKey}` })),
+];
+
+type Operation = (typeof OPERATIONS)[number];
+const ROWS: Record<Surface, (operation: Operation) => Row[]> = {
+  management: ({ definition }) => {
+    const missing = definition.path.startsWith("/v1/directory") ? "unauthorized" : "invalid_credentials";
+    return [...NO_KEY.map(([name, headers]) => row(name, 401, missing, headers)), ...MANAGEMENT];
+  },
+  agent: ({ definition }) => [...CERTIFICATE, ...(definition.proofs === "facilitation" ? [] : OWN_PROOF)],
+  operator: () => OPERATOR,
+  public: () => [],
+};
+
+/** Faulty in path, query and body, so that a code of the credential stands before every other. */
+const attemptOf = ({ definition }: Operation): Attempt => ({
+  method: definition.method.toUpperCase(),
+  path: `${definition.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
+  rawBody: definition.body ? '{"no_such_field":1}' : "",
+});
+
+const matrix = OPERATIONS.flatMap((operation) =>
+  ROWS[operation.surface](operation).map((wrong) => ({
+    operation,
+    wrong,
+    title: `${operation.definition.method.toUpperCase()} ${operation.definition.path}`,
+  })),
+);
+
+describe("every operation × every wrong credential", () => {
+  it("is a matrix of every operation that needs a credential", () => {
+    const covered = new Set(matrix.map(({ operation }) => operation.definition.operationId));
+    const guarded = OPERATIONS.filter(({ surface }) => surface !== "public").map(
+      ({ definition }) => definition.operationId,
+    );
+    expect([...covered].sort()).toEqual([...new Set(guarded)].sort());
+    expect(guarded.length).toBeGreaterThan(8);
+  });
+
+  it.each(matrix)("$title with $wrong.name: $wrong.status $wrong.code", async ({ operation, wrong }) => {
+    const attempt = attemptOf(operation);
+    const headers = await wrong.headers(attempt);
+    const { method, path, rawBody } = attempt;
+    const reply = await world.call(method, path, { key: null, headers, ...(rawBody !== "" && { rawBody }) });
+    expect([reply.status, reply.body.code]).toEqual([wrong.status, wrong.code]);
+    expect(reply.body.field_errors).toBeUndefined();
+  });
+
+  it("changes nothing", async () => {
+    const before = await dumpDatabase();
+    for (const { operation, wrong } of matrix.filter((_, i) => i % 3 === 0)) {
+      const attempt = attemptOf(operation);
+      const { method, path, rawBody } = attempt;
+      await world.call(method, path.split("?")[0] ?? "", {
+        key: null,
+        headers: await wrong.headers({ ...attempt, path: path.split("?")[0] ?? "" }),
+        ...(rawBody !== "" && { rawBody }),
+      });
+    }
+    expect(await dumpDatabase()).toEqual(before);
+  });
+});
+
+describe("a public operation", () => {
+  it.each(
+    OPERATIONS.filter(({ surface }) => surface === "public").map(
+      (operation) => [operation.definition.path, operation] as const,
+    ),
+  )("%s asks for no credential, and a wrong one does not matter", async (_path, operation) => {
+    const { method, path, rawBody } = attemptOf(operation);
+    const call = (headers: Headers) =>
+      world.call(method, path.split("?")[0] ?? "", { key: null, headers, ...(rawBody !== "" && { rawBody }) });
+    const [none, wrong] = [
+      await call({}),
+      await call({ ...key("nonsense"), ...bearer("nonsense"), "AEAP-Certificate": "x" }),
+    ];
+    expect([401, 403]).not.toContain(none.status);
+    expect(wrong.status).toBe(none.status);
+  });
+});
