@@ -52,11 +52,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/principals/{principal_id}": read(4, 2 * KIB),
   "POST /v1/agents (422)": read(2, 2 * KIB),
   "GET /v1/agents": read(45, 24 * KIB),
-  "GET /v1/agents/{did}": read(7, 4 * KIB),
+  // The key and its platform 2, the agent in its scope 3, one market and one escrow: a range reads one row beyond its end.
+  "GET /v1/agents/{did}": read(9, 4 * KIB),
   "PATCH /v1/agents/{did}/scope": mutation(15, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
   // One more pair of trips before and after the chain's part, so that a crash between them is resumed.
-  "POST /v1/agents/{did}/scope/authorized_markets": mutation(15, 16, 4 * KIB, { trips: 6, objects: 2, fetches: 3 }),
+  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 6, objects: 2, fetches: 3 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),

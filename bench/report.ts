@@ -28,6 +28,19 @@ export function printFindings(findings: Findings): void {
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
 }
 
+/** What a case's rows are spent on, at each size of the history. */
+export function printStatements(sizes: readonly (readonly Outcome[])[], wanted: string): void {
+  for (const outcome of sizes.flat()) {
+    if (!("cost" in outcome) || !outcome.cost.name.includes(wanted)) continue;
+    const lines = outcome.cost.each.map(
+      ({ sql, rowsRead, rowsWritten }) => `${rowsRead}r ${rowsWritten}w  ${shorten(sql)}`,
+    );
+    section(`${outcome.cost.name}, statement by statement`, lines);
+  }
+}
+
+const shorten = (sql: string): string => sql.replace(/^select .*? from /s, "select … from ").replace(/\s+/g, " ");
+
 const lineOf = (text: string) => text;
 
 function section(title: string, lines: readonly string[]): void {
@@ -71,7 +84,10 @@ function scaleTable({ costs, sized }: Findings): string[] {
   ]);
 }
 
-const planLines = ({ case: name, step, sql }: PlanFault): string[] => [`${name}: ${step}`, `    ${sql.slice(0, 300)}`];
+const planLines = ({ case: name, step, sql }: PlanFault): string[] => [
+  `${name}: ${step}`,
+  `    ${shorten(sql).slice(0, 300)}`,
+];
 
 function latencyTable({ helloMs, rowMs, ratios }: Latencies): string[] {
   const lines = ratios.map(({ name, p50Ms, toHello, toRow, spreadPercent }) => {

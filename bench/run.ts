@@ -1,5 +1,6 @@
 // `npm run bench`: what every call on the path costs, whether it grows, how it compares, and what is deployed.
 //   --check  exits with 1 when a budget is exceeded; leaves out the latency, which is no budget
+//   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the latency's pace, in ms
 import { parseArgs } from "node:util";
 import { type Bundle, measureBundle } from "./bundle.ts";
@@ -9,7 +10,7 @@ import { type CaseCost, casesOf, measureCosts, type Outcome } from "./costs.ts";
 import { measureLatencies } from "./latency.ts";
 import { findPlanFaults, type PlanFault } from "./plans.ts";
 import { type Play, startPlay } from "./play.ts";
-import { type Findings, printFindings, type Sized } from "./report.ts";
+import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
 import { fillTo, SIZES } from "./scale.ts";
 import { setStage } from "./stage.ts";
 
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
     json: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
+    show: { type: "string" },
     slice: { type: "string", default: "300" },
   },
 });
@@ -84,4 +86,6 @@ const costOf = (outcome: Outcome): CaseCost[] => ("cost" in outcome ? [outcome.c
 const findings = await run();
 if (options.json) console.log(JSON.stringify(findings, null, 2));
 else printFindings(findings);
+if (options.show !== undefined)
+  printStatements([findings.costs, ...findings.sized.map(({ outcomes }) => outcomes)], options.show);
 if (options.check && findings.violations.length > 0) process.exitCode = 1;
