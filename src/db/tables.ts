@@ -249,6 +249,7 @@ export const paymentIntents = sqliteTable(
     providerDid: text().notNull(),
     consumerPlatformId: text().notNull(),
     providerPlatformId: text().notNull(),
+    openedBy: text().notNull(),
     network: text().notNull(),
     market: text().notNull(),
     currency: text().notNull(),
@@ -256,10 +257,15 @@ export const paymentIntents = sqliteTable(
     status: text().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
+    /** Whether the consumer that left it unpaid has been rated for it. */
+    abandonRated: integer({ mode: "boolean" }).notNull().default(false),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
   },
   (t) => [
+    index("payment_intents_unrated")
+      .on(t.expiresAt)
+      .where(sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`),
     // The client form names no intent: newest open one of the pair with this amount.
     index("payment_intents_open_pair")
       .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)

@@ -319,3 +319,35 @@ const dropHolds = (db: Database, intents: readonly IntentRow[]): Statement[] => 
       sql`(did, expires_at, intent_id) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(${holdKeys(intents)}))`,
     ),
 ];
+
+/** Intents that their own consumer opened and left, and that can no longer be settled late; those longest over first. */
+export const findUnratedIntents = (db: Database, endedBefore: number, slice: number): Read<IntentRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(paymentIntents)
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`,
+          lte(paymentIntents.expiresAt, endedBefore),
+        ),
+      )
+      .orderBy(asc(paymentIntents.expiresAt))
+      .limit(slice),
+  );
+
+export const markRated = (db: Database, intentId: string): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ abandonRated: true })
+      .where(
+        and(
+          eq(paymentIntents.intentId, intentId),
+          eq(paymentIntents.status, "ABANDONED"),
+          eq(paymentIntents.abandonRated, false),
+        ),
+      ),
+  );

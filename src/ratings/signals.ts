@@ -15,6 +15,8 @@ export type SignalChange = {
   readonly at: number;
   /** A signal that it replaces (a dispute's verdict replaces the task's): no further interaction then. */
   readonly replaces?: { readonly signal: Signal; readonly at: number };
+  /** False for what is no closed task: it weighs, and is not counted (contract 6, `performance.interactions`). */
+  readonly interaction?: false;
   /** Base units that join the settled volume. */
   readonly volume: number;
   readonly now: number;
@@ -38,7 +40,7 @@ export function addSignal(
   });
   const row = { did, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
-  const interactions = agent.ratingInteractions + (replaces ? 0 : 1);
+  const interactions = agent.ratingInteractions + (replaces || change.interaction === false ? 0 : 1);
   const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);

@@ -36,6 +36,8 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     providerDid: provider.did,
     consumerPlatformId: platformId,
     providerPlatformId: platformId,
+    openedBy: consumer.did,
+    abandonRated: false,
     network: "base-sepolia",
     market: "GLOBAL-USDC",
     currency: "USDC",

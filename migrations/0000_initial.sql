@@ -74,6 +74,7 @@ CREATE TABLE `agents` (
 --> statement-breakpoint
 CREATE INDEX `agents_by_platform` ON `agents` (`platform_id`,`environment`,`created_at`,`did`);--> statement-breakpoint
 CREATE INDEX `agents_by_principal` ON `agents` (`principal_id`,`created_at`,`did`);--> statement-breakpoint
+CREATE INDEX `agents_not_active` ON `agents` (`status`) WHERE status not in ('DRAFT', 'ACTIVE');--> statement-breakpoint
 CREATE TABLE `aid_versions` (
 	`did` text NOT NULL,
 	`version` integer NOT NULL,
@@ -116,6 +117,8 @@ CREATE TABLE `certificates` (
 	PRIMARY KEY(`did`, `jti`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE UNIQUE INDEX `certificates_by_status` ON `certificates` (`status_list_idx`);--> statement-breakpoint
+CREATE INDEX `certificates_replaced` ON `certificates` (`replaced_at`) WHERE replaced_at is not null;--> statement-breakpoint
 CREATE TABLE `customers` (
 	`customer_id` text PRIMARY KEY NOT NULL,
 	`platform_id` text NOT NULL,
@@ -193,16 +196,19 @@ CREATE TABLE `payment_intents` (
 	`provider_did` text NOT NULL,
 	`consumer_platform_id` text NOT NULL,
 	`provider_platform_id` text NOT NULL,
+	`opened_by` text NOT NULL,
 	`network` text NOT NULL,
 	`market` text NOT NULL,
 	`currency` text NOT NULL,
 	`amount` integer NOT NULL,
 	`status` text NOT NULL,
 	`spenders` text NOT NULL,
+	`abandon_rated` integer DEFAULT false NOT NULL,
 	`created_at` integer NOT NULL,
 	`expires_at` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE INDEX `payment_intents_unrated` ON `payment_intents` (`expires_at`) WHERE status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did;--> statement-breakpoint
 CREATE INDEX `payment_intents_open_pair` ON `payment_intents` (`consumer_did`,`provider_did`,`network`,`amount`,`created_at`) WHERE status in ('OPEN', 'ABANDONED');--> statement-breakpoint
 CREATE INDEX `payment_intents_due` ON `payment_intents` (`expires_at`) WHERE status = 'OPEN';--> statement-breakpoint
 CREATE TABLE `platforms` (
@@ -248,6 +254,7 @@ CREATE UNIQUE INDEX `principals_by_name` ON `principals` (`platform_id`,`environ
 CREATE INDEX `principals_by_platform` ON `principals` (`platform_id`,`environment`,`principal_id`) WHERE tenant = 0;--> statement-breakpoint
 CREATE INDEX `principals_by_customer` ON `principals` (`customer_id`,`principal_id`) WHERE customer_id is not null;--> statement-breakpoint
 CREATE INDEX `principals_due` ON `principals` (`attestation_expires_at`) WHERE status = 'ACTIVE';--> statement-breakpoint
+CREATE INDEX `principals_not_active` ON `principals` (`status`) WHERE status <> 'ACTIVE';--> statement-breakpoint
 CREATE TABLE `rating_counterparties` (
 	`did` text NOT NULL,
 	`counterparty_principal_id` text NOT NULL,
@@ -257,6 +264,14 @@ CREATE TABLE `rating_counterparties` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `rating_counterparties_heaviest` ON `rating_counterparties` (`did`,`weight`);--> statement-breakpoint
+CREATE TABLE `spend_holds` (
+	`did` text NOT NULL,
+	`expires_at` integer NOT NULL,
+	`intent_id` text NOT NULL,
+	`amount` integer NOT NULL,
+	PRIMARY KEY(`did`, `expires_at`, `intent_id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `spend_ledger` (
 	`did` text NOT NULL,
 	`at` integer NOT NULL,
