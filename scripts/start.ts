@@ -9,10 +9,14 @@ import { type Ports, type ServiceDescription, type Stack, shown, startStack } fr
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 const started = performance.now();
 const abort = new AbortController();
+// npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
+const PARENT_CHECK_MS = 300;
+const parent = process.ppid;
 let starting: Promise<Stack> | undefined;
 let stopping = false;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
+if (process.env["npm_lifecycle_event"] !== undefined) setInterval(stopWithParent, PARENT_CHECK_MS).unref();
 try {
   const { dir, ports } = readOptions();
   starting = startStack({ dir, ports, signal: abort.signal, log });
@@ -36,6 +40,10 @@ function onSignal(): void {
   if (stopping) process.exit(130);
   console.log("\nStopping…");
   void stop();
+}
+
+function stopWithParent(): void {
+  if (process.ppid !== parent && !stopping) void stop();
 }
 
 async function stop(): Promise<void> {

@@ -50,7 +50,7 @@ describe("npm start", { timeout: START_MS }, () => {
 
   describe("on a fresh folder", () => {
     beforeAll(async () => {
-      running = run("start.ts", ...FREE_PORTS);
+      running = launch("npm", ["start", "--", "--dir", dir, ...FREE_PORTS]);
       first = await described(running);
       firstBlock = await blockNumber(first);
     }, START_MS);
@@ -136,9 +136,11 @@ describe("npm start", { timeout: START_MS }, () => {
   });
 });
 
-function run(script: string, ...options: string[]): Command {
-  const args = [join(root, "scripts", script), "--dir", dir, ...options];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+const run = (script: string, ...options: string[]): Command =>
+  launch(process.execPath, [join(root, "scripts", script), "--dir", dir, ...options]);
+
+function launch(file: string, args: readonly string[]): Command {
+  const child = spawn(file, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {
