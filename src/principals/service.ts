@@ -98,7 +98,12 @@ export async function getPrincipal(call: ManagementCall, principalId: string): P
 
 export async function getPrincipals(call: ManagementCall, query: PrincipalQuery): Promise<Page<PrincipalView>> {
   const afterId = query.cursor === undefined ? null : decodeCursor(query.cursor).id;
-  const filter = { customerId: query.customer_id, externalRef: query.external_ref, status: query.status };
+  const filter = {
+    customerId: query.customer_id,
+    externalRef: query.external_ref,
+    status: query.status,
+    now: call.now,
+  };
   const { rows } = await call.read({
     rows: listPrincipals(call.db, call.scope, filter, { limit: query.limit, afterId }),
   });

@@ -1,5 +1,5 @@
 // Principals and their attestations as stored.
-import { and, desc, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, lt, not, or, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { attestations, customers, principals } from "../db/tables.ts";
@@ -53,10 +53,20 @@ export const findCustomer = (
       .where(and(eq(customers.customerId, customerId), within(customers, scope))),
   );
 
+/** What `effectivePrincipalStatus` computes of a row, as a condition: a list finds a principal by what it shows of it. */
+export const standsAt = (status: string, now: number): SQL | undefined => {
+  const { status: stored, attestationExpiresAt } = principals;
+  const unexpired = gt(attestationExpiresAt, now);
+  if (status === "ACTIVE") return and(eq(stored, status), unexpired);
+  if (status === "ATTESTATION_EXPIRED") return or(eq(stored, status), and(eq(stored, "ACTIVE"), not(unexpired)));
+  return eq(stored, status);
+};
+
 export type PrincipalFilter = {
   customerId?: string | undefined;
   externalRef?: string | undefined;
   status?: string | undefined;
+  now: number;
 };
 
 /** Newest first; ids are time-ordered, so the id is the whole keyset. */
@@ -66,7 +76,7 @@ export const listPrincipals = (
   filter: PrincipalFilter,
   page: { limit: number; afterId: string | null },
 ): Read<PrincipalRow[]> => {
-  const { customerId, externalRef, status } = filter;
+  const { customerId, externalRef, status, now } = filter;
   const grouped =
     customerId === undefined
       ? undefined
@@ -83,7 +93,7 @@ export const listPrincipals = (
           sql`tenant = 0`,
           grouped,
           externalRef === undefined ? undefined : eq(principals.externalRef, externalRef),
-          status === undefined ? undefined : eq(principals.status, status),
+          status === undefined ? undefined : standsAt(status, now),
           page.afterId === null ? undefined : lt(principals.principalId, page.afterId),
         ),
       )
