@@ -5,6 +5,7 @@
 const FEATURES = [
   "activity",
   "platform",
+  "markets",
   "customers",
   "principals",
   "ratings",
@@ -18,6 +19,7 @@ const FEATURES = [
   "webhooks",
 ];
 const ANY_FEATURE = `^src/(${FEATURES.join("|")})/`;
+const LAYERS = ["auth", "chain", "console", "core", "db", "flows", "http", "objects", "protocol", "sdk"];
 // The files of a feature that speak HTTP; everything else in it is domain.
 // `public-routes.ts` is a routes file as well.
 const EDGE_FILE = "[/-](routes|schema)\\.ts$";
@@ -38,6 +40,12 @@ const featureOrder = FEATURES.slice(0, -1).map((feature, position) =>
 
 module.exports = {
   forbidden: [
+    rule(
+      "every-folder-has-its-place",
+      "A new folder is put in order above before anything in it may import.",
+      { path: "^src/[^/]+/", pathNot: `^src/(${[...LAYERS, ...FEATURES].join("|")})/` },
+      {},
+    ),
     rule(
       "no-cycles",
       "Cycles of types alone cost nothing and are allowed.",

@@ -37,7 +37,9 @@ export async function prepareDatabase(space: Workspace): Promise<void> {
   if (existsSync(stamp)) return;
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
   const apply = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
-  await run("the migrations could not be applied", [...node(wrangler), ...apply], options);
+  // A database of another branch, say: what it holds is for play, and the way out is quick.
+  const failure = "the migrations could not be applied (`npm run reset` starts with an empty database)";
+  await run(failure, [...node(wrangler), ...apply], options);
   const seed = [...node(join(root, "scripts/seed.ts")), state, secrets];
   await run("the demo platform could not be seeded", seed, options);
   mkdirSync(dirname(stamp), { recursive: true });
