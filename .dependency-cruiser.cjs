@@ -15,6 +15,7 @@ const FEATURES = [
   "transactions",
   "tasks",
   "disputes",
+  "verify",
   "directory",
   "webhooks",
 ];
