@@ -1,8 +1,9 @@
 // Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
-import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, isNull, lt, not, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import {
   columnsOf,
+  compileOnce,
   type Database,
   mustChange,
   type Read,
@@ -13,6 +14,7 @@ import {
 } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { agentMarkets, agents, aids, aidVersions, certificates, escrows, principals } from "../db/tables.ts";
+import { standsAt } from "../principals/store.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
 export type PrincipalRow = typeof principals.$inferSelect;
@@ -41,15 +43,17 @@ export const findOwnAgent = (db: Database, scope: Scope, did: string): Read<Agen
       .where(and(eq(agents.did, did), eq(agents.platformId, scope.platformId))),
   );
 
+const selectPublicAgent = (db: Database, did: SQL) =>
+  db
+    .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(eq(agents.did, did));
+const publicAgentByDid = compileOnce((db) => selectPublicAgent(db, sql`${sql.placeholder("did")}`));
+
 /** For the public and for counterparties: no tenancy, because the registry itself is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
-  readOne(
-    db
-      .select({ agent: columnsOf(agents, "a"), principal: columnsOf(principals, "p") })
-      .from(agents)
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .where(eq(agents.did, did)),
-  );
+  readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectPublicAgent(db, did));
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> =>
@@ -58,7 +62,16 @@ export const platformOf = (did: string): SQL<string> =>
 export const environmentOf = (did: string | SQL<string>): SQL<string> =>
   sql<string>`(select environment from agents where did = ${did})`;
 
-export type AgentFilter = { principalId?: string; status?: string; economicRole?: string };
+export type AgentFilter = { principalId?: string; status?: string; economicRole?: string; now: number };
+
+/** What `effectiveAgentStatus` computes of an agent and its principal, as a condition. */
+const countsAs = (status: string, now: number): SQL | undefined => {
+  const stands = standsAt("ACTIVE", now);
+  const runs = inArray(agents.status, ["ACTIVE", "FUNDING"]);
+  if (status === "ACTIVE" || status === "FUNDING") return and(eq(agents.status, status), stands);
+  if (status === "SUSPENDED") return or(eq(agents.status, status), and(runs, stands && not(stands)));
+  return eq(agents.status, status);
+};
 
 export const listAgents = (
   db: Database,
@@ -72,7 +85,7 @@ export const listAgents = (
   const conditions: (SQL | undefined | null)[] = [
     within(agents, scope),
     filter.principalId === undefined ? undefined : eq(agents.principalId, filter.principalId),
-    filter.status === undefined ? undefined : eq(agents.status, filter.status),
+    filter.status === undefined ? undefined : countsAs(filter.status, filter.now),
     filter.economicRole === undefined ? undefined : eq(agents.economicRole, filter.economicRole),
     before,
   ];

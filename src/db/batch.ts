@@ -1,6 +1,6 @@
 // One trip in, one trip out. A read is a query and what its rows mean; many reads are one D1 batch. A write is a list of
 // statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
-import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import { fillPlaceholders, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -23,6 +23,27 @@ export const readAll = <Row>(query: Statement & { _: { result: Row[] } }): Read<
   read(query, (rows: Row[]) => rows);
 export const readOne = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row | null> =>
   read(query, (rows: Row[]) => rows[0] ?? null);
+
+type Query<Row> = Statement & { _: { result: Row[] }; prepare: () => PreparedQuery };
+type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
+
+/**
+ * A query whose text Drizzle writes once a database: a join of two wide tables takes it 0.4 ms, as much as the rest of a
+ * call. Its values are `sql.placeholder`s, given by name each time.
+ */
+export function compileOnce<Row, V extends Record<string, unknown>>(
+  build: (db: Database) => Query<Row>,
+): (db: Database, values: V) => Statement & { _: { result: Row[] } } {
+  const compiled = new WeakMap<Database, PreparedQuery>();
+  return (db, values) => {
+    const known = compiled.get(db) ?? build(db).prepare();
+    compiled.set(db, known);
+    const { sql: text, params } = known.getQuery();
+    const query = { sql: text, params: fillPlaceholders(params, values) };
+    const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
+    return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
+  };
+}
 
 /** Every read in one batch: one trip, one consistent view. */
 export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
