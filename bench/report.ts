@@ -39,7 +39,7 @@ export function printStatements(sizes: readonly (readonly Outcome[])[], wanted: 
   }
 }
 
-const shorten = (sql: string): string => sql.replace(/^select .*? from /s, "select … from ").replace(/\s+/g, " ");
+const shorten = (sql: string): string => sql.replace(/^select .*? from (?=")/s, "select … from ").replace(/\s+/g, " ");
 
 const lineOf = (text: string) => text;
 
