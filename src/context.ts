@@ -1,8 +1,8 @@
 // Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
-import { z } from "zod";
 import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway, Network } from "./chain/gateway.ts";
+import { parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
@@ -63,23 +63,6 @@ export type Deps = {
   readonly ca: () => Promise<CertificateAuthority>;
 };
 
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
-const networksSchema = z.array(
-  z.object({
-    network: z.string(),
-    chain_id: z.number().int().positive(),
-    kind: z.enum(["testnet", "mainnet"]),
-    rpc_url: z.url(),
-    fallback_rpc_url: z.url().optional(),
-    settlement_contract: address,
-    token: address,
-    currency: z.string().regex(/^[A-Z]{3,6}$/),
-    decimals: z.number().int().min(0).max(18),
-    required_confirmations: z.number().int().min(1),
-    explorer: z.url().optional(),
-  }),
-);
-
 const cached = new WeakMap<Env, Deps>();
 
 /** The same Deps for every request of an isolate: keys are imported once. `origin` is the issuer where none is set. */
@@ -112,7 +95,7 @@ function parseConfig(env: Env, origin: string): Config {
     issuer: env.ISSUER || origin,
     operatorName: env.OPERATOR_NAME,
     serviceDid: env.SERVICE_DID,
-    networks: networksOf(env),
+    networks: parseNetworks(env.NETWORKS),
     jurisdictions: new Set(splitList(env.JURISDICTIONS)),
     managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
     intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
@@ -124,9 +107,6 @@ function parseConfig(env: Env, origin: string): Config {
     operatorKeyHashes: new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
   };
 }
-
-export const networksOf = (env: Pick<Env, "NETWORKS">): readonly Network[] =>
-  networksSchema.parse(JSON.parse(env.NETWORKS));
 
 const splitList = (text: string): string[] =>
   text

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document: the published form of everything that the routers define.
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { AppEnv } from "./router.ts";
+import type { AppEnv } from "./app-env.ts";
 
 const header = (name: string, description: string) => ({
   type: "apiKey" as const,

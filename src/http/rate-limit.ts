@@ -3,15 +3,7 @@
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import type { AppContext } from "./router.ts";
-
-export type RateState = {
-  policy: string;
-  quota: number;
-  windowSeconds: number;
-  remaining: number;
-  resetSeconds: number;
-};
+import type { AppContext, RateState } from "./app-env.ts";
 
 const windows = new Map<string, { start: number; used: number }>();
 const WINDOWS_KEPT = 10_000;

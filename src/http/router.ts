@@ -1,24 +1,17 @@
 // One router factory per auth surface: a definition and a handler of a few lines each. A handler on the wrong surface
 // does not compile. The definition is the OpenAPI document, the validation and the status in one.
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Context } from "hono";
 import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
-import type { Deps, Env } from "../context.ts";
 import { ERRORS, type ErrorCode, type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "../core/limits.ts";
 import type { Read } from "../db/batch.ts";
+import type { AppContext, AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { parseJson, readBody } from "./json.ts";
-import { chargeAddress, type RateState } from "./rate-limit.ts";
+import { chargeAddress } from "./rate-limit.ts";
 import { isAnswer, jsonResponse } from "./responses.ts";
 import { errorSchema } from "./schemas.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
-
-export type AppEnv = {
-  Bindings: Env;
-  Variables: { requestId: string; rate?: RateState; deps?: Deps };
-};
-export type AppContext = Context<AppEnv>;
 
 export type Surface = "management" | "agent" | "operator" | "public";
 type Calls = { management: ManagementCall; agent: AgentCall; operator: OperatorCall; public: PublicCall };

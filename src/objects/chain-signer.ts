@@ -2,10 +2,13 @@
 // whose arrival is unknown are kept and sent again before anything else: their nonce is not free.
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Submission } from "../chain/gateway.ts";
+import { parseNetworks } from "../chain/networks.ts";
 import { type ChainSender, createChainSender } from "../chain/sender.ts";
 import { addressOf, signCall } from "../chain/sign.ts";
-import { type Env, networksOf } from "../context.ts";
 import { MINUTE_MS } from "../core/limits.ts";
+
+/** What of the bindings it needs. */
+type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string };
 
 type Sent = { network: string; nonce: number; raw: string; hash: string; at: number; arrived: boolean };
 
@@ -13,7 +16,7 @@ const LAST_SENT = "last_sent";
 /** How long our own count of nonces is believed over a node that lags behind another. */
 const NONCE_MEMORY_MS = MINUTE_MS;
 
-export class ChainSigner extends DurableObject<Env> {
+export class ChainSigner extends DurableObject<SignerEnv> {
   private last: Promise<unknown> = Promise.resolve();
 
   /** Signs and sends, in order. Nothing is sent when the dry run refuses. */
@@ -24,7 +27,7 @@ export class ChainSigner extends DurableObject<Env> {
   }
 
   private async send(call: ChainCall): Promise<ChainResult<Submission>> {
-    const sender = createChainSender(networksOf(this.env));
+    const sender = createChainSender(parseNetworks(this.env.NETWORKS));
     const before = await this.ctx.storage.get<Sent>(LAST_SENT);
     if (before && !before.arrived) {
       const again = await this.deliver(sender, before);

@@ -1,0 +1,17 @@
+// What Hono carries for every request: the bindings, and what the middleware and the surfaces leave for the answer.
+import type { Context } from "hono";
+import type { Deps, Env } from "../context.ts";
+
+export type RateState = {
+  policy: string;
+  quota: number;
+  windowSeconds: number;
+  remaining: number;
+  resetSeconds: number;
+};
+
+export type AppEnv = {
+  Bindings: Env;
+  Variables: { requestId: string; rate?: RateState; deps?: Deps };
+};
+export type AppContext = Context<AppEnv>;
