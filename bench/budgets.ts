@@ -49,6 +49,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
 
   // The rest of the path. A page of 20 reads each row, its principal's, and one more to know whether there is a next page.
   "GET /v1/principals": read(25, 16 * KIB),
+  "GET /v1/principals (external_ref=crm-1)": read(25, 16 * KIB),
+  "GET /v1/principals (status=SUSPENDED)": read(25, 16 * KIB),
+  "GET /v1/agents (status=SUSPENDED)": read(45, 24 * KIB),
+  "GET /v1/agents (economic_role=CONSUMER)": read(45, 24 * KIB),
   "GET /v1/principals/{principal_id}": read(4, 2 * KIB),
   "POST /v1/agents (422)": read(2, 2 * KIB),
   "GET /v1/agents": read(45, 24 * KIB),
@@ -56,8 +60,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}": read(9, 4 * KIB),
   "PATCH /v1/agents/{did}/scope": mutation(15, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
-  // One more pair of trips before and after the chain's part, so that a crash between them is resumed.
-  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 6, objects: 2, fetches: 3 }),
+  // One more pair of trips before and after the chain's part, so that a crash between them is resumed; the receipt is asked
+  // for until it is there.
+  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 6, objects: 2, fetches: 8 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),

@@ -43,6 +43,14 @@ const keyed = (play: Play, ask: Ask): Ask => ({
 const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
 const addressPath = ({ network }: Play) => `/v1/payment-address?market=GLOBAL-USDC&network=${network.network}`;
 
+/** A page of what few rows match: it may not read the many that do not. */
+const FILTERS: readonly (readonly [path: string, filter: string])[] = [
+  ["/v1/principals", "external_ref=crm-1"],
+  ["/v1/principals", "status=SUSPENDED"],
+  ["/v1/agents", "status=SUSPENDED"],
+  ["/v1/agents", "economic_role=CONSUMER"],
+];
+
 const MANAGEMENT: readonly Case[] = [
   {
     route: "POST /v1/principals",
@@ -132,6 +140,14 @@ const MANAGEMENT: readonly Case[] = [
     status: 200,
     ask: ({ stage, provider }) => manage(stage, "GET", `${agentPath(provider.did)}/scope/authorized_markets`),
   },
+  ...FILTERS.map(
+    ([path, filter]): Case => ({
+      route: `GET ${path}`,
+      variant: filter,
+      status: 200,
+      ask: ({ stage }) => manage(stage, "GET", `${path}?${filter}`),
+    }),
+  ),
   { route: "GET /v1/platform", status: 200, timed: "read", ask: ({ stage }) => manage(stage, "GET", "/v1/platform") },
 ];
 
