@@ -76,6 +76,7 @@ export const principals = sqliteTable(
     uniqueIndex("principals_by_external_ref").on(t.platformId, t.environment, t.externalRef),
     uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country),
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
+    index("principals_by_status").on(t.platformId, t.environment, t.status, t.principalId).where(sql`tenant = 0`),
     index("principals_by_customer").on(t.customerId, t.principalId).where(sql`customer_id is not null`),
     index("principals_due").on(t.attestationExpiresAt).where(sql`status = 'ACTIVE'`),
     index("principals_not_active").on(t.status).where(sql`status <> 'ACTIVE'`),
@@ -149,6 +150,8 @@ export const agents = sqliteTable(
   },
   (t) => [
     index("agents_by_platform").on(t.platformId, t.environment, t.createdAt, t.did),
+    index("agents_by_status").on(t.platformId, t.environment, t.status, t.createdAt, t.did),
+    index("agents_by_role").on(t.platformId, t.environment, t.economicRole, t.createdAt, t.did),
     index("agents_by_principal").on(t.principalId, t.createdAt, t.did),
     index("agents_not_active").on(t.status).where(sql`status not in ('DRAFT', 'ACTIVE')`),
   ],
