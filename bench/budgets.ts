@@ -51,6 +51,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/principals": read(25, 16 * KIB),
   "GET /v1/principals (external_ref=crm-1)": read(25, 16 * KIB),
   "GET /v1/principals (status=SUSPENDED)": read(25, 16 * KIB),
+  "GET /v1/agents (status=DRAFT)": read(45, 24 * KIB),
   "GET /v1/agents (status=SUSPENDED)": read(45, 24 * KIB),
   "GET /v1/agents (economic_role=CONSUMER)": read(45, 24 * KIB),
   "GET /v1/principals/{principal_id}": read(4, 2 * KIB),

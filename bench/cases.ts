@@ -47,6 +47,7 @@ const addressPath = ({ network }: Play) => `/v1/payment-address?market=GLOBAL-US
 const FILTERS: readonly (readonly [path: string, filter: string])[] = [
   ["/v1/principals", "external_ref=crm-1"],
   ["/v1/principals", "status=SUSPENDED"],
+  ["/v1/agents", "status=DRAFT"],
   ["/v1/agents", "status=SUSPENDED"],
   ["/v1/agents", "economic_role=CONSUMER"],
 ];
