@@ -36,24 +36,24 @@ export const createAgentRouter = (): Router<"agent"> =>
   createRouter("agent", async (incoming, run, turnOf) => {
     const deps = depsOf(incoming.context);
     const real = Date.now(); // Contract 3: proofs stay on the real clock.
+    const check = async (statement: ProofStatement) =>
+      verifyProof({ statement, proof: headers.proof, key: certified.agentKey, now: real });
     let headers: Headers;
     let certified: Awaited<ReturnType<typeof checkCertificate>>;
+    let own: Awaited<ReturnType<Check>>;
     try {
       headers = presented(incoming);
       certified = await checkCertificate(incoming, headers.certificate, real);
+      own = await proveOwn(incoming, headers, certified.claims.sub, deps.config.serviceDid, check);
+      if (!own.ok && incoming.definition.proofs !== "facilitation") throw failed(own.reason);
     } catch (refusal) {
       await chargeAddress(incoming.context, deps);
       throw refusal;
     }
-    const { claims, agentKey } = certified;
+    const { claims } = certified;
     const did = claims.sub;
-    await chargeCredential(incoming.context, deps, did);
-
-    const check = async (statement: ProofStatement) =>
-      verifyProof({ statement, proof: headers.proof, key: agentKey, now: real });
-    const own = await proveOwn(incoming, headers, did, deps.config.serviceDid, check);
-    const facilitation = incoming.definition.proofs === "facilitation";
-    if (!own.ok && !facilitation) throw failed(own.reason);
+    // Certificates are public: only who holds the key uses up the agent's quota.
+    await (own.ok ? chargeCredential(incoming.context, deps, did) : chargeAddress(incoming.context, deps));
 
     const claim = async (proven: Proven): Promise<boolean> => {
       const guard = deps.env.REPLAY.get(deps.env.REPLAY.idFromName(did));

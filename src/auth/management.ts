@@ -51,6 +51,8 @@ export const createManagementRouter = (missing: ErrorCode = "invalid_credentials
           outcome: idempotency ? findOutcome(db, scope.platformId, idempotency.requestKey, now) : null,
         };
         const [who, found] = await readTogether(db, present(own), reads);
+        // Anybody can make up a well-formed key: one that nobody owns is no credential to charge.
+        if (!isKnown(who.owner, environment)) await chargeAddress(incoming.context, deps);
         const caller = toCaller(who.owner, environment, now);
         performance.owner = caller.platformId;
         if (who.outcome) throw new Replay(who.outcome);
@@ -70,9 +72,10 @@ function presentedKey(incoming: Incoming, headers: readonly string[]): string | 
   return null;
 }
 
+const isKnown = (owner: KeyOwner | null, environment: string): owner is KeyOwner => owner?.environment === environment;
+
 function toCaller(owner: KeyOwner | null, environment: "sandbox" | "production", now: number): ManagementCaller {
-  if (!owner || owner.environment !== environment)
-    throw new ServiceError("invalid_credentials", { reason: "unknown key" });
+  if (!isKnown(owner, environment)) throw new ServiceError("invalid_credentials", { reason: "unknown key" });
   if (owner.expiresAt !== null && owner.expiresAt <= now) {
     throw new ServiceError("invalid_credentials", { reason: "revoked key" });
   }

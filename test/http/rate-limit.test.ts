@@ -1,5 +1,6 @@
 // Contract section 1, Rate limit: RateLimit headers on every answer, 429 with Retry-After when the quota is used up.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { generateManagementKey } from "../../src/auth/management-key.ts";
 import { withConfig } from "../support/variants.ts";
 import { createWorld, type Reply, type World } from "../support/world.ts";
 
@@ -99,6 +100,37 @@ describe("the quota", () => {
     ["the OpenAPI document", "GET", "/openapi.json", { key: null }],
   ] as const)("of an address covers %s", async (_name, method, path, options) => {
     expectLimited(await exhaust(method, path, { ...options, headers: address() }));
+  });
+
+  it("of an address covers well-formed keys that nobody owns, however many", async () => {
+    const headers = address();
+    const madeUp = async () => {
+      const { rawKey } = await generateManagementKey("sandbox");
+      return small.call("GET", "/v1/platform", { key: rawKey, headers });
+    };
+    for (let i = 0; i < 3; i++) expect((await madeUp()).status).toBe(401);
+    expectLimited(await madeUp());
+  });
+
+  it("of an agent is used up by nobody who has only its certificate, which is public", async () => {
+    const fresh = await createWorld();
+    const agent = await fresh.consumer();
+    const own = withConfig(fresh, small.deps.config);
+    const path = "/v1/tasks/tsk_x";
+    const stranger = await fresh.consumer();
+    const stolen = async (method: string, to: string, body?: unknown) => {
+      const forged = await fresh.prove(stranger, method, to);
+      const headers = { ...forged, "AEAP-Certificate": agent.certificate, ...address() };
+      return own.call(method, to, { key: null, headers, ...(body !== undefined && { body }) });
+    };
+    const claim = { intent_id: "pin_x", payment_tx: `0x${"1".repeat(64)}` };
+    for (let i = 0; i < 4; i++) {
+      expect((await stolen("GET", path)).body.code).toBe("aeap_verification_failed");
+      expect((await stolen("POST", "/v1/facilitate", claim)).status).not.toBe(429);
+    }
+    expect((await own.as(agent, "GET", path)).status).toBe(404);
+    for (let i = 0; i < 2; i++) await own.as(agent, "GET", path);
+    expectLimited(await own.as(agent, "GET", path));
   });
 
   it("is refused without a trip to the database", async () => {
