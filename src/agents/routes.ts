@@ -45,7 +45,7 @@ agentRoutes.route(
     operationId: "listAgents",
     tag: "Agents",
     summary: "List the platform's agents",
-    description: "Newest first, of the key's environment. `status` filters on the stored status.",
+    description: "Newest first, of the key's environment.",
     query: agentQuery,
     status: 200,
     response: { schema: agentList, description: "A page of agents." },

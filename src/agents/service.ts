@@ -126,6 +126,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
 
 export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {
   const filter = {
+    now: call.now,
     ...(query.principal_id !== undefined && { principalId: query.principal_id }),
     ...(query.status !== undefined && { status: query.status }),
     ...(query.economic_role !== undefined && { economicRole: query.economic_role }),
