@@ -1,0 +1,162 @@
+// Specification 2.6, 2.7, 3.5 and 4, and contract section 6, over HTTP: what each answer of a purchase holds, by its fields.
+// Every test quotes its sentence.
+import { createLocalJWKSet, jwtVerify } from "jose";
+import { beforeAll, describe, expect, it } from "vitest";
+import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { type Agent, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+
+let world: World;
+let provider: Agent;
+let consumer: Agent;
+let intent: Json;
+let paymentTx: string;
+let settled: Json;
+beforeAll(async () => {
+  world = await createWorld();
+  provider = await world.provider();
+  consumer = await world.consumer();
+  intent = await world.intent(consumer, provider, "10.50");
+  paymentTx = await payOnChain(consumer.did, provider.did, 10_500_000, { intentId: intent.intent_id });
+  const claim = { intent_id: intent.intent_id, payment_tx: paymentTx };
+  settled = expectStatus(await world.as(provider, "POST", "/v1/facilitate", claim), 200);
+});
+
+describe("contract 6, Payment intent", () => {
+  it("answers what is needed to pay, in whole units and in base units, the network by both of its names", () => {
+    const { settlement_contract: contract, token } = chainOf();
+    expect(intent).toEqual({
+      intent_id: expect.stringMatching(/^pin_[0-7][0-9A-HJKMNP-TV-Z]{25}$/),
+      status: "OPEN",
+      amount: "10.50",
+      amount_base_units: "10500000",
+      currency: "USDC",
+      decimals: 6,
+      network: "base-sepolia",
+      caip2: "eip155:84532",
+      chain_id: 84532,
+      contract,
+      token,
+      provider_did: provider.did,
+      consumer_did: consumer.did,
+      provider_did_hash: didHash(provider.did),
+      consumer_did_hash: didHash(consumer.did),
+      intent_hash: intentHash(intent.intent_id),
+      expires_at: expect.any(String),
+    });
+  });
+
+  it("life 5 minutes", () => {
+    const left = Date.parse(intent.expires_at) - Date.now();
+    expect(left).toBeLessThanOrEqual(300_000);
+    expect(left).toBeGreaterThan(240_000);
+  });
+
+  it("GET /v1/payment-intents/{id} for the parties: 403 forbidden to a third, 404 of an unknown one", async () => {
+    const path = `/v1/payment-intents/${intent.intent_id}`;
+    for (const party of [consumer, provider]) {
+      expect(expectStatus(await world.as(party, "GET", path), 200)).toEqual({ ...intent, status: "SETTLED" });
+    }
+    const third = await world.as(await world.consumer(), "GET", path);
+    expect([third.status, third.body.code]).toEqual([403, "forbidden"]);
+    const unknown = await world.as(consumer, "GET", "/v1/payment-intents/pin_nothing");
+    expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
+  });
+
+  it("a CAIP-2 name is accepted, and a JSON number with it, never through a binary float", async () => {
+    const opened = await world.intent(consumer, provider, 1e-6 as never, { network: "eip155:84532" });
+    expect([opened.amount, opened.amount_base_units, opened.network]).toEqual(["0.000001", "1", "base-sepolia"]);
+  });
+
+  it.each([
+    ["more decimals than the token has", "0.0000001", "invalid_format"],
+    ["nothing", "0", "too_small"],
+    ["more than 2^53-1 base units", "9007199254.740992", "too_big"],
+    ["less than nothing", "-1", "invalid_format"],
+  ])("an amount of %s is 422", async (_name, amount, code) => {
+    const order = { consumer_did: consumer.did, provider_did: provider.did, amount, currency: "USDC" };
+    const refused = await world.as(consumer, "POST", "/v1/payment-intents", order);
+    expect([refused.status, refused.body.code]).toEqual([422, "validation_failed"]);
+    expect(refused.body.field_errors).toEqual([expect.objectContaining({ field: "amount", code })]);
+  });
+});
+
+describe("contract 6, Facilitation", () => {
+  it("200 → the fields that the section lists, the split of 5 bps and 10 % of the net, rounded down", () => {
+    expect(settled).toMatchObject({
+      facilitation_id: expect.stringMatching(/^fac_/),
+      intent_id: intent.intent_id,
+      task_id: expect.stringMatching(/^tsk_/),
+      status: "settled",
+      gross_amt: "10.50",
+      fee_amt: "0.00525",
+      escrow_credited: "1.049475",
+      operational_amt: "9.445275",
+      currency: "USDC",
+      escrow_state: "FUNDING",
+      escrow_balance: "1.049475",
+      dispute_window_days: 14,
+      provider_aid_version: 3,
+      tx_hash: paymentTx,
+      network: "base-sepolia",
+    });
+    expect(settled.transaction_id).toBeDefined();
+    const window = Date.parse(settled.dispute_window_closes_at) - Date.parse(settled.confirm_by);
+    expect(window).toBe((14 - 3) * 86_400_000);
+  });
+
+  it("receipt: a compact JWS by the CA key over the settlement's facts (typ: aeap-receipt+jwt)", async () => {
+    const { keys } = expectStatus(await world.call("GET", "/.well-known/aeap-ca-jwks", { key: null }), 200);
+    const { payload, protectedHeader } = await jwtVerify<Json>(settled.receipt, createLocalJWKSet({ keys }));
+    expect(protectedHeader.typ).toBe("aeap-receipt+jwt");
+    expect(payload).toMatchObject({
+      intent_id: intent.intent_id,
+      provider_did: provider.did,
+      consumer_did: consumer.did,
+      tx_hash: paymentTx,
+      gross_amt: "10.50",
+      provider_aid_version: 3,
+    });
+  });
+
+  it("2.6: later changes to the provider's dispute window do not affect settled transactions", async () => {
+    const path = `/v1/agents/${provider.did}/scope`;
+    expectStatus(await world.call("PATCH", path, { body: { dispute_window_days: 0 } }), 200);
+    const claim = { intent_id: intent.intent_id, payment_tx: paymentTx };
+    expect(expectStatus(await world.as(provider, "POST", "/v1/facilitate", claim), 200)).toEqual(settled);
+    expectStatus(await world.call("PATCH", path, { body: { dispute_window_days: 14 } }), 200);
+  });
+});
+
+describe("contract 6, Task", () => {
+  it("is open for 72 hours, then confirm → {task_id, status, outcome, score, …_r_i, …_ar, closed_at}", async () => {
+    const path = `/v1/tasks/${settled.task_id}`;
+    const task = expectStatus(await world.as(provider, "GET", path), 200);
+    expect(task).toMatchObject({ status: "open", outcome: null, score: null, closed_at: null });
+    expect(Date.parse(task.confirm_by) - Date.parse(task.opened_at)).toBe(72 * 3_600_000);
+    const closed = expectStatus(
+      await world.as(consumer, "POST", `${path}/confirm`, { outcome: "partial", score: 0.5, note: "half" }),
+      200,
+    );
+    expect(closed).toEqual({
+      task_id: settled.task_id,
+      status: "confirmed",
+      outcome: "partial",
+      score: 0.5,
+      provider_r_i: 0.5,
+      consumer_r_i: 1,
+      provider_ar: 0.5,
+      consumer_ar: expect.any(Number),
+      closed_at: expect.any(String),
+    });
+    // w = log10(11.5); (w·1 + 2·0.5) / (w + 2), two decimals.
+    const weight = Math.log10(11.5);
+    expect(closed.consumer_ar).toBeCloseTo((weight + 1) / (weight + 2), 2);
+    for (const [agent, rating] of [
+      [provider, closed.provider_ar],
+      [consumer, closed.consumer_ar],
+    ] as const) {
+      const shown = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/rating`, { key: null }), 200);
+      expect(shown).toMatchObject({ did: agent.did, agent_rating: rating, interactions: 1 });
+    }
+  });
+});
