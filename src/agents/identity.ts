@@ -4,7 +4,7 @@ import type { PublicCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { commit, present, readBatch } from "../db/batch.ts";
+import { Conflict, commit, present, readBatch } from "../db/batch.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { aidAsJwt, aidEtag } from "../protocol/aid.ts";
 import { liveRating } from "../ratings/rating.ts";
@@ -12,7 +12,6 @@ import { findHeaviest } from "../ratings/store.ts";
 import { escrowStateOf, liveOf, serveAid, writeAid } from "./aid.ts";
 import {
   type AgentRow,
-  type AgentWithPrincipal,
   type AidRow,
   environmentOf,
   findAid,
@@ -44,7 +43,7 @@ export async function getAid(call: PublicCall, did: string, version: number | un
     const jwt = aidAsJwt({ canonical: content, proof, etag: "" });
     return { json: serveAid(content, proof), jwt, etag: await aidEtag(content), immutable: true };
   }
-  const aid = found.aid.stale ? await signStale(deps, found.agent, found.aid, now) : found.aid;
+  const aid = found.aid.stale ? await signStale(deps, did, now) : found.aid;
   const live = liveOf(agent, principal, now);
   return {
     json: serveAid(aid.content, aid.proof, live),
@@ -54,19 +53,31 @@ export async function getAid(call: PublicCall, did: string, version: number | un
   };
 }
 
-/** A change that touched many agents left this document behind: it is signed again now, for this and later readings. */
-async function signStale(deps: Deps, found: AgentWithPrincipal, aid: AidRow, now: number): Promise<AidRow> {
+const SIGNING_ATTEMPTS = 6;
+
+/**
+ * A change that touched many agents left this document behind: it is signed again now, for this and later readings. Who
+ * reads it at the same time may have signed it first, and a change may have come between: then it is read again.
+ */
+async function signStale(deps: Deps, did: string, now: number): Promise<AidRow> {
   const { db } = deps;
-  const { did, environment } = found.agent;
-  const { markets, escrows } = await readBatch(db, {
-    markets: findMarkets(db, did, environment),
-    escrows: findEscrows(db, did, environment),
-  });
-  const agent: AgentRow = { ...found.agent, revision: found.agent.revision + 1 };
-  const statements = await writeAid(db, deps, { ...found, agent, markets, escrows }, now, false);
-  await commit(db, [...updateAgent(db, found.agent, { revision: agent.revision }), ...statements]);
-  const signed = await readBatch(db, { aid: findAid(db, did) });
-  return signed.aid ?? aid;
+  for (let attempt = 1; ; attempt++) {
+    const { found, aid, markets, escrows } = await readBatch(db, {
+      found: findPublicAgent(db, did),
+      aid: findAid(db, did),
+      markets: findMarkets(db, did, environmentOf(did)),
+      escrows: findEscrows(db, did, environmentOf(did)),
+    });
+    if (!found || !aid) throw new ServiceError("not_found");
+    if (!aid.stale) return aid;
+    const agent: AgentRow = { ...found.agent, revision: found.agent.revision + 1 };
+    const statements = await writeAid(db, deps, { ...found, agent, markets, escrows }, now, false);
+    try {
+      await commit(db, [...updateAgent(db, found.agent, { revision: agent.revision }), ...statements]);
+    } catch (thrown) {
+      if (!(thrown instanceof Conflict) || attempt === SIGNING_ATTEMPTS) throw thrown;
+    }
+  }
 }
 
 export async function getStatus(call: PublicCall, did: string) {

@@ -238,7 +238,11 @@ export const aidView = z
       scope: scopeView,
       authorized_markets: z.array(z.string()),
     }),
-    performance: z.looseObject({ agent_rating: z.number().nullable(), interactions: z.number().int() }),
+    // What the platform does not control is absent from an earlier version.
+    performance: z.looseObject({
+      agent_rating: z.number().nullable().optional(),
+      interactions: z.number().int().optional(),
+    }),
     escrow: z
       .looseObject({
         liability_profile: z.looseObject({
@@ -248,7 +252,7 @@ export const aidView = z
         }),
       })
       .nullable(),
-    disputes: z.looseObject({ open: z.number().int(), dispute_window_days: z.number().int() }),
+    disputes: z.looseObject({ open: z.number().int().optional(), dispute_window_days: z.number().int() }),
     governance: z.looseObject({ operator: z.string(), jurisdiction: z.string() }),
     proof: z.string().nullable(),
     live: z

@@ -1,0 +1,151 @@
+// What is read does not grow with what is stored: the same calls over a thousand and over twenty thousand rows.
+import { beforeAll, describe, expect, it } from "vitest";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
+
+const SMALL = 1_000;
+const LARGE = 20_000;
+let small: World;
+let large: World;
+
+/** Copies of one principal and one agent of the world, numbered, straight into the tables. */
+async function fill(world: World, rows: number): Promise<void> {
+  const { did, principalId } = await world.consumer();
+  const columnsOf = async (table: string) =>
+    (await env.DB.prepare(`select name from pragma_table_info('${table}')`).all<{ name: string }>()).results.map(
+      ({ name }) => name,
+    );
+  const copy = async (table: string, key: string, id: string, values: Record<string, string>) => {
+    const columns = await columnsOf(table);
+    const picked = columns.map((name) => values[name] ?? `t."${name}"`);
+    await env.DB.prepare(
+      `insert into ${table} (${columns.join(", ")}) select ${picked.join(", ")} from ${table} t, json_each(?) n where t.${key} = ?`,
+    )
+      .bind(JSON.stringify(Array.from({ length: rows - 1 }, (_, i) => i)), id)
+      .run();
+  };
+  const tag = world.platformId;
+  await copy("principals", "principal_id", principalId, {
+    principal_id: `'${principalId.slice(0, 14)}' || printf('%016d', n.value)`,
+    external_ref: `'${tag}' || n.value`,
+    name_folded: `'${tag}' || n.value`,
+    customer_id: "case when n.value % 2 = 0 then 'cus_even' end",
+  });
+  await copy("agents", "did", did, {
+    did: `'did:aeap:${tag.slice(-8)}-' || printf('%012d', n.value)`,
+    created_at: "t.created_at + n.value / 3",
+    economic_role: "case when n.value % 2 = 0 then 'PROVIDER' else 'CONSUMER' end",
+  });
+}
+
+beforeAll(async () => {
+  [small, large] = [await createWorld(), await createWorld()];
+  await fill(small, SMALL);
+  await fill(large, LARGE);
+});
+
+type Call = readonly [name: string, path: (world: World, cursor: string) => string, list: string];
+const CALLS: Call[] = [
+  ["the first page of agents", () => "/v1/agents?limit=100", ""],
+  [
+    "a page of agents in the middle",
+    (_world, cursor) => `/v1/agents?limit=20&cursor=${cursor}`,
+    "/v1/agents?limit=100",
+  ],
+  ["agents of a role", () => "/v1/agents?economic_role=PROVIDER", ""],
+  ["ACTIVE agents", () => "/v1/agents?status=ACTIVE", ""],
+  ["the first page of principals", () => "/v1/principals?limit=100", ""],
+  [
+    "a page of principals in the middle",
+    (_world, cursor) => `/v1/principals?cursor=${cursor}`,
+    "/v1/principals?limit=100",
+  ],
+  ["principals of a customer", () => "/v1/principals?customer_id=cus_even", ""],
+  ["principals of none", () => "/v1/principals?customer_id=none", ""],
+  ["a principal by its reference", (world) => `/v1/principals?external_ref=${world.platformId}5`, ""],
+  ["ACTIVE principals", () => "/v1/principals?status=ACTIVE", ""],
+];
+
+async function cost(world: World, [, path, list]: Call): Promise<{ rows: number; shown: number }> {
+  const cursor = list === "" ? "" : expectStatus(await world.call("GET", list), 200).next_cursor;
+  world.meter.reset();
+  const page = expectStatus(await world.call("GET", path(world, cursor)), 200);
+  expect(world.meter.reading.trips).toBe(1);
+  return { rows: world.meter.reading.rowsRead, shown: page.data.length };
+}
+
+describe("the rows read", () => {
+  it.each(CALLS)("by %s are as many among 20,000 as among 1,000", async (...call) => {
+    const [few, many] = [await cost(small, call), await cost(large, call)];
+    expect(few.shown).toBeGreaterThan(0);
+    expect(many).toEqual(few);
+    // A page and its surplus row, each with its principal, its index and the caller: never more than a few for each shown.
+    expect(many.rows).toBeLessThan(6 * (many.shown + 2));
+  });
+
+  it("by a registration and an activation are as many among 20,000 as among 1,000", async () => {
+    const rows = async (world: World) => {
+      world.meter.reset();
+      const { did } = await world.consumer();
+      expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body: { dispute_window_days: 1 } }), 200);
+      return world.meter.reading.rowsRead;
+    };
+    expect(await rows(large)).toBe(await rows(small));
+  });
+});
+
+describe("the plan of every statement", () => {
+  it("searches an index, scans no table that grows, and sorts nothing", async () => {
+    const world = large;
+    world.meter.reset();
+    const consumer = await world.consumer();
+    const delegate = await world.consumer({ principal_id: consumer.principalId, delegated_by: consumer.did });
+    const provider = await world.provider();
+    for (const call of CALLS) {
+      const cursor = call[2] === "" ? "" : (await world.call("GET", call[2])).body.next_cursor;
+      expectStatus(await world.call("GET", call[1](world, cursor)), 200);
+    }
+    for (const query of ["principal_id=x", "status=SUSPENDED", "status=DRAFT"])
+      await world.call("GET", `/v1/agents?${query}`);
+    for (const status of ["ATTESTATION_EXPIRED", "SUSPENDED"])
+      await world.call("GET", `/v1/principals?status=${status}`);
+    for (const { did } of [consumer, delegate, provider]) {
+      for (const part of ["aid", "aid?version=2", "status", "rating", "certificate", "did.json"]) {
+        await world.call("GET", `/v1/agents/${did}/${part}`, { key: null });
+      }
+      await world.call("GET", `/v1/agents/${did}`);
+      await world.call("GET", `/v1/principals/${consumer.principalId}`);
+      const headers = { "Idempotency-Key": crypto.randomUUID() };
+      await world.call("POST", `/v1/agents/${did}/activate`, { headers });
+      await world.call("POST", `/v1/agents/${did}/activate`, { headers });
+      await world.call("PATCH", `/v1/agents/${did}/scope`, { body: { dispute_window_days: 2 } });
+      await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+    }
+    await world.intent(consumer, provider).catch(() => undefined);
+
+    const statements = [...new Set(world.meter.reading.sql)];
+    expect(statements.length).toBeGreaterThan(20);
+    const plans = await Promise.all(
+      statements.map(async (sql) => {
+        const parameters = sql.split("?").length - 1;
+        const explained = await env.DB.prepare(`explain query plan ${sql}`)
+          .bind(...Array.from({ length: parameters }, () => null))
+          .all<{ detail: string }>();
+        return { sql, details: explained.results.map(({ detail }) => detail) };
+      }),
+    );
+    const tables = (await env.DB.prepare("select name from sqlite_master where type = 'table'").all<{ name: string }>())
+      .results;
+    // A chain of delegators has at most five links: sorting them is no sort that grows.
+    const growing = plans.filter(({ sql }) => !/^select .* order by chain\.depth$/s.test(sql));
+    expect(plans.length - growing.length).toBeLessThanOrEqual(2);
+    const bad = growing.flatMap(({ sql, details }) =>
+      details
+        .filter(
+          (detail) =>
+            /TEMP B-TREE/.test(detail) || tables.some(({ name }) => new RegExp(`^SCAN "?${name}"?( |$)`).test(detail)),
+        )
+        .map((detail) => `${detail}: ${sql}`),
+    );
+    expect(bad).toEqual([]);
+  });
+});
