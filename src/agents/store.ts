@@ -1,5 +1,5 @@
 // Agents as stored: the row, its certificates, its documents. Reads take a Scope; writes are statements for a commit.
-import { and, asc, desc, eq, gt, inArray, isNull, lt, not, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import {
   columnsOf,
@@ -64,13 +64,10 @@ export const environmentOf = (did: string | SQL<string>): SQL<string> =>
 
 export type AgentFilter = { principalId?: string; status?: string; economicRole?: string; now: number };
 
-/** What `effectiveAgentStatus` computes of an agent and its principal, as a condition. */
+/** As `standsAt`: an agent that its principal has stopped is not listed as one that runs. */
 const countsAs = (status: string, now: number): SQL | undefined => {
-  const stands = standsAt("ACTIVE", now);
-  const runs = inArray(agents.status, ["ACTIVE", "FUNDING"]);
-  if (status === "ACTIVE" || status === "FUNDING") return and(eq(agents.status, status), stands);
-  if (status === "SUSPENDED") return or(eq(agents.status, status), and(runs, stands && not(stands)));
-  return eq(agents.status, status);
+  const runs = status === "ACTIVE" || status === "FUNDING";
+  return and(eq(agents.status, status), runs ? standsAt("ACTIVE", now) : undefined);
 };
 
 export const listAgents = (

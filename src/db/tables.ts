@@ -77,7 +77,8 @@ export const principals = sqliteTable(
     uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country),
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
     index("principals_by_status").on(t.platformId, t.environment, t.status, t.principalId).where(sql`tenant = 0`),
-    index("principals_by_customer").on(t.customerId, t.principalId).where(sql`customer_id is not null`),
+    // Also of none: SQLite searches an index for null.
+    index("principals_by_customer").on(t.platformId, t.environment, t.customerId, t.principalId).where(sql`tenant = 0`),
     index("principals_due").on(t.attestationExpiresAt).where(sql`status = 'ACTIVE'`),
     index("principals_not_active").on(t.status).where(sql`status <> 'ACTIVE'`),
   ],

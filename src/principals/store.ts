@@ -1,5 +1,5 @@
 // Principals and their attestations as stored.
-import { and, desc, eq, gt, isNull, lt, not, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { attestations, customers, principals } from "../db/tables.ts";
@@ -53,13 +53,13 @@ export const findCustomer = (
       .where(and(eq(customers.customerId, customerId), within(customers, scope))),
   );
 
-/** What `effectivePrincipalStatus` computes of a row, as a condition: a list finds a principal by what it shows of it. */
+/**
+ * 3.2, no grace: what is ACTIVE in a list is ACTIVE now. What has stopped being so by its date alone is found under its new
+ * status once the job has recorded it: no index finds what changes without a write.
+ */
 export const standsAt = (status: string, now: number): SQL | undefined => {
-  const { status: stored, attestationExpiresAt } = principals;
-  const unexpired = gt(attestationExpiresAt, now);
-  if (status === "ACTIVE") return and(eq(stored, status), unexpired);
-  if (status === "ATTESTATION_EXPIRED") return or(eq(stored, status), and(eq(stored, "ACTIVE"), not(unexpired)));
-  return eq(stored, status);
+  const unexpired = status === "ACTIVE" ? gt(principals.attestationExpiresAt, now) : undefined;
+  return and(eq(principals.status, status), unexpired);
 };
 
 export type PrincipalFilter = {
