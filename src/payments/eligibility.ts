@@ -16,6 +16,8 @@ export type Parties = {
   /** Nearest first. */
   readonly delegators: readonly SpenderRow[];
   readonly provider: AgentWithPrincipal;
+  /** The provider's own, nearest first: of its principal, as every delegator is. */
+  readonly providerDelegators: readonly AgentRow[];
   readonly escrows: readonly EscrowRow[];
 };
 
@@ -24,12 +26,13 @@ export type DealRequest = { readonly units: number; readonly network: Network | 
 
 /** Throws the first refusal; what it returns may be opened. */
 export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
-  const { consumer, delegators, provider } = parties;
+  const { consumer, delegators, provider, providerDelegators } = parties;
   refuseMixedEnvironments(consumer.agent, provider.agent);
   for (const party of [consumer, provider, ...delegators]) refuseInactive(party.agent, party.principal, now);
+  for (const agent of providerDelegators) refuseInactive(agent, provider.principal, now);
   refuseConstrained(parties, request.deal?.network ?? request.network);
   for (const { agent } of [consumer, ...delegators]) refuseWithoutAction(agent, "purchase");
-  refuseWithoutAction(provider.agent, "sell");
+  for (const agent of [provider.agent, ...providerDelegators]) refuseWithoutAction(agent, "sell");
   if (!request.deal) {
     const network = request.network === null ? {} : { network: request.network.network };
     throw new ServiceError("market_not_authorized", { detail: { market: wanted, ...network } });

@@ -1,6 +1,12 @@
 // Contract section 6, Payment intent: opened by either party against the consumer's policy, read by both, ended by the cron.
 import { recordEventForParties } from "../activity/store.ts";
-import { type AgentWithPrincipal, environmentOf, findEscrows, findPublicAgent } from "../agents/store.ts";
+import {
+  type AgentWithPrincipal,
+  environmentOf,
+  findAncestors,
+  findEscrows,
+  findPublicAgent,
+} from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { Network } from "../chain/gateway.ts";
 import type { Config, Deps } from "../context.ts";
@@ -53,6 +59,7 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
   const found = await call.read({
     spenders: findSpenders(db, consumerDid, now),
     provider: findPublicAgent(db, providerDid),
+    providerDelegators: findAncestors(db, providerDid),
     escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
   });
@@ -70,7 +77,8 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
   const deal = findDeal(found.offers, candidates, { country, environment });
   const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
   const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
-  const parties = { consumer, delegators, provider, escrows: found.escrows };
+  const { providerDelegators, escrows } = found;
+  const parties = { consumer, delegators, provider, providerDelegators, escrows };
   const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
   const uncountable = found.spenders.some(
@@ -98,7 +106,8 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
     expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
   };
   const view = present(intent);
-  const standing = { did: providerDid, version: provider.agent.version, environment, network: network.network };
+  const sellers = [provider.agent, ...providerDelegators].map(({ did, version }) => ({ did, version }));
+  const standing = { did: providerDid, sellers, environment, network: network.network };
   await call.commit(openIntentStatements(db, intent, [consumer, ...delegators], standing, network.decimals, now), view);
   return view;
 }

@@ -145,7 +145,13 @@ export const findOffers = (
   );
 };
 
-export type ProviderStanding = { did: string; version: number; environment: string; network: string };
+/** `sellers`: the provider and its delegators, as they were judged. */
+export type ProviderStanding = {
+  did: string;
+  sellers: readonly { did: string; version: number }[];
+  environment: string;
+  network: string;
+};
 
 /** The intent, and its hold on every spender's window; the batch fails when what it was decided on is no more. */
 export function openIntentStatements(
@@ -220,9 +226,14 @@ function holdSpend(
 const principalStands = (principalId: SQL, now: number): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
 
-const providerStands = ({ did, version, environment, network }: ProviderStanding, now: number): SQL =>
-  sql`exists (select 1 from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
-          and ${principalStands(sql`q.principal_id`, now)})
+const providerStands = ({ did, sellers, environment, network }: ProviderStanding, now: number): SQL =>
+  sql`${sql.join(
+    sellers.map(
+      (seller) => sql`exists (select 1 from agents q where q.did = ${seller.did} and q.version = ${seller.version}
+          and q.status = 'ACTIVE' and ${principalStands(sql`q.principal_id`, now)})`,
+    ),
+    sql` and `,
+  )}
       and not exists (select 1 from escrows e where e.did = ${did} and e.environment = ${environment}
           and e.network = ${network} and e.state = 'CONSTRAINED')`;
 

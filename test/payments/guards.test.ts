@@ -11,6 +11,8 @@ import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, spendState } f
 
 let world: World;
 let provider: Agent;
+/** The provider's delegator. */
+let sponsor: Agent | undefined;
 beforeAll(async () => {
   world = await createWorld();
 });
@@ -48,7 +50,8 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     expiresAt: now + 300_000,
   };
   await between();
-  const standing = { did: provider.did, version: 1, environment: "sandbox", network: "base-sepolia" };
+  const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1 }));
+  const standing = { did: provider.did, sellers, environment: "sandbox", network: "base-sepolia" };
   await commit(db, openIntentStatements(db, intent, spenders, standing, 6, now));
 }
 
@@ -62,12 +65,17 @@ describe("between the two trips", () => {
     ["the provider is suspended", () => setAgent(world, provider.did, { status: "SUSPENDED" })],
     ["the provider's scope is changed", () => setAgent(world, provider.did, { version: 99 })],
     ["the attestation of the provider's principal ends", () => endAttestation(provider.principalId)],
+    ["the provider's delegator is suspended", () => setAgent(world, sponsor?.did ?? "", { status: "SUSPENDED" })],
+    ["the provider's delegator's scope is changed", () => setAgent(world, sponsor?.did ?? "", { version: 99 })],
     ["the provider's escrow is CONSTRAINED", () => setEscrow(world, provider.did, "CONSTRAINED")],
     ["the delegator's window is filled", ({ delegator }) => setAgent(world, delegator.did, { spendOpen: 5_000_000 })],
   ];
   for (const [name, between] of CASES) {
     it(`${name}: the batch is refused, and nothing changes`, async () => {
-      provider = await seller(world);
+      sponsor = await world.agent("PROVIDER");
+      await setAgent(world, sponsor.did, { version: 1 });
+      const overrides = { principal_id: sponsor.principalId, delegated_by: sponsor.did };
+      provider = await seller(world, { overrides });
       const delegator = await buyer(world, dailyLimit("10.00"));
       const consumer = await buyer(world, dailyLimit("10.00"), {
         principal_id: delegator.principalId,
@@ -85,6 +93,7 @@ describe("between the two trips", () => {
   }
 
   it("nothing changes: the batch is taken, also at exactly the limit", async () => {
+    sponsor = undefined;
     provider = await seller(world);
     await setAgent(world, provider.did, { version: 1 });
     const consumer = await buyer(world, dailyLimit("6.00"));

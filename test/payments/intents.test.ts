@@ -370,6 +370,23 @@ describe("refusals", () => {
     }
   });
 
+  it("a provider whose delegator is not ACTIVE, or may not sell any more, is stopped with it", async () => {
+    const consumer = await buyer(world);
+    const sponsor = await world.agent("PROVIDER");
+    const overrides = { principal_id: sponsor.principalId, delegated_by: sponsor.did };
+    const provider = await seller(world, { overrides });
+    expect((await open(consumer, orderOf(consumer, provider))).status).toBe(201);
+    await setAgent(world, sponsor.did, { status: "TERMINATED" });
+    const stopped = await open(consumer, orderOf(consumer, provider));
+    expect(stopped.body).toMatchObject({
+      code: "agent_not_active",
+      detail: { did: sponsor.did, status: "TERMINATED" },
+    });
+    await setAgent(world, sponsor.did, { status: "ACTIVE", authorizedActions: ["refund"] });
+    const unable = await open(consumer, orderOf(consumer, provider));
+    expect(unable.body).toMatchObject({ code: "role_not_permitted", detail: { did: sponsor.did, action: "sell" } });
+  });
+
   it("a provider in the consumer's place: 403 role_not_permitted", async () => {
     const [first, second] = [await seller(world), await seller(world)];
     const reply = await open(first, orderOf(second, first));
