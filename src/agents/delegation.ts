@@ -1,7 +1,6 @@
 // Contract section 5, Delegation: a delegate's scope is a part of its delegator's, and stays so over the life of the AID.
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
-import { parseAmount } from "../core/money.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { tierRank } from "./roles.ts";
 import { effectiveAgentStatus } from "./states.ts";
@@ -59,12 +58,11 @@ export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
   return fields;
 }
 
-const COMPARE_DECIMALS = 18;
-/** Amounts compared as decimals of any length. */
+const COMPARE_DECIMALS = 80;
+/** Ceilings are stored as plain decimals, of more digits than any token has: compared exactly, not in a token's units. */
 const unitsOf = (amount: string): bigint => {
-  const parsed = parseAmount(amount, 6);
-  if (parsed.ok) return BigInt(parsed.units) * 10n ** BigInt(COMPARE_DECIMALS - 6);
-  return 2n ** 200n;
+  const [whole = "", fraction = ""] = amount.split(".");
+  return BigInt(whole + fraction.slice(0, COMPARE_DECIMALS).padEnd(COMPARE_DECIMALS, "0"));
 };
 
 const above = (mine: string | null, bound: string | null): boolean =>
