@@ -70,7 +70,7 @@ export const createAgentRouter = (): Router<"agent"> =>
       env: deps.env,
       db: deps.db,
       now: deps.clock.now(),
-      idempotency: await openIdempotency(incoming, "agent", did),
+      idempotency: await openIdempotency(incoming, `agent ${did}`, did),
       successStatus: incoming.definition.status,
       background: (work) => incoming.context.executionCtx.waitUntil(work),
       owner: null,

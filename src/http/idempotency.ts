@@ -28,17 +28,23 @@ export class Replay extends Error {
   }
 }
 
-/** The call's Idempotency-Key, or null when it has none or the route takes none. */
+/**
+ * The call's Idempotency-Key, or null when it has none or the route takes none. `space` is whose key it is within a
+ * platform: the environment of a management key, or one agent.
+ */
 export async function openIdempotency(
   incoming: Incoming,
-  environment: string,
+  space: string,
   credential: string,
 ): Promise<Idempotency | null> {
   const { idempotencyKey: key } = incoming;
   if (key === null) return null;
   const canonical = incoming.body === undefined ? "" : canonicalJson(incoming.body);
+  const { method, path } = incoming.definition;
+  // The path as it was read: a DID in it is the same raw or with %3A.
+  const read = JSON.stringify([path, incoming.context.req.param()]);
   return {
-    requestKey: await sha256([environment, incoming.definition.method, incoming.url.pathname, key].join("\n")),
+    requestKey: await sha256([space, method, read, key].join("\n")),
     bodyHash: await sha256(canonical),
     secret: incoming.definition.idempotency === "secret",
     credential,

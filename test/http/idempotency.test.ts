@@ -386,6 +386,14 @@ describe("a key in flight", () => {
 });
 
 describe("an activation", () => {
+  it("is the same request with the DID raw and with %3A: the key is not lost to another client's encoding", async () => {
+    const { did } = await world.draft("CONSUMER");
+    const key = crypto.randomUUID();
+    const first = expectStatus(await activate(did, key), 200);
+    const second = await activate(did.replaceAll(":", "%3A"), key);
+    expect([isReplay(second), second.body]).toEqual([true, first]);
+  });
+
   it("asked for twenty times at once with one key has one private key", async () => {
     const { did } = await world.draft("PROVIDER");
     const key = crypto.randomUUID();

@@ -199,6 +199,19 @@ describe("a confirmation", () => {
   });
 });
 
+describe("an Idempotency-Key of a confirmation", () => {
+  it("is the consumer's own: another agent of its platform is told nothing under the same key", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const path = `${taskPath(task)}/confirm`;
+    const body = { outcome: "confirmed" };
+    expectStatus(await world.as(consumer, "POST", path, body, headers), 200);
+    expect((await world.as(provider, "POST", path, body, headers)).body.code).toBe("forbidden");
+    const again = await world.as(consumer, "POST", path, body, headers);
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+  });
+});
+
 describe("the end of the 72 hours", () => {
   it("lets a confirmation through before it and closes at it", async () => {
     const inTime = await facilitated(world);
