@@ -14,6 +14,15 @@ export function encodeCursor(position: Position): string {
 
 /** A malformed cursor is 422 `validation_failed`. */
 export function decodeCursor(cursor: string): Position {
+  const position = readCursor(cursor);
+  if (position === null) throw validationError([fieldError("cursor", "invalid_format")]);
+  return position;
+}
+
+/** For the edge, which names faults of the values only to who may call. */
+export const isCursor = (text: string): boolean => readCursor(text) !== null;
+
+function readCursor(cursor: string): Position | null {
   try {
     const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));
     if (Array.isArray(value) && value.length === 2) {
@@ -23,7 +32,7 @@ export function decodeCursor(cursor: string): Position {
   } catch {
     // Falls through to the one answer for every malformed cursor.
   }
-  throw validationError([fieldError("cursor", "invalid_format")]);
+  return null;
 }
 
 /** Stores read `limit + 1` rows: the surplus row tells that there is more. */

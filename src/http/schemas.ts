@@ -1,6 +1,7 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, instants, addresses.
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
+import { isCursor } from "../core/page.ts";
 
 export const errorSchema = z
   .object({
@@ -33,7 +34,13 @@ export const instantInput = z.iso.datetime({ offset: true }).transform((text) =>
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(PAGE_SIZE_MAX).default(PAGE_SIZE_DEFAULT).openapi({ example: 20 }),
-  cursor: z.string().min(1).max(500).optional().openapi({ description: "`next_cursor` of the page before." }),
+  cursor: z
+    .string()
+    .min(1, { abort: true })
+    .max(500, { abort: true })
+    .refine(isCursor, { params: { code: "invalid_format" }, message: "The value is no cursor of this service." })
+    .optional()
+    .openapi({ description: "`next_cursor` of the page before." }),
 };
 
 export const listOf = <T extends z.ZodType>(item: T) =>
@@ -58,7 +65,8 @@ export const httpUrl = z
   .refine(isHttpUrl, { params: { code: "invalid_format" }, message: "The value is not an http or https URL." });
 
 function isHttpUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false;
+  // What a parser drops or mends is refused: the text is stored and signed as it is written.
+  if (!/^https?:\/\/(?!\/)[^\s\p{Cc}\\<>"^`{|}]+$/iu.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);
   return (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 }

@@ -1,6 +1,7 @@
 // Contract section 1: values that are not valid are 422, all faults of a request are named together, and what is nobody's
 // business is not said: 401 before 404, 404 before 422.
 import { beforeAll, describe, expect, it } from "vitest";
+import { generateManagementKey } from "../../src/auth/management-key.ts";
 import {
   agentBody,
   createWorld,
@@ -186,7 +187,43 @@ describe("an object that is not the caller's", () => {
   });
 });
 
+describe("an address of an agent", () => {
+  const register = async (url: string) => {
+    const principal_id = await world.principal();
+    return world.call("POST", "/v1/agents", { body: { ...agentBody("PROVIDER"), principal_id, endpoint_url: url } });
+  };
+
+  it.each([
+    " https://a.example",
+    "https://a.example/\n<script>",
+    "ht\ntps://a.example",
+    "https://a.example/\u0000",
+    "https://a.example\\@b.example",
+    "https://a.example/<script>",
+    "https:a.example",
+    "https:///a.example",
+    "javascript:alert(1)",
+    "https://user:word@a.example/",
+  ])("%j is refused: a parser would mend it, and it is signed as it is written", async (url) => {
+    await expectFaults(register(url), [["endpoint_url", "invalid_format"]]);
+  });
+
+  it.each(["HTTPS://A.example", "http://127.0.0.1:8080/x?y=[1]#z", "https://bücher.example/ä"])(
+    "%s is taken",
+    async (url) => {
+      expect(expectStatus(await register(url), 201).identity.endpoint_url).toBe(url);
+    },
+  );
+});
+
 describe("a caller without a credential", () => {
+  it("with a key that nobody owns is not told of a fault in its cursor", async () => {
+    const { rawKey } = await generateManagementKey("sandbox");
+    for (const path of ["/v1/agents?cursor=x", "/v1/principals?cursor=x"]) {
+      expect((await world.call("GET", path, { key: rawKey })).body.code).toBe("invalid_credentials");
+    }
+  });
+
   it("is 401 before a fault of the path, the query or the body is named", async () => {
     const reply = await world.call("POST", "/v1/principals?x=1", { key: null, body: { nonsense: true } });
     expect([reply.status, reply.body.code, reply.body.field_errors]).toEqual([401, "invalid_credentials", undefined]);
