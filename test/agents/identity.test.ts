@@ -133,8 +133,8 @@ describe("the identity document", () => {
     expect(await check(jwt.text)).toMatchObject({ ok: true, content: { version: before.version } });
   });
 
-  it.each(["?version=99", "?version=1"])("of a version that was never signed is 404 (%s)", async (query) => {
-    expect((await aidOf(agent.did, query)).body.code).toBe("not_found");
+  it("of a version that never was is 404", async () => {
+    expect((await aidOf(agent.did, "?version=99")).body.code).toBe("not_found");
   });
 
   it.each(["?version=0", "?version=x", "?version=1.5", "?version=1&version=2"])("of %s is 422", async (query) => {
