@@ -27,6 +27,7 @@ marketRoutes.route(
       "role_not_permitted",
       "agent_status_not_mutable",
       "market_not_authorized",
+      "environment_mismatch",
       "invalid_market_format",
     ],
     turn: ({ did }) => did,

@@ -43,7 +43,10 @@ export async function authorizeMarkets(
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
   const { db, now, deps, environment } = call;
-  const { found, markets, caller } = await readForMarkets(call, did);
+  const { found, markets, production, caller } = await call.read({
+    ...marketReads(call, did),
+    production: findMarkets(db, did, "production"),
+  });
   const agent = ownAgent(found, environment);
   if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
   refuseFinal(agent);
@@ -52,8 +55,11 @@ export async function authorizeMarkets(
 
   const wanted = input.markets.map((market) => provisioningRow(agent, environment, market, now));
   const networks = [...new Set(wanted.map((row) => row.network))];
-  // One split per network: another market there follows the wallet that is set last.
+  if (environment !== "production") refuseOtherWallet(wanted, production);
+  // One split per network: a market that waits there follows the wallet that is asked for last; one that is open follows
+  // when the chain has said it.
   const moved = markets
+    .filter((row) => row.status === "PROVISIONING")
     .filter((row) => networks.includes(row.network) && !wanted.some((other) => sameMarket(row, other)))
     .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
     .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: now }));
@@ -82,12 +88,25 @@ export async function authorizeMarkets(
   return { did, markets: after.markets.map(toMarketView) };
 }
 
-const readForMarkets = (call: ManagementCall, did: string) =>
-  call.read({
-    found: findOwnAgent(call.db, call.scope, did),
-    markets: findMarkets(call.db, did, call.environment),
-    escrows: findEscrows(call.db, did, call.environment),
-  });
+const marketReads = ({ db, scope, environment }: ManagementCall, did: string) => ({
+  found: findOwnAgent(db, scope, did),
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
+});
+
+const readForMarkets = (call: ManagementCall, did: string) => call.read(marketReads(call, did));
+
+/** The chain has one split for an agent and a network, whatever the environment: a sandbox key never moves real money. */
+function refuseOtherWallet(wanted: readonly MarketRow[], production: readonly MarketRow[]): void {
+  const other = production.find(
+    (row) =>
+      row.status !== "FAILED" &&
+      wanted.some(
+        ({ network, operationalWallet }) => network === row.network && operationalWallet !== row.operationalWallet,
+      ),
+  );
+  if (other) throw new ServiceError("environment_mismatch", { detail: { network: other.network } });
+}
 
 /** A live key reaches the platform's sandbox agents here: the market waits for the promotion (contract section 5). */
 function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
@@ -178,7 +197,7 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   const sent = await deps.chain.registerProvider(name, registration, registrarOn(deps.env, name));
   if (!sent.ok) return false;
   if (sent.value.state === "refused") {
-    await settleMarkets(deps, job, { failed: sent.value.reason });
+    await settleMarkets(deps, job, { failed: sent.value.reason, wallet: first.operationalWallet });
     return true;
   }
   const tx = sent.value.state === "submitted" ? sent.value.txHash : null;
@@ -190,7 +209,7 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
     );
     if (!seen.ok || seen.value.state === "waiting") return false;
     if (seen.value.state === "reverted") {
-      await settleMarkets(deps, job, { failed: "reverted" });
+      await settleMarkets(deps, job, { failed: "reverted", wallet: first.operationalWallet });
       return true;
     }
   }
@@ -200,11 +219,12 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   // Wallet and threshold are two calls on-chain: the next round sends the other.
   if (!same || onChain.value.threshold !== BigInt(threshold))
     return Date.now() < until ? provisionMarkets(deps, job, until) : false;
-  await settleMarkets(deps, job, { onChain: onChain.value, tx, base });
+  await settleMarkets(deps, job, { wallet: first.operationalWallet, onChain: onChain.value, tx, base });
   return true;
 }
 
-type Result = { failed: string } | { onChain: ProviderOnChain; tx: string | null; base: number };
+/** `wallet`: what the chain has now, or what it did not take. */
+type Result = { wallet: string } & ({ failed: string } | { onChain: ProviderOnChain; tx: string | null; base: number });
 
 /** Writes what the chain said: markets, escrow, document, event and directory change in one batch. */
 async function settleMarkets(deps: Deps, job: Provisioning, result: Result): Promise<void> {
@@ -226,15 +246,22 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
   });
-  const waiting = markets.filter((row) => row.network === network && row.status === "PROVISIONING");
+  const here = markets.filter((row) => row.network === network);
+  // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
+  const waiting = here.filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
   if (!found || waiting.length === 0) return;
   const settled = waiting.map((row) => settledRow(row, result, now));
   const owner = { platformId: found.agent.platformId, environment };
   const statements: Statement[] = settled.map((row) => putMarket(db, row));
   if (!("failed" in result)) {
+    const following = here
+      .filter((row) => row.status === "ACTIVE" && row.operationalWallet !== result.wallet)
+      .map((row) => ({ ...row, operationalWallet: result.wallet, updatedAt: now }));
+    statements.push(...following.map((row) => putMarket(db, row)));
     const escrow = escrowRow(deps, job, result, escrows, settled, now);
     statements.push(putEscrow(db, escrow));
-    const after = markets.map((row) => settled.find((other) => sameMarket(other, row)) ?? row);
+    const written = [...settled, ...following];
+    const after = markets.map((row) => written.find((other) => sameMarket(other, row)) ?? row);
     const escrowsAfter = [...escrows.filter((row) => row.network !== network), escrow];
     if (environment === found.agent.environment)
       statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));

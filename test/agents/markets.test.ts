@@ -1,6 +1,7 @@
 // Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
 import { beforeAll, describe, expect, it } from "vitest";
-import { account, createWorld, expectStatus, type World } from "../support/world.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { account, chainOf, createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -15,6 +16,11 @@ const market = (overrides = {}) => ({
   operational_wallet: account(8),
   ...overrides,
 });
+
+async function walletOnChain(did: string): Promise<string | null> {
+  const seen = await world.deps.chain.readProvider("base-sepolia", didHash(did));
+  return seen.ok ? seen.value.operationalWallet : null;
+}
 
 describe("opening a market", () => {
   it("registers the split on-chain, and the document and the agent show the market", async () => {
@@ -57,6 +63,32 @@ describe("opening a market", () => {
       [account(7).toLowerCase(), "ACTIVE"],
       [account(7).toLowerCase(), "ACTIVE"],
     ]);
+  });
+
+  it("with a wallet that the chain refuses leaves the network's open markets as the chain has them", async () => {
+    const provider = await world.agent("PROVIDER");
+    expectStatus(await open(provider.did, [market()]), 200);
+    const refused = market({ market: "EU-USDC", operational_wallet: chainOf().settlement_contract });
+    const { markets } = expectStatus(await open(provider.did, [refused]), 200);
+    expect(markets).toMatchObject([
+      { market: "DE-USDC", operational_wallet: account(8).toLowerCase(), status: "ACTIVE" },
+      { market: "EU-USDC", status: "FAILED", reason: "InvalidWallet" },
+    ]);
+    expect(await walletOnChain(provider.did)).toBe(account(8).toLowerCase());
+  });
+
+  it("with a sandbox key never moves the wallet of a production market: one network has one split", async () => {
+    const provider = await world.agent("PROVIDER");
+    const path = `/v1/agents/${provider.did}/scope/authorized_markets`;
+    const body = { markets: [market({ market: "GLOBAL-USDC" })] };
+    expectStatus(await world.call("POST", path, { key: world.liveKey, body }), 200);
+    const other = await open(provider.did, [market({ operational_wallet: account(7) })]);
+    expect([other.status, other.body.code]).toEqual([409, "environment_mismatch"]);
+    expect(await walletOnChain(provider.did)).toBe(account(8).toLowerCase());
+    expect(expectStatus(await open(provider.did, [market()]), 200).markets[0].status).toBe("ACTIVE");
+    const moved = { markets: [market({ market: "GLOBAL-USDC", operational_wallet: account(7) })] };
+    expectStatus(await world.call("POST", path, { key: world.liveKey, body: moved }), 200);
+    expect(await walletOnChain(provider.did)).toBe(account(7).toLowerCase());
   });
 
   it("is refused to a consumer with role_not_permitted", async () => {
