@@ -73,6 +73,8 @@ CREATE TABLE `agents` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `agents_by_platform` ON `agents` (`platform_id`,`environment`,`created_at`,`did`);--> statement-breakpoint
+CREATE INDEX `agents_by_status` ON `agents` (`platform_id`,`environment`,`status`,`created_at`,`did`);--> statement-breakpoint
+CREATE INDEX `agents_by_role` ON `agents` (`platform_id`,`environment`,`economic_role`,`created_at`,`did`);--> statement-breakpoint
 CREATE INDEX `agents_by_principal` ON `agents` (`principal_id`,`created_at`,`did`);--> statement-breakpoint
 CREATE INDEX `agents_not_active` ON `agents` (`status`) WHERE status not in ('DRAFT', 'ACTIVE');--> statement-breakpoint
 CREATE TABLE `aid_versions` (
@@ -149,11 +151,13 @@ CREATE TABLE `escrows` (
 	`balance` integer DEFAULT 0 NOT NULL,
 	`base_threshold` integer NOT NULL,
 	`threshold` integer NOT NULL,
+	`chain_threshold` integer NOT NULL,
 	`state` text NOT NULL,
 	`updated_at` integer NOT NULL,
 	PRIMARY KEY(`did`, `environment`, `network`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE INDEX `escrows_behind` ON `escrows` (`did`) WHERE threshold <> chain_threshold;--> statement-breakpoint
 CREATE TABLE `events` (
 	`platform_id` text NOT NULL,
 	`environment` text NOT NULL,
@@ -219,6 +223,9 @@ CREATE TABLE `platforms` (
 	`country` text NOT NULL,
 	`email` text NOT NULL,
 	`admin_contact_email` text,
+	`registration_number` text,
+	`registered_address` text,
+	`website` text,
 	`accreditation_tier` text DEFAULT 'TIER_2' NOT NULL,
 	`tenant_principal_id` text NOT NULL,
 	`promoted_at` integer,
@@ -252,7 +259,8 @@ CREATE TABLE `principals` (
 CREATE UNIQUE INDEX `principals_by_external_ref` ON `principals` (`platform_id`,`environment`,`external_ref`);--> statement-breakpoint
 CREATE UNIQUE INDEX `principals_by_name` ON `principals` (`platform_id`,`environment`,`name_folded`,`country`);--> statement-breakpoint
 CREATE INDEX `principals_by_platform` ON `principals` (`platform_id`,`environment`,`principal_id`) WHERE tenant = 0;--> statement-breakpoint
-CREATE INDEX `principals_by_customer` ON `principals` (`customer_id`,`principal_id`) WHERE customer_id is not null;--> statement-breakpoint
+CREATE INDEX `principals_by_status` ON `principals` (`platform_id`,`environment`,`status`,`principal_id`) WHERE tenant = 0;--> statement-breakpoint
+CREATE INDEX `principals_by_customer` ON `principals` (`platform_id`,`environment`,`customer_id`,`principal_id`) WHERE tenant = 0;--> statement-breakpoint
 CREATE INDEX `principals_due` ON `principals` (`attestation_expires_at`) WHERE status = 'ACTIVE';--> statement-breakpoint
 CREATE INDEX `principals_not_active` ON `principals` (`status`) WHERE status <> 'ACTIVE';--> statement-breakpoint
 CREATE TABLE `rating_counterparties` (

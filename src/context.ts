@@ -40,7 +40,9 @@ export type Env = {
 };
 
 /** Work that goes on after the answer, through the queue. */
-export type Job = { kind: "provision_market"; did: string; environment: string; network: string };
+export type Job =
+  | { kind: "provision_market"; did: string; environment: string; network: string }
+  | { kind: "follow_threshold"; did: string; environment: string; network: string };
 
 export type Config = {
   issuer: string;

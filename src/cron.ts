@@ -2,6 +2,7 @@
 import { buildDeps, type Deps, type Env } from "./context.ts";
 import { commit } from "./db/batch.ts";
 import { pruneOutcomes } from "./db/outcomes.ts";
+import { followThresholds } from "./flows/follow-threshold.ts";
 import { resumeProvisioning } from "./flows/provision-market.ts";
 import { rateAbandonedIntents } from "./flows/rate-abandoned.ts";
 import { autoConfirmTasks } from "./flows/settle-task.ts";
@@ -26,6 +27,7 @@ export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Swe
   { name: "auto_confirm_tasks", sweep: (deps) => autoConfirmTasks(deps, TASK_SLICE) },
   { name: "rate_abandoned_intents", sweep: (deps) => rateAbandonedIntents(deps, RATED_SLICE) },
   { name: "abandon_intents", sweep: (deps) => abandonIntents(deps, INTENT_SLICE) },
+  { name: "follow_thresholds", sweep: (deps) => followThresholds(deps, SLICE) },
   { name: "resume_market_provisioning", sweep: (deps) => resumeProvisioning(deps, SLICE) },
 ];
 

@@ -1,5 +1,6 @@
 // Queue message → work that goes on after an answer. Every job is safe to run twice; one that fails is tried again later.
 import { buildDeps, type Deps, type Env, type Job } from "./context.ts";
+import { followThreshold } from "./flows/follow-threshold.ts";
 import { provisionMarkets } from "./flows/provision-market.ts";
 
 type Runner<K extends Job["kind"]> = (deps: Deps, job: Extract<Job, { kind: K }>) => Promise<unknown>;
@@ -11,6 +12,9 @@ const WAIT_MS = 20_000;
 const RUNNERS: Runners = {
   async provision_market(deps, job) {
     if (!(await provisionMarkets(deps, job, Date.now() + WAIT_MS))) throw new Error("the chain has not answered yet");
+  },
+  async follow_threshold(deps, job) {
+    if (!(await followThreshold(deps, job, Date.now() + WAIT_MS))) throw new Error("the chain has not answered yet");
   },
 };
 

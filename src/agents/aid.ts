@@ -4,6 +4,7 @@ import { toIso } from "../core/clock.ts";
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import { caip2Named } from "../markets/networks.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { type AidContent, aidCanonical, signAid } from "../protocol/aid.ts";
 import type { EconomicRole } from "./roles.ts";
@@ -138,6 +139,7 @@ function escrowPillar(
       .map((market) => ({
         market: market.market,
         network: market.network,
+        caip2: caip2Named(config.networks, market.network),
         escrow_wallet: market.escrowWallet ?? "",
         operational_wallet: market.operationalWallet,
       })),
@@ -146,7 +148,7 @@ function escrowPillar(
 
 /**
  * The statements that keep the served document in step with the row: signed in the transaction that changes what it
- * states. A DRAFT has a document and no proof. A new version is also kept for good.
+ * states. A DRAFT has a document and no proof. What the platform controls in a new version is signed and kept for good.
  */
 export async function writeAid(
   db: Database,
@@ -157,12 +159,12 @@ export async function writeAid(
 ): Promise<Statement[]> {
   const content = buildAid(deps.config, source, now);
   const { did, version, revision } = content;
-  if (source.agent.certificate === null) {
-    return [putAid(db, { did, version, revision, content: aidCanonical(content), proof: null, stale: false })];
-  }
   const { signing } = await deps.ca();
-  const { canonical, proof } = await signAid(content, signing);
-  const current = putAid(db, { did, version, revision, content: canonical, proof, stale: false });
+  const served =
+    source.agent.certificate === null
+      ? { canonical: aidCanonical(content), proof: null }
+      : await signAid(content, signing);
+  const current = putAid(db, { did, version, revision, content: served.canonical, proof: served.proof, stale: false });
   if (!newVersion) return [current];
   const controlled = platformControlled(content);
   const signed = await signAid(controlled as AidContent, signing);

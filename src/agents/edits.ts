@@ -47,7 +47,9 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const edited: AgentRow = { ...scoped, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
   // The certificate states the scope, so a new one is issued for the same key; the old one stays good, because what an
   // agent may do is always judged by its live scope.
-  const certificate = edited.certificate === null ? null : await certify(deps, edited, principal);
+  const standing = effectivePrincipalStatus(principal, now);
+  const certifiable = edited.certificate !== null && standing === "ACTIVE";
+  const certificate = certifiable ? await certify(deps, edited, principal) : null;
   const agent: AgentRow = { ...edited, ...certificate?.columns };
   const source = { agent, principal, markets, escrows };
   const view = toAgentView(deps.config, source, now);

@@ -8,6 +8,7 @@ import { Conflict, commit, present, readBatch } from "../db/batch.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { aidAsJwt, aidEtag } from "../protocol/aid.ts";
 import { liveRating } from "../ratings/rating.ts";
+import { ratingSums } from "../ratings/signals.ts";
 import { findHeaviest } from "../ratings/store.ts";
 import { escrowStateOf, liveOf, serveAid, writeAid } from "./aid.ts";
 import {
@@ -116,13 +117,6 @@ export async function getRating(call: PublicCall, did: string) {
     as_of: toIso(now),
   };
 }
-
-const ratingSums = (agent: AgentRow) => ({
-  weight: agent.ratingWeight,
-  weighted: agent.ratingWeighted,
-  interactions: agent.ratingInteractions,
-  counterparties: agent.ratingCounterparties,
-});
 
 export async function getCertificate(call: PublicCall, did: string) {
   const { found } = await readBatch(call.db, { found: findPublicAgent(call.db, did) });

@@ -30,6 +30,8 @@ publicAgentRoutes.route(
   async (call, { params, query, headers }) => serve(await getAid(call, params.did, query.version), headers),
 );
 
+const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
+
 const IMMUTABLE = "public, max-age=31536000, immutable";
 
 function serve(aid: ServedAid, headers: Record<string, string | undefined>): Answer {
@@ -40,8 +42,9 @@ function serve(aid: ServedAid, headers: Record<string, string | undefined>): Ans
     Vary: "Accept",
     ...(aid.immutable ? { "Cache-Control": IMMUTABLE } : { "Cache-Control": "no-cache" }),
   };
-  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim());
-  if (known.includes(aid.etag) || known.includes("*")) return answer(304, shared, null);
+  // RFC 9110, 13.1.2: If-None-Match compares weakly.
+  const known = (headers["if-none-match"] ?? "").split(",").map(opaque);
+  if (known.includes(opaque(aid.etag)) || known.includes("*")) return answer(304, shared, null);
   return wantsJwt
     ? answer(200, { ...shared, "Content-Type": "application/jwt" }, aid.jwt)
     : answer(200, { ...shared, "Content-Type": "application/json" }, aid.json);

@@ -155,6 +155,7 @@ export const marketView = z
   .object({
     market: z.string(),
     network: z.string(),
+    caip2: z.string(),
     environment: z.enum(["sandbox", "production"]),
     operational_wallet: z.string(),
     escrow_wallet: z.string().nullable(),
@@ -167,6 +168,7 @@ export type MarketView = z.infer<typeof marketView>;
 
 const escrowView = z.object({
   network: z.string(),
+  caip2: z.string(),
   currency: z.string(),
   escrow_wallet: z.string(),
   balance: z.string(),

@@ -8,6 +8,9 @@ import { present } from "../db/batch.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { generateDid } from "../protocol/did.ts";
+import { liveRating } from "../ratings/rating.ts";
+import { ratingSums } from "../ratings/signals.ts";
+import { findHeaviest } from "../ratings/store.ts";
 import { buildAid, liveOf, writeAid } from "./aid.ts";
 import { delegationFaults } from "./delegation.ts";
 import { defaultTier, tierRank } from "./roles.ts";
@@ -115,13 +118,16 @@ function drawDid(): string {
 
 export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {
   const { db, scope, now } = call;
-  const { found, markets, escrows } = await call.read({
+  const { found, markets, escrows, heaviest } = await call.read({
     found: findAgent(db, scope, did),
     markets: findMarkets(db, did, scope.environment),
     escrows: findEscrows(db, did, scope.environment),
+    heaviest: findHeaviest(db, did),
   });
   if (!found) throw new ServiceError("not_found");
-  return toAgentView(call.deps.config, { ...found, markets, escrows }, now);
+  // As its status shows it: decayed to this instant. Lists and events show what was published with the last signal.
+  const agent_rating = liveRating(ratingSums(found.agent), heaviest, scope.environment, now);
+  return { ...toAgentView(call.deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
 
 export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {

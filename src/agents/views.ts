@@ -2,6 +2,7 @@
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { formatAmount } from "../core/money.ts";
+import { caip2Named } from "../markets/networks.ts";
 import { escrowStateOf, liveOf, marketCodes, scopeOf } from "./aid.ts";
 import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
 import type { AgentRow, EscrowRow, MarketRow, PrincipalRow } from "./store.ts";
@@ -30,11 +31,12 @@ export function toAgentSummary(agent: AgentRow, principal: PrincipalRow, now: nu
   };
 }
 
-export function toMarketView(row: MarketRow): MarketView {
+export function toMarketView(config: Config, row: MarketRow): MarketView {
   return {
     market: row.market,
     network: row.network,
     environment: row.environment as MarketView["environment"],
+    caip2: caip2Named(config.networks, row.network),
     operational_wallet: row.operationalWallet,
     escrow_wallet: row.escrowWallet,
     status: row.status as MarketView["status"],
@@ -55,12 +57,13 @@ export function toAgentView(config: Config, source: Source, now: number): AgentV
   return {
     ...toAgentSummary(agent, principal, now),
     authorized_markets: marketCodes(markets),
-    markets: markets.map(toMarketView),
+    markets: markets.map((row) => toMarketView(config, row)),
     escrow_state: escrowStateOf(agent.economicRole, escrows),
     escrow: escrows.map((escrow) => {
       const decimals = config.networks.find((known) => known.network === escrow.network)?.decimals ?? 6;
       return {
         network: escrow.network,
+        caip2: caip2Named(config.networks, escrow.network),
         currency: escrow.currency,
         escrow_wallet: escrow.vault,
         balance: formatAmount(escrow.balance, decimals),

@@ -11,6 +11,9 @@ export const platforms = sqliteTable("platforms", {
   country: text().notNull(),
   email: text().notNull(),
   adminContactEmail: text(),
+  registrationNumber: text(),
+  registeredAddress: text({ mode: "json" }).$type<Record<string, string>>(),
+  website: text(),
   accreditationTier: text().notNull().default("TIER_2"),
   tenantPrincipalId: text().notNull(),
   promotedAt: integer(),
@@ -238,10 +241,15 @@ export const escrows = sqliteTable(
     balance: integer().notNull().default(0),
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
+    /** What the contract splits by; it follows `threshold` within a minute or two. */
+    chainThreshold: integer().notNull(),
     state: text().notNull(),
     updatedAt: integer().notNull(),
   },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.network] })],
+  (t) => [
+    primaryKey({ columns: [t.did, t.environment, t.network] }),
+    index("escrows_behind").on(t.did).where(sql`threshold <> chain_threshold`),
+  ],
 );
 
 export const paymentIntents = sqliteTable(

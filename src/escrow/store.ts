@@ -1,6 +1,6 @@
 // Escrows as stored: what the vault of a provider was last seen to hold.
-import { and, eq } from "drizzle-orm";
-import { type Database, mustChange, type Statement } from "../db/batch.ts";
+import { and, eq, sql } from "drizzle-orm";
+import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { escrows } from "../db/tables.ts";
 
 export type EscrowRow = typeof escrows.$inferSelect;
@@ -22,3 +22,19 @@ export const updateEscrow = (db: Database, before: EscrowRow, after: EscrowRow):
         ),
       ),
   );
+
+/** Escrows whose threshold the contract does not have yet. */
+export const findBehind = (db: Database, slice: number): Read<EscrowRow[]> =>
+  readAll(db.select().from(escrows).where(sql`threshold <> chain_threshold`).limit(slice));
+
+export const findEscrow = (db: Database, key: Pick<EscrowRow, "did" | "environment" | "network">): Read<EscrowRow[]> =>
+  readAll(db.select().from(escrows).where(keyed(key)));
+
+export const setChainThreshold = (
+  db: Database,
+  key: Pick<EscrowRow, "did" | "environment" | "network">,
+  chainThreshold: number,
+): Statement => db.update(escrows).set({ chainThreshold }).where(keyed(key));
+
+const keyed = (key: Pick<EscrowRow, "did" | "environment" | "network">) =>
+  and(eq(escrows.did, key.did), eq(escrows.environment, key.environment), eq(escrows.network, key.network));

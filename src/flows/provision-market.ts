@@ -33,8 +33,10 @@ import { parseAmount } from "../core/money.ts";
 import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
 import { escrowStateAt, escrowThreshold } from "../escrow/threshold.ts";
+import { EVERYWHERE, REGIONS } from "../markets/jurisdictions.ts";
+import { findNetwork } from "../markets/networks.ts";
 
-const REGIONS = new Set(["EU", "GLOBAL"]);
+const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 const ATTEMPTS = 5;
 
 export async function authorizeMarkets(
@@ -53,7 +55,10 @@ export async function authorizeMarkets(
   const faults = marketFaults(input, deps, environment);
   if (faults.length > 0) throw validationError(faults);
 
-  const wanted = input.markets.map((market) => provisioningRow(agent, environment, market, now));
+  const wanted = input.markets
+    .map((market) => provisioningRow(deps, agent, environment, market, markets, now))
+    .filter((row) => row !== null);
+  if (wanted.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   const networks = [...new Set(wanted.map((row) => row.network))];
   if (environment !== "production") refuseOtherWallet(wanted, production);
   // One split per network: a market that waits there follows the wallet that is asked for last; one that is open follows
@@ -85,7 +90,7 @@ export async function authorizeMarkets(
   const unfinished = networks.filter((_, i) => !done[i]);
   for (const network of unfinished) await deps.env.JOBS.send({ kind: "provision_market", did, environment, network });
   const after = await readBatch(db, { markets: findMarkets(db, did, environment) });
-  return { did, markets: after.markets.map(toMarketView) };
+  return { did, markets: after.markets.map((row) => toMarketView(deps.config, row)) };
 }
 
 const marketReads = ({ db, scope, environment }: ManagementCall, did: string) => ({
@@ -124,46 +129,54 @@ function marketFaults(input: MarketInput, deps: Deps, environment: Environment):
   const wallets = new Map<string, string>();
   return input.markets.flatMap(({ market, network, operational_wallet }, i) => {
     const at = (field: string) => `markets.${i}.${field}`;
-    const known = deps.config.networks.find((candidate) => candidate.network === network);
+    const known = findNetwork(deps.config.networks, network);
     if (!known && environment === "production")
       throw new ServiceError("market_not_authorized", { detail: { network } });
     const [jurisdiction = "", currency] = market.split("-");
     const faults: FieldError[] = [];
     if (!known) faults.push(fieldError(at("network"), "invalid_value", "No such network."));
-    if (!REGIONS.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
+    if (!WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
       faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
     }
     if (known && currency !== known.currency) {
       faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
     }
-    const other = wallets.get(network);
+    const name = known?.network ?? network;
+    const other = wallets.get(name);
     if (other !== undefined && other !== operational_wallet) {
       faults.push(fieldError(at("operational_wallet"), "invalid_value", "A network has one operational wallet."));
     }
-    wallets.set(network, operational_wallet);
+    wallets.set(name, operational_wallet);
     return faults;
   });
 }
 
+/**
+ * The row that asks the chain for this market; null when it is open already, as asked. One whose wallet moves keeps what the
+ * chain has said of it, and takes no new intents until the chain says the new wallet too.
+ */
 function provisioningRow(
+  deps: Deps,
   agent: AgentRow,
   environment: Environment,
-  market: MarketInput["markets"][number],
+  asked: MarketInput["markets"][number],
+  markets: readonly MarketRow[],
   now: number,
-): MarketRow {
-  return {
+): MarketRow | null {
+  const network = findNetwork(deps.config.networks, asked.network)?.network ?? asked.network;
+  const { market, operational_wallet: operationalWallet } = asked;
+  const present = markets.find((row) => row.market === market && row.network === network);
+  if (present?.status === "ACTIVE" && present.operationalWallet === operationalWallet) return null;
+  const fresh = {
     did: agent.did,
     environment,
-    market: market.market,
-    network: market.network,
-    operationalWallet: market.operational_wallet,
+    market,
+    network,
     escrowWallet: null,
-    status: "PROVISIONING",
     registrationTx: null,
-    reason: null,
     createdAt: now,
-    updatedAt: now,
   };
+  return { ...(present ?? fresh), operationalWallet, status: "PROVISIONING", reason: null, updatedAt: now };
 }
 
 const codeOf = (row: { market: string }): string => row.market;
@@ -267,7 +280,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
       statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
     for (const row of settled) {
       statements.push(
-        recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(row) } }),
+        recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(deps.config, row) } }),
       );
     }
   }
@@ -309,6 +322,7 @@ function escrowRow(
     balance,
     baseThreshold: base,
     threshold,
+    chainThreshold: threshold,
     state,
     updatedAt: now,
   };
@@ -342,7 +356,7 @@ function baseThreshold(network: Network): number {
 export async function listMarkets(call: ManagementCall, did: string) {
   const { found, markets } = await readForMarkets(call, did);
   ownAgent(found, call.environment);
-  return { data: markets.map(toMarketView), next_cursor: null, has_more: false };
+  return { data: markets.map((row) => toMarketView(call.deps.config, row)), next_cursor: null, has_more: false };
 }
 
 /** Takes a market away. The vault and what it holds stay: they belong to the provider, not to the market. */
@@ -350,7 +364,8 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   const { db, now, deps, environment } = call;
   const { found, markets, escrows, caller } = await readForMarkets(call, did);
   const agent = ownAgent(found, environment);
-  const row = markets.find((candidate) => candidate.market === market && candidate.network === network);
+  const name = findNetwork(deps.config.networks, network)?.network;
+  const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
   if (!row || !found) throw new ServiceError("not_found");
   refuseFinal(agent);
   const left = markets.filter((candidate) => candidate !== row);

@@ -214,10 +214,12 @@ function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
   if (definition.idempotency)
     for (const code of ["idempotency_key_processing", "idempotency_key_reused"] as const) codes.add(code);
   const types = definition.response.types ?? ["application/json"];
+  const conditional = definition.headers?.includes("if-none-match") === true;
+  const headers = { ...(definition.idempotency && idempotencyHeader), ...(conditional && conditionalHeader) };
   const request = {
     ...(definition.params && { params: definition.params }),
     ...(definition.query && { query: definition.query }),
-    ...(definition.idempotency && { headers: idempotencyHeader }),
+    ...(Object.keys(headers).length > 0 && { headers: z.object(headers) }),
     ...(definition.body && { body: { required: true, content: { "application/json": { schema: definition.body } } } }),
   };
   return {
@@ -232,24 +234,45 @@ function describe(surface: Surface, definition: AnyDefinition): RouteConfig {
     responses: {
       [definition.status]: {
         description: definition.response.description,
+        headers: {
+          ...SHARED_HEADERS,
+          ...(definition.idempotency && REPLAYED_HEADER),
+          ...(conditional && ETAG_HEADER),
+        },
         ...(definition.status !== 204 && {
           content: Object.fromEntries(
             types.map((type) => [type, { schema: type.endsWith("json") ? definition.response.schema : z.string() }]),
           ),
         }),
       },
+      ...(conditional && { 304: { description: "The content is what `If-None-Match` names.", headers: ETAG_HEADER } }),
       ...refusals([...codes]),
     },
   };
 }
 
-const idempotencyHeader = z.object({
+const describedHeader = (description: string) => ({ description, schema: { type: "string" as const } });
+const SHARED_HEADERS = {
+  "Request-Id": describedHeader("Names this call in the service's log."),
+  RateLimit: describedHeader("What is left of the quota (`r`), and for how many seconds (`t`)."),
+  "RateLimit-Policy": describedHeader("The quota (`q`) and its window in seconds (`w`)."),
+};
+const REPLAYED_HEADER = { "Idempotent-Replayed": describedHeader("`true` when the answer is the original one.") };
+const ETAG_HEADER = { ETag: describedHeader("Names the content; send it in `If-None-Match`.") };
+const RETRY_HEADER = { "Retry-After": describedHeader("Seconds to wait, with jitter.") };
+const RETRIED: ReadonlySet<number> = new Set([429, 503]);
+
+const conditionalHeader = { "If-None-Match": z.string().optional().openapi({ description: "An `ETag` of before." }) };
+
+const idempotencyHeader = {
   "Idempotency-Key": z
     .string()
     .max(257)
     .optional()
-    .openapi({ description: "1 to 255 printable ASCII characters, a UUID advised (contract of retries: 24 hours)." }),
-});
+    .openapi({
+      description: "1 to 255 printable ASCII characters, a UUID advised A retry within 24 hours answers the same.",
+    }),
+};
 
 /** The error responses of a route, one per status, naming the codes. */
 export function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
@@ -262,6 +285,10 @@ export function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] 
         status,
         {
           description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
+          headers: {
+            "Request-Id": SHARED_HEADERS["Request-Id"],
+            ...(RETRIED.has(status) && RETRY_HEADER),
+          },
           content: { "application/json": { schema: errorSchema } },
         },
       ]),

@@ -54,7 +54,8 @@ function fieldCode(issue: Issue, value: unknown): FieldErrorCode {
     case "invalid_format":
       return "invalid_format";
     case "invalid_union":
-      return "invalid_type";
+      // Of a union told apart by one field, that field's value is what is wrong.
+      return "discriminator" in issue && issue.discriminator !== undefined ? "invalid_value" : "invalid_type";
     case "custom":
       return typeof issue.params?.["code"] === "string" ? (issue.params["code"] as FieldErrorCode) : "invalid_format";
     default:

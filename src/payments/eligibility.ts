@@ -3,13 +3,17 @@ import { effectiveAgentStatus } from "../agents/states.ts";
 import type { AgentRow, AgentWithPrincipal, EscrowRow } from "../agents/store.ts";
 import type { Network } from "../chain/gateway.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
+import type { Environment } from "../db/scope.ts";
 import { marketsCovering } from "../markets/jurisdictions.ts";
 import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/states.ts";
+import { liveRating, type Sums } from "../ratings/rating.ts";
+import { ratingSums } from "../ratings/signals.ts";
 import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
 import type { Offer, SpenderRow } from "./store.ts";
 
-/** The published rating: what a floor is held against. */
-export const ratingNow = (agent: Pick<AgentRow, "agentRating">): number | null => agent.agentRating;
+/** What a floor is held against: the provider's rating at this instant, as its status shows it. */
+export const ratingNow = ({ agent }: AgentWithPrincipal, heaviest: readonly Sums[], now: number): number | null =>
+  liveRating(ratingSums(agent), heaviest, agent.environment as Environment, now);
 
 export type Parties = {
   readonly consumer: SpenderRow;
@@ -19,6 +23,8 @@ export type Parties = {
   /** The provider's own, nearest first: of its principal, as every delegator is. */
   readonly providerDelegators: readonly AgentRow[];
   readonly escrows: readonly EscrowRow[];
+  /** The provider's heaviest counterparties. */
+  readonly heaviest: readonly Sums[];
 };
 
 export type Deal = { readonly network: Network; readonly market: string };
@@ -39,7 +45,7 @@ export function refuseIneligible(parties: Parties, request: DealRequest, wanted:
   }
   const { network } = request.deal;
   const payment = { units: request.units, currency: network.currency, decimals: network.decimals };
-  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(provider.agent) };
+  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(provider, parties.heaviest, now) };
   const failed = judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).find(
     ({ passed }) => !passed,
   );

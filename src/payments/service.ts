@@ -17,6 +17,7 @@ import { BASE_UNITS_MAX, parseAmount } from "../core/money.ts";
 import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findNetwork } from "../markets/networks.ts";
+import { findHeaviest } from "../ratings/store.ts";
 import { asPolicyViolation, findDeal, refuseIneligible } from "./eligibility.ts";
 import type { AddressQuery, AddressView, IntentInput, IntentView } from "./schema.ts";
 import {
@@ -59,6 +60,7 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
   const found = await call.read({
     spenders: findSpenders(db, consumerDid, now),
     provider: findPublicAgent(db, providerDid),
+    heaviest: findHeaviest(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
@@ -77,8 +79,8 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
   const deal = findDeal(found.offers, candidates, { country, environment });
   const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
   const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
-  const { providerDelegators, escrows } = found;
-  const parties = { consumer, delegators, provider, providerDelegators, escrows };
+  const { providerDelegators, escrows, heaviest } = found;
+  const parties = { consumer, delegators, provider, providerDelegators, escrows, heaviest };
   const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
   const uncountable = found.spenders.some(

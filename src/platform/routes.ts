@@ -18,6 +18,25 @@ const account = {
   country: z.string(),
   email: z.string(),
   admin_contact_email: z.string().nullable(),
+  registration_number: z.string().nullable(),
+  registered_address: z
+    .object({
+      line1: z.string(),
+      line2: z.string().optional(),
+      city: z.string(),
+      region: z.string().optional(),
+      postal_code: z.string(),
+      country: z.string(),
+    })
+    .nullable(),
+  website: z.string().nullable(),
+  requirements: z
+    .object({
+      currently_due: z.array(z.string()),
+      pending_verification: z.array(z.string()),
+      errors: z.array(z.object({ requirement: z.string(), code: z.string(), reason: z.string() })),
+    })
+    .openapi({ description: "What is missing for the next state of the account." }),
   accreditation_tier: z.enum(["TIER_1", "TIER_2", "TIER_3"]),
   tenant_principal_id: z.string(),
   promoted_at: instant.nullable(),

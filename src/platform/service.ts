@@ -4,6 +4,7 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { decodeCursor, toPage } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
+import { type PlatformStatus, REQUIRED_DOCUMENTS } from "./states.ts";
 import { findPlatform, listPlatforms, type PlatformRow } from "./store.ts";
 
 export async function getPlatform(call: ManagementCall) {
@@ -30,9 +31,38 @@ function toPlatformView(platform: PlatformRow) {
     country: platform.country,
     email: platform.email,
     admin_contact_email: platform.adminContactEmail,
+    registration_number: platform.registrationNumber,
+    registered_address: platform.registeredAddress,
+    website: platform.website,
+    requirements: requirementsOf(platform),
     accreditation_tier: platform.accreditationTier,
     tenant_principal_id: platform.tenantPrincipalId,
     promoted_at: toIsoOrNull(platform.promotedAt),
     created_at: toIso(platform.createdAt),
   };
 }
+
+/** Specification 3.1 and 2.15: what the next state waits for. */
+export function requirementsOf(platform: PlatformRow) {
+  const status = platform.status as PlatformStatus;
+  const currently_due =
+    status === "EMAIL_PENDING"
+      ? ["email_verification"]
+      : status === "PROFILE_PENDING"
+        ? missingProfile(platform)
+        : status === "KYB_PENDING"
+          ? [...REQUIRED_DOCUMENTS]
+          : [];
+  return { currently_due, pending_verification: status === "IN_REVIEW" ? [...REQUIRED_DOCUMENTS] : [], errors: [] };
+}
+
+const PROFILE = [
+  ["legal_name", (platform: PlatformRow) => platform.legalName],
+  ["registration_number", (platform: PlatformRow) => platform.registrationNumber],
+  ["country", (platform: PlatformRow) => platform.country],
+  ["registered_address", (platform: PlatformRow) => platform.registeredAddress],
+  ["admin_contact_email", (platform: PlatformRow) => platform.adminContactEmail],
+] as const;
+
+const missingProfile = (platform: PlatformRow): string[] =>
+  PROFILE.filter(([, value]) => !value(platform)).map(([name]) => name);

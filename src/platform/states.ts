@@ -8,3 +8,12 @@ export const PLATFORM_STATUSES = [
   "SUSPENDED",
   "CLOSED",
 ] as const;
+export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
+
+/** 2.15: without these a verification cannot be submitted. */
+export const REQUIRED_DOCUMENTS = [
+  "certificate_of_incorporation",
+  "proof_of_registered_address",
+  "director_identification",
+  "ownership_and_control_structure",
+] as const;

@@ -70,6 +70,8 @@ export type EscrowPillar = {
   readonly wallets: readonly {
     readonly market: string;
     readonly network: string;
+    /** CAIP-2, such as `eip155:84532`. */
+    readonly caip2: string;
     readonly escrow_wallet: string;
     readonly operational_wallet: string;
   }[];

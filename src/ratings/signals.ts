@@ -2,7 +2,7 @@
 // whatever the history: the millionth task costs what the first did.
 import type { Database, Statement } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
-import { contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
+import { type AgentSums, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
 import { type CounterpartyRow, putCounterparty, type RatedAgent } from "./store.ts";
 
 export type SignalChange = {
@@ -57,3 +57,13 @@ export function addSignal(
     statements: [putCounterparty(db, row)],
   };
 }
+
+/** An agent's own sums, for a reading of its rating. */
+export const ratingSums = (
+  agent: Pick<RatedAgent, "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties">,
+): AgentSums => ({
+  weight: agent.ratingWeight,
+  weighted: agent.ratingWeighted,
+  interactions: agent.ratingInteractions,
+  counterparties: agent.ratingCounterparties,
+});

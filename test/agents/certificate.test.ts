@@ -47,6 +47,19 @@ describe("reissuing a certificate", () => {
     expect(reply.body).toMatchObject({ code: "invalid_status", detail: { principal_status: "ATTESTATION_EXPIRED" } });
   });
 
+  it("does not come with a scope change after the attestation's end: it would be dead at birth", async () => {
+    const other = await createWorld();
+    const agent = await other.consumer();
+    other.advance(366 * 86_400_000);
+    expectStatus(
+      await other.call("PATCH", `/v1/agents/${agent.did}/scope`, { body: { capabilities: ["legal"] } }),
+      200,
+    );
+    const aid = expectStatus(await other.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
+    expect(aid.identity.certificate).toBe(agent.certificate);
+    expect(aid.identity.scope.capabilities).toEqual(["legal"]);
+  });
+
   it("is on the real clock, whatever the test clock says, so that it verifies offline at once", async () => {
     const ahead = await createWorld();
     ahead.advance(10 * 86_400_000);

@@ -53,6 +53,24 @@ describe("opening a market", () => {
     expect(second.markets[0].status).toBe("ACTIVE");
   });
 
+  it("that is open already, as asked, answers the same and makes no new version", async () => {
+    const provider = await world.agent("PROVIDER");
+    const first = expectStatus(await open(provider.did, [market()]), 200);
+    const version = async () => (await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null })).body.version;
+    const before = await version();
+    expect(expectStatus(await open(provider.did, [market()]), 200)).toEqual(first);
+    expect(first.markets[0].registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(await version()).toBe(before);
+  });
+
+  it("takes a network by its CAIP-2 name and returns both names", async () => {
+    const provider = await world.agent("PROVIDER");
+    const { markets } = expectStatus(await open(provider.did, [market({ network: "eip155:84532" })]), 200);
+    expect(markets[0]).toMatchObject({ network: "base-sepolia", caip2: "eip155:84532", status: "ACTIVE" });
+    const path = `/v1/agents/${provider.did}/scope/authorized_markets/DE-USDC?network=eip155%3A84532`;
+    expect((await world.call("DELETE", path)).status).toBe(204);
+  });
+
   it("moves every market of the network to a new operational wallet", async () => {
     const provider = await world.agent("PROVIDER");
     expectStatus(await open(provider.did, [market(), market({ market: "EU-USDC" })]), 200);

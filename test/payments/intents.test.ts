@@ -75,7 +75,7 @@ describe("opening an intent", () => {
     expect((await open(consumer, orderOf(consumer, provider))).status).toBe(201);
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
     expect(trips).toBe(2);
-    expect(rowsRead).toBeLessThanOrEqual(25);
+    expect(rowsRead).toBeLessThanOrEqual(30);
     expect(rowsWritten).toBeLessThanOrEqual(5);
   });
 

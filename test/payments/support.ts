@@ -69,7 +69,8 @@ export async function setAgent(world: World, did: string, set: Partial<typeof ag
 
 export async function setEscrow(world: World, did: string, state: string, network = "base-sepolia"): Promise<void> {
   const { db } = world.deps;
-  const row = { vault: WALLET, operationalWallet: WALLET, baseThreshold: 15_000_000, threshold: 15_000_000 };
+  const thresholds = { baseThreshold: 15_000_000, threshold: 15_000_000, chainThreshold: 15_000_000 };
+  const row = { vault: WALLET, operationalWallet: WALLET, ...thresholds };
   const values = { did, environment: "sandbox", network, currency: "USDC", state, updatedAt: world.now(), ...row };
   const target = [escrows.did, escrows.environment, escrows.network];
   await commit(db, [db.insert(escrows).values(values).onConflictDoUpdate({ target, set: { state } })]);

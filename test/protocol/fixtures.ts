@@ -143,6 +143,7 @@ export const aidContent = (): AidContent => ({
       {
         market: "EU-USDC",
         network: "base-sepolia",
+        caip2: "eip155:84532",
         escrow_wallet: `0x${"1".repeat(40)}`,
         operational_wallet: `0x${"2".repeat(40)}`,
       },
