@@ -27,7 +27,7 @@ if (check && added.length > 0) {
     rmSync(join(folder, "meta", `${name.slice(0, 4)}_snapshot.json`), { force: true });
   }
   if (journal !== null) writeFileSync(journalFile, journal);
-  console.error("migrations are behind src/db/tables.ts: run `npm run migrations`");
+  console.error("migrations are behind src/db/tables.ts: run `npm run generate`");
   process.exit(1);
 }
 
