@@ -265,13 +265,9 @@ const RETRIED: ReadonlySet<number> = new Set([429, 503]);
 const conditionalHeader = { "If-None-Match": z.string().optional().openapi({ description: "An `ETag` of before." }) };
 
 const idempotencyHeader = {
-  "Idempotency-Key": z
-    .string()
-    .max(257)
-    .optional()
-    .openapi({
-      description: "1 to 255 printable ASCII characters, a UUID advised A retry within 24 hours answers the same.",
-    }),
+  "Idempotency-Key": z.string().max(257).optional().openapi({
+    description: "1 to 255 printable ASCII characters, a UUID advised. A retry within 24 hours answers the same.",
+  }),
 };
 
 /** The error responses of a route, one per status, naming the codes. */
