@@ -14,9 +14,15 @@ const SECURITY_SCHEMES = {
   AgentCertificate: header("AEAP-Certificate", "The agent's certificate, an ES256 JWT."),
   AgentProof: header(
     "AEAP-Proof",
-    "A fresh signature by the certificate's key; over the request, or over `timestamp|caller_did|callee_did`.",
+    "Base64 of an ECDSA P-256/SHA-256 signature by the certificate's key, good once, over " +
+      "`aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. The digest is hex SHA-256: for GET of the decoded query pairs " +
+      "`key=value`, sorted by key and joined with `&`; otherwise of the raw body. " +
+      "POST /v1/facilitate also takes the consumer's `timestamp|consumer_did|provider_did`.",
   ),
-  AgentTimestamp: header("AEAP-Timestamp", "Epoch seconds or ISO 8601, within 30 seconds of the service's clock."),
+  AgentTimestamp: header(
+    "AEAP-Timestamp",
+    "Epoch seconds or ISO 8601 with a zone, within 30 seconds of the service's clock; the text that was signed.",
+  ),
   OperatorKey: { type: "http" as const, scheme: "bearer", description: "The people who run the service." },
 };
 
