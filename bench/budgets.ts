@@ -58,7 +58,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents (422)": read(2, 2 * KIB),
   "GET /v1/agents": read(45, 24 * KIB),
   // The key and its platform 2, the agent in its scope 3, one market and one escrow: a range reads one row beyond its end.
-  "GET /v1/agents/{did}": read(9, 4 * KIB),
+  // With the four heaviest counterparties: the rating is of this instant.
+  "GET /v1/agents/{did}": read(13, 4 * KIB),
   "PATCH /v1/agents/{did}/scope": mutation(15, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
   // One more pair of trips before and after the chain's part, so that a crash between them is resumed; the receipt is asked
