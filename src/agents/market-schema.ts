@@ -13,8 +13,7 @@ const address = z
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
     message: "The zero address holds nothing.",
-  })
-  .transform((value) => value.toLowerCase());
+  });
 
 export const marketInput = z
   .strictObject({

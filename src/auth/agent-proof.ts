@@ -122,7 +122,10 @@ function presented(incoming: Incoming): Headers {
   const timestamp = req.header("aeap-timestamp");
   // Also for a management key: it is never a credential here (5, rule 1).
   if (certificate === undefined || certificate === "") throw new ServiceError("certificate_required");
-  if (proof === undefined || timestamp === undefined) throw failed("proof or timestamp missing");
+  if (proof === undefined || timestamp === undefined) {
+    const name = proof === undefined ? "AEAP-Proof" : "AEAP-Timestamp";
+    throw failed("proof or timestamp missing", { message: `The header ${name} is missing.` });
+  }
   return { certificate, proof, timestamp };
 }
 

@@ -20,7 +20,10 @@ export const createManagementRouter = (missing: ErrorCode = "invalid_credentials
     const environment = rawKey === null ? null : parseManagementKey(rawKey);
     if (rawKey === null || environment === null) {
       await chargeAddress(incoming.context, deps);
-      throw new ServiceError(rawKey === null ? missing : "invalid_credentials");
+      if (rawKey !== null) throw new ServiceError("invalid_credentials");
+      throw new ServiceError(missing, {
+        message: `Send the management key in the header ${deps.config.managementKeyHeaders[0]}.`,
+      });
     }
     const keyHash = await hashKey(rawKey);
     await chargeCredential(incoming.context, deps, keyHash);

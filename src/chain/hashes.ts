@@ -33,3 +33,16 @@ export function parseTxHash(text: string): Hash | undefined {
   const match = /^(?:0x)?([0-9a-f]{64})$/i.exec(text);
   return match?.[1] === undefined ? undefined : `0x${match[1].toLowerCase()}`;
 }
+
+/** Whether an address of 40 hex digits is well typed: in one case, or in the mixed case that EIP-55 makes a checksum of. */
+export function isAddress(text: string): boolean {
+  const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
+  if (digits === undefined) return false;
+  const lower = digits.toLowerCase();
+  if (digits === lower || digits === digits.toUpperCase()) return true;
+  const hash = keccakText(lower).slice(2);
+  const checked = [...lower].map((digit, i) =>
+    Number.parseInt(hash.charAt(i), 16) >= 8 ? digit.toUpperCase() : digit,
+  );
+  return checked.join("") === digits;
+}

@@ -23,7 +23,7 @@ import {
 import { toMarketView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
 import type { Network, ProviderOnChain } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
+import { didHash, isAddress } from "../chain/hashes.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { registrarOn } from "../chain/signer.ts";
 import type { Deps } from "../context.ts";
@@ -134,19 +134,24 @@ function marketFaults(input: MarketInput, deps: Deps, environment: Environment):
       throw new ServiceError("market_not_authorized", { detail: { network } });
     const [jurisdiction = "", currency] = market.split("-");
     const faults: FieldError[] = [];
-    if (!known) faults.push(fieldError(at("network"), "invalid_value", "No such network."));
+    if (!known) faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
     if (!WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
       faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
     }
     if (known && currency !== known.currency) {
       faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
     }
+    if (!isAddress(operational_wallet)) {
+      const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
+      faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
+    }
     const name = known?.network ?? network;
+    const wallet = operational_wallet.toLowerCase();
     const other = wallets.get(name);
-    if (other !== undefined && other !== operational_wallet) {
+    if (other !== undefined && other !== wallet) {
       faults.push(fieldError(at("operational_wallet"), "invalid_value", "A network has one operational wallet."));
     }
-    wallets.set(name, operational_wallet);
+    wallets.set(name, wallet);
     return faults;
   });
 }
@@ -164,7 +169,8 @@ function provisioningRow(
   now: number,
 ): MarketRow | null {
   const network = findNetwork(deps.config.networks, asked.network)?.network ?? asked.network;
-  const { market, operational_wallet: operationalWallet } = asked;
+  const { market } = asked;
+  const operationalWallet = asked.operational_wallet.toLowerCase();
   const present = markets.find((row) => row.market === market && row.network === network);
   if (present?.status === "ACTIVE" && present.operationalWallet === operationalWallet) return null;
   const fresh = {

@@ -61,7 +61,9 @@ function outcomeOf({ outcome, score }: ConfirmInput): { outcome: Outcome; score:
 function judged(call: AgentCall, found: Found): { task: TaskRow } {
   if (!found.task) throw new ServiceError("not_found");
   // 3.5: by the consumer. The provider, and everybody else, is no party to the confirmation.
-  if (call.did !== found.task.task.consumerDid) throw new ServiceError("forbidden");
+  if (call.did !== found.task.task.consumerDid) {
+    throw new ServiceError("forbidden", { message: "Only the consumer of a task confirms it." });
+  }
   return found.task;
 }
 

@@ -13,7 +13,7 @@ import type { Config, Deps } from "../context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import { BASE_UNITS_MAX, parseAmount } from "../core/money.ts";
+import { BASE_UNITS_MAX, type MoneyFault, parseAmount } from "../core/money.ts";
 import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findNetwork } from "../markets/networks.ts";
@@ -156,13 +156,22 @@ function amountFaults(amount: string, candidates: readonly Network[]): FieldErro
   const decimals = candidates.map((network) => network.decimals);
   const parsed = parseAmount(amount, Math.max(0, ...decimals));
   if (!parsed.ok)
-    return candidates.length === 0 && parsed.fault === "invalid_format" ? [] : [fieldError("amount", parsed.fault)];
+    return candidates.length === 0 && parsed.fault === "invalid_format"
+      ? []
+      : [unfit(parsed.fault, Math.max(...decimals))];
   return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "The amount is more than zero.")];
 }
 
+const unfit = (fault: MoneyFault, decimals: number): FieldError =>
+  fieldError(
+    "amount",
+    fault,
+    fault === "invalid_format" ? `The token has ${decimals} decimals; the amount is finer.` : undefined,
+  );
+
 function unitsOf(amount: string, network: Network | undefined): number {
   const parsed = parseAmount(amount, network?.decimals ?? 0);
-  if (!parsed.ok) throw validationError([fieldError("amount", parsed.fault)]);
+  if (!parsed.ok) throw validationError([unfit(parsed.fault, network?.decimals ?? 0)]);
   return parsed.units;
 }
 

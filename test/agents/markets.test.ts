@@ -63,6 +63,13 @@ describe("opening a market", () => {
     expect(await version()).toBe(before);
   });
 
+  it("takes a wallet in its checksummed case", async () => {
+    const provider = await world.agent("PROVIDER");
+    const operational_wallet = "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc";
+    const { markets } = expectStatus(await open(provider.did, [market({ operational_wallet })]), 200);
+    expect(markets[0]).toMatchObject({ status: "ACTIVE", operational_wallet: operational_wallet.toLowerCase() });
+  });
+
   it("takes a network by its CAIP-2 name and returns both names", async () => {
     const provider = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(provider.did, [market({ network: "eip155:84532" })]), 200);
@@ -119,6 +126,12 @@ describe("opening a market", () => {
     ["an unknown network", { network: "solana" }, "validation_failed", "invalid_value"],
     ["a jurisdiction the service does not operate in", { market: "KP-USDC" }, "validation_failed", "invalid_value"],
     ["another currency than the network's", { market: "DE-EURC" }, "validation_failed", "invalid_value"],
+    [
+      "a wallet whose checksum says that it is mistyped",
+      { operational_wallet: "0x9965507d1A55bcC2695C58ba16FB37d819B0A4dc" },
+      "validation_failed",
+      "invalid_format",
+    ],
     ["a malformed wallet", { operational_wallet: "0x12" }, "validation_failed", "invalid_format"],
     ["an unknown field", { colour: "red" }, "validation_failed", "unknown_field"],
   ])("refuses %s", async (_name, overrides, code, fieldCode) => {
