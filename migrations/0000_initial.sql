@@ -49,6 +49,7 @@ CREATE TABLE `agents` (
 	`delegated_by` text,
 	`status` text NOT NULL,
 	`suspension_reason` text,
+	`suspended_from` text,
 	`status_note` text,
 	`version` integer NOT NULL,
 	`revision` integer NOT NULL,

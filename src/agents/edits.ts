@@ -109,8 +109,13 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const { found, markets, escrows, caller } = await readForEdit(call, did);
   if (!found) throw new ServiceError("not_found");
   const { agent: before, principal } = found;
-  const { from, to } = move(agentMachine, before.status as AgentStatus, TRIGGERS[patch.status]);
-  if (to === "ACTIVE") {
+  const waited = patch.status === "ACTIVE" && before.suspendedFrom === "FUNDING";
+  const { from, to } = move(
+    agentMachine,
+    before.status as AgentStatus,
+    waited ? "patch_funding" : TRIGGERS[patch.status],
+  );
+  if (to === "ACTIVE" || to === "FUNDING") {
     const standing = effectivePrincipalStatus(principal, now);
     if (standing !== "ACTIVE")
       throw new ServiceError("invalid_status", { detail: { status: from, principal_status: standing } });
@@ -122,6 +127,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
     ...before,
     status: to,
     suspensionReason: to === "SUSPENDED" ? "platform" : null,
+    suspendedFrom: to === "SUSPENDED" ? from : null,
     statusNote: patch.reason ?? null,
     updatedAt: now,
   };
@@ -132,11 +138,12 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
       ...updateAgent(db, before, {
         status: to,
         suspensionReason: agent.suspensionReason,
+        suspendedFrom: agent.suspendedFrom,
         statusNote: agent.statusNote,
         updatedAt: now,
       }),
       recordActivity(db, agent, now, {
-        action: to === "SUSPENDED" ? "agent.suspended" : to === "ACTIVE" ? "agent.reactivated" : "agent.terminated",
+        action: to === "SUSPENDED" ? "agent.suspended" : to === "TERMINATED" ? "agent.terminated" : "agent.reactivated",
         actor: caller.actor,
         subject: { type: "agent", id: did },
         changes: { status: { from, to } },

@@ -84,6 +84,7 @@ function draftOf(input: AgentInput, platformId: string, environment: string, now
     delegatedBy: input.delegated_by ?? null,
     status: "DRAFT",
     suspensionReason: null,
+    suspendedFrom: null,
     statusNote: null,
     version: 1,
     revision: 1,

@@ -7,6 +7,7 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 export const AGENT_TRIGGERS = [
   "activate",
   "patch_active",
+  "patch_funding",
   "patch_suspended",
   "patch_terminated",
   "revoke",
@@ -39,6 +40,8 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     },
     SUSPENDED: {
       patch_active: "ACTIVE",
+      // Suspended while it waited for its escrow: it waits on.
+      patch_funding: "FUNDING",
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
       principal_closes: "REVOKED",

@@ -127,6 +127,8 @@ export const agents = sqliteTable(
     delegatedBy: text(),
     status: text().notNull(),
     suspensionReason: text(),
+    /** Where a suspended agent returns to: ACTIVE, or FUNDING when its escrow was never funded. */
+    suspendedFrom: text(),
     statusNote: text(),
     /** +1 at every change that the platform controls, and at any change of what is signed (contract 5, AID). */
     version: integer().notNull(),

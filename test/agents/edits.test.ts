@@ -36,6 +36,13 @@ describe("the status patch", () => {
     STATES.map((state, i) => [state, target, row[i] ?? "?"] as const),
   );
 
+  it("of an agent that waited in FUNDING suspends it and returns it to FUNDING, never to ACTIVE", async () => {
+    const did = await agentIn("FUNDING");
+    expect(expectStatus(await patchStatus(did, "SUSPENDED"), 200).status).toBe("SUSPENDED");
+    expect(expectStatus(await patchStatus(did, "ACTIVE"), 200).status).toBe("FUNDING");
+    expect((await patchStatus(did, "ACTIVE")).body.code).toBe("invalid_status");
+  });
+
   it.each(cases)("%s → %s: %s", async (state, target, expected) => {
     const did = await agentIn(state);
     const before = await dumpDatabase();

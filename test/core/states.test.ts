@@ -13,6 +13,8 @@ const AGENT: readonly Row[] = [
   ["activate", "ACTIVE", "-", "-", "-", "-", "-"],
   // 3.3: DRAFT through the patch is use_activate_endpoint; SUSPENDED returns. FUNDING waits for the chain (contract 5).
   ["patch_active", "use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
+  // What was suspended while it waited for its escrow returns to waiting (contract 5: an unfunded provider is not ACTIVE).
+  ["patch_funding", "-", "-", "FUNDING", "-", "-", "-"],
   ["patch_suspended", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
   // Contract 5: the platform's own retirement of an agent, final.
   ["patch_terminated", "TERMINATED", "TERMINATED", "TERMINATED", "-", "-", "TERMINATED"],
