@@ -1,4 +1,4 @@
-// The budgets, as data: performance.md 4.1 where it names one, and for every other route of the path what it was built to
+// The budgets, as data: performance design 4.1 where it names one, and for every other route of the path what it was built to
 // cost. Counted exactly, so that any increase fails `npm run bench -- --check`; a decrease is a reason to lower the number.
 
 export type Budget = {
@@ -35,7 +35,7 @@ const mutation = (rowsRead: number, rowsWritten: number, bytes: number, more: Pa
 });
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
-  // performance.md 4.1, as it stands there (its table counts an agent's turn as no subrequest).
+  // performance design 4.1, as it stands there (its table counts an agent's turn as no subrequest).
   "GET /v1/agents/{did}/aid": read(3, 6 * KIB),
   "GET /v1/agents/{did}/aid (304)": read(3, 0),
   "GET /.well-known/aeap-ca-jwks": pure(2 * KIB),

@@ -1,4 +1,4 @@
-// Latency as ratios (performance.md 4.2): each case between the two baselines of the same process, base/case interleaved,
+// Latency as ratios (performance design 4.2): each case between the two baselines of the same process, base/case interleaved,
 // so that whatever slows the machine down slows all of them. Printed, never a gate.
 import { type Case, nameOf } from "./cases.ts";
 import type { Play } from "./play.ts";

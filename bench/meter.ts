@@ -1,5 +1,5 @@
 // What one request costs, counted where it is spent: D1 by its own meta, statement by statement; calls of Durable Objects,
-// queues and other bindings; outbound fetches. performance.md 4.1: these numbers repeat exactly, so they can be budgets.
+// queues and other bindings; outbound fetches. performance design 4.1: these numbers repeat exactly, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
 /** What a request asked of the world around it. Rows that came as lists have no meta: they count as `unmetered`. */

@@ -1,4 +1,4 @@
-// How SQLite will find the rows of every statement that the cases sent (performance.md 4.1, item 3): a scan of a table that
+// How SQLite will find the rows of every statement that the cases sent (performance design 4.1, item 3): a scan of a table that
 // grows, or a sort that no index spares, is found here before it is slow.
 import type { CaseCost } from "./costs.ts";
 import type { Stage } from "./stage.ts";

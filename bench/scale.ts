@@ -1,4 +1,4 @@
-// The scaling part (performance.md 4.1): every case again at 1,000 and at 20,000 rows of history. What a call reads may
+// The scaling part (performance design 4.1): every case again at 1,000 and at 20,000 rows of history. What a call reads may
 // depend on its page, never on the table, the consumer's history or the provider's.
 import type { Play } from "./play.ts";
 import type { Row, Stage } from "./stage.ts";

@@ -257,7 +257,7 @@ export async function approve(
   return write(rpcUrl, key, { address: token, abi: tokenAbi, functionName: "approve", args: [spender, amount] });
 }
 
-/** The payment of AEA/P clients, without an intent (interop.md, step 6). Resolves once it is mined. */
+/** The payment of AEA/P clients, without an intent (public clients, step 6). Resolves once it is mined. */
 export async function pay(rpcUrl: string, key: Hex, payment: Payment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash];

@@ -89,7 +89,7 @@ export type ProviderRegistration = { providerDidHash: string; operationalWallet:
 export type RegistrationOutcome = Submission | { state: "unchanged" };
 
 export interface ChainGateway {
-  /** Never refuses a hash: what is not one is `unknown`. A missing 0x is forgiven (interop.md, step 8). */
+  /** Never refuses a hash: what is not one is `unknown`. A missing 0x is forgiven (public clients, step 8). */
   readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;

@@ -22,7 +22,7 @@ export function keccakText(text: string): Hash {
 
 /**
  * Whether AEA/P clients can pay a provider with this DID: they strip the hash's prefix with a routine that also eats
- * leading zero nibbles (interop.md, step 6), so such a DID is drawn again.
+ * leading zero nibbles (public clients, step 6), so such a DID is drawn again.
  */
 export function isPayableDid(did: string): boolean {
   return !didHash(did).startsWith("0x0");

@@ -114,7 +114,7 @@ function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): 
 const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422]);
 
 /**
- * AEA/P clients stop at a 403 alone and would pay after any other failure (interop.md, step 5): there every refusal of an
+ * AEA/P clients stop at a 403 alone and would pay after any other failure (public clients, step 5): there every refusal of an
  * intent is this one, naming the code that POST /v1/payment-intents would have answered.
  */
 export function asPolicyViolation(thrown: unknown): unknown {

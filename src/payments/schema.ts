@@ -58,7 +58,7 @@ export type IntentView = z.infer<typeof intentView>;
 
 export const intentParams = z.object({ intent_id: z.string() });
 
-/** Loose, because every refusal of an intent is told in the one way at which these clients stop (interop.md, step 5). */
+/** Loose, because every refusal of an intent is told in the one way at which these clients stop (public clients, step 5). */
 const order = z.string().max(200).optional();
 export const addressQuery = z.strictObject({
   market: z

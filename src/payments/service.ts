@@ -182,7 +182,7 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
   return toIntentView(call.deps.config, intent, call.now);
 }
 
-/** The client form (interop.md, step 5): where to pay; with the parties and the amount, an intent too. */
+/** The client form (public clients, step 5): where to pay; with the parties and the amount, an intent too. */
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
   const { networks } = call.deps.config;
   const network = findNetwork(networks, query.network);

@@ -1,4 +1,4 @@
-// The AEA/P clients' form (interop.md, step 5): where to pay, and an intent with it.
+// The AEA/P clients' form (public clients, step 5): where to pay, and an intent with it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { signToText } from "../../src/protocol/ecdsa.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
