@@ -5,10 +5,12 @@ import type { ChainGateway, Network } from "./chain/gateway.ts";
 import { parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
+import type { Environment } from "./db/scope.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
+import type { RatingMinimum } from "./ratings/rating.ts";
 
 export type Env = {
   DB: D1Database;
@@ -28,6 +30,8 @@ export type Env = {
   JURISDICTIONS: string;
   MANAGEMENT_KEY_HEADERS: string;
   INTENT_LIFE_SECONDS: string;
+  RATING_MIN_INTERACTIONS: string;
+  RATING_MIN_COUNTERPARTIES: string;
   RATE_CREDENTIAL_QUOTA: string;
   RATE_ADDRESS_QUOTA: string;
   RATE_WINDOW_SECONDS: string;
@@ -52,6 +56,7 @@ export type Config = {
   jurisdictions: ReadonlySet<string>;
   managementKeyHeaders: readonly string[];
   intentLifeSeconds: number;
+  ratingMinimum: Readonly<Record<Environment, RatingMinimum>>;
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
   operatorKeyHashes: ReadonlySet<string>;
 };
@@ -101,6 +106,10 @@ function parseConfig(env: Env, origin: string): Config {
     jurisdictions: new Set(splitList(env.JURISDICTIONS)),
     managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
     intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
+    ratingMinimum: {
+      sandbox: minimumOf(env, "sandbox"),
+      production: minimumOf(env, "production"),
+    },
     rate: {
       credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
       addressQuota: Number(env.RATE_ADDRESS_QUOTA),
@@ -108,6 +117,18 @@ function parseConfig(env: Env, origin: string): Config {
     },
     operatorKeyHashes: new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
   };
+}
+
+const minimumOf = (env: Env, environment: Environment): RatingMinimum => ({
+  interactions: countOf(env.RATING_MIN_INTERACTIONS, environment),
+  counterparties: countOf(env.RATING_MIN_COUNTERPARTIES, environment),
+});
+
+/** `sandbox=1,production=10` */
+function countOf(text: string, environment: Environment): number {
+  const count = Number(new Map(splitList(text).map((entry) => entry.split("=") as [string, string])).get(environment));
+  if (!Number.isSafeInteger(count) || count < 0) throw new Error(`no count for ${environment} in "${text}"`);
+  return count;
 }
 
 const splitList = (text: string): string[] =>

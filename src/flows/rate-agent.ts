@@ -6,6 +6,7 @@ import { updateAgent } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import type { Environment } from "../db/scope.ts";
 import { differs, type EscrowChange, rated } from "../escrow/changes.ts";
 import { updateEscrow } from "../escrow/store.ts";
 import { addSignal, type SignalChange } from "../ratings/signals.ts";
@@ -13,10 +14,16 @@ import { addSignal, type SignalChange } from "../ratings/signals.ts";
 export type Rated = { readonly source: AidSource; readonly statements: Statement[] };
 
 /** Guarded by the agent's revision: whoever was faster wins, and the caller reads again. */
-export async function rateAgent(db: Database, deps: Deps, source: AidSource, change: SignalChange): Promise<Rated> {
+export async function rateAgent(
+  db: Database,
+  deps: Deps,
+  source: AidSource,
+  change: Omit<SignalChange, "minimum">,
+): Promise<Rated> {
   const { now } = change;
   const before = source.agent;
-  const signal = addSignal(db, before, change);
+  const minimum = deps.config.ratingMinimum[before.environment as Environment];
+  const signal = addSignal(db, before, { ...change, minimum });
   const rating = signal.columns.agentRating;
   const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
   const listed = rating !== before.agentRating || moved.some(stateMoved);

@@ -2,6 +2,7 @@
 import { effectiveAgentStatus } from "../agents/states.ts";
 import type { AgentRow, AgentWithPrincipal, EscrowRow } from "../agents/store.ts";
 import type { Network } from "../chain/gateway.ts";
+import type { Config } from "../context.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { Environment } from "../db/scope.ts";
 import { marketsCovering } from "../markets/jurisdictions.ts";
@@ -12,8 +13,8 @@ import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts"
 import type { Offer, SpenderRow } from "./store.ts";
 
 /** What a floor is held against: the provider's rating at this instant, as its status shows it. */
-export const ratingNow = ({ agent }: AgentWithPrincipal, heaviest: readonly Sums[], now: number): number | null =>
-  liveRating(ratingSums(agent), heaviest, agent.environment as Environment, now);
+export const ratingNow = ({ provider, heaviest, ratingMinimum }: Parties, now: number): number | null =>
+  liveRating(ratingSums(provider.agent), heaviest, ratingMinimum[provider.agent.environment as Environment], now);
 
 export type Parties = {
   readonly consumer: SpenderRow;
@@ -25,6 +26,7 @@ export type Parties = {
   readonly escrows: readonly EscrowRow[];
   /** The provider's heaviest counterparties. */
   readonly heaviest: readonly Sums[];
+  readonly ratingMinimum: Config["ratingMinimum"];
 };
 
 export type Deal = { readonly network: Network; readonly market: string };
@@ -45,7 +47,7 @@ export function refuseIneligible(parties: Parties, request: DealRequest, wanted:
   }
   const { network } = request.deal;
   const payment = { units: request.units, currency: network.currency, decimals: network.decimals };
-  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(provider, parties.heaviest, now) };
+  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(parties, now) };
   const failed = judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).find(
     ({ passed }) => !passed,
   );

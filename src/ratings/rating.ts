@@ -3,7 +3,6 @@
 // signal costs one addition, however long the history is.
 import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { roundHalfEven2 } from "../core/money.ts";
-import type { Environment } from "../db/scope.ts";
 
 /** The parameters, published at GET /v1/rating-method. */
 export const RATING = {
@@ -17,8 +16,6 @@ export const RATING = {
   weight: { min: 0.3, max: 4 },
   /** One counterparty principal holds at most max(clip, 1/n) of the unclipped weight, n being their number. */
   clip: 0.25,
-  minimumInteractions: { sandbox: 1, production: 10 },
-  minimumCounterparties: { sandbox: 1, production: 2 },
   promptHours: 24,
   /** r and the factor on the weight; a null r is the task's score. */
   provider: {
@@ -96,15 +93,17 @@ export function contributionOf(signal: Signal, at: number): Sums {
   return { weight, weighted: weight * signal.r };
 }
 
-/** The rating at `now`, two decimals; null before the environment's minimum. */
+/** Before this an agent is unrated; configured per environment. The other parameters are what the stored sums were made by. */
+export type RatingMinimum = { readonly interactions: number; readonly counterparties: number };
+
+/** The rating at `now`, two decimals; null before the minimum. */
 export function liveRating(
   sums: AgentSums,
   heaviest: readonly Sums[],
-  environment: Environment,
+  minimum: RatingMinimum,
   now: number,
 ): number | null {
-  if (sums.interactions < RATING.minimumInteractions[environment]) return null;
-  if (sums.counterparties < RATING.minimumCounterparties[environment]) return null;
+  if (sums.interactions < minimum.interactions || sums.counterparties < minimum.counterparties) return null;
   const clipped = clipHeaviest(sums, heaviest);
   const scale = forwardScale(now);
   const weight = Math.max(0, clipped.weight) / scale;

@@ -1,8 +1,7 @@
 // Contract section 6, Rating: a signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
 // whatever the history: the millionth task costs what the first did.
 import type { Database, Statement } from "../db/batch.ts";
-import type { Environment } from "../db/scope.ts";
-import { type AgentSums, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
+import { type AgentSums, contributionOf, liveRating, type RatingMinimum, type Signal, type Sums } from "./rating.ts";
 import { type CounterpartyRow, putCounterparty, type RatedAgent } from "./store.ts";
 
 export type SignalChange = {
@@ -10,6 +9,8 @@ export type SignalChange = {
   /** As findCounterparty and findHeaviest found them, in the trip that read the agent. */
   readonly counterparty: CounterpartyRow | null;
   readonly heaviest: readonly CounterpartyRow[];
+  /** Before this the agent stays unrated. */
+  readonly minimum: RatingMinimum;
   /** The signal that joins, and the instant that it is decayed from. */
   readonly add: Signal;
   readonly at: number;
@@ -44,7 +45,7 @@ export function addSignal(
   const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);
-  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, agent.environment as Environment, now);
+  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, change.minimum, now);
   return {
     columns: {
       ratingWeight: own.weight,

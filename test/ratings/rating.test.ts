@@ -32,9 +32,14 @@ function storeOf(entries: readonly Entry[]) {
   return { sums: { ...own, interactions: entries.length, counterparties: others.size }, heaviest };
 }
 
+const MINIMUM = {
+  sandbox: { interactions: 1, counterparties: 1 },
+  production: { interactions: 10, counterparties: 2 },
+};
+
 const rate = (entries: readonly Entry[], now = NOW, environment: "sandbox" | "production" = "sandbox") => {
   const { sums, heaviest } = storeOf(entries);
-  return liveRating(sums, heaviest, environment, now);
+  return liveRating(sums, heaviest, MINIMUM[environment], now);
 };
 
 const entry = fc.record({
