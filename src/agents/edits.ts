@@ -72,7 +72,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
 }
 
 /** Specification 3.3: a REVOKED or TERMINATED agent is not edited. */
-function refuseFinal(agent: AgentRow): void {
+export function refuseFinal(agent: AgentRow): void {
   const final = agent.status === "REVOKED" || agent.status === "TERMINATED";
   if (final) throw new ServiceError("agent_status_not_mutable", { detail: { status: agent.status } });
 }

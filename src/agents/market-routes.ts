@@ -1,7 +1,7 @@
 // Specification 4, Agents: a provider's markets, each a settlement split and an escrow wallet on-chain.
 import { z } from "@hono/zod-openapi";
 import { createManagementRouter } from "../auth/management.ts";
-import { authorizeMarkets, listMarkets, removeMarket } from "../flows/provision-market.ts";
+import { authorizeMarkets, listMarkets, removeMarket } from "../flows/authorize-markets.ts";
 import { marketInput, marketList, marketRules, marketsView } from "./market-schema.ts";
 import { agentParams } from "./schema.ts";
 import { agentExists } from "./service.ts";

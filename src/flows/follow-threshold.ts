@@ -4,6 +4,7 @@ import { didHash } from "../chain/hashes.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { registrarOn } from "../chain/signer.ts";
 import type { Deps } from "../context.ts";
+import { systemClock } from "../core/clock.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { findBehind, findEscrow, setChainThreshold } from "../escrow/store.ts";
 
@@ -28,7 +29,7 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   if (sent.value.state === "refused") throw new Error(`the threshold was refused: ${sent.value.reason}`);
   if (sent.value.state === "submitted") {
     const sender = createChainSender(deps.config.networks);
-    const seen = await sender.waitForReceipt(key.network, sent.value.txHash, Math.max(0, until - Date.now()));
+    const seen = await sender.waitForReceipt(key.network, sent.value.txHash, Math.max(0, until - systemClock.now()));
     if (!seen.ok || seen.value.state === "waiting") return false;
     if (seen.value.state === "reverted") throw new Error("the threshold was reverted");
   }
