@@ -1,6 +1,7 @@
 // What a service is handed: who calls (known after the first trip), the two trips, and the turn of an agent. A service
 // reads once, refuses in the specification's order, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
+import type { FieldError } from "./core/errors.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Environment, Scope } from "./db/scope.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
@@ -62,3 +63,17 @@ export type AgentCall = Call & {
 
 export type OperatorCall = Call & { readonly surface: "operator"; readonly actor: Actor };
 export type PublicCall = Call & { readonly surface: "public" };
+
+/**
+ * What a faulty request is judged by beside its schema: reads that go with the authentication, and what they tell. `judge`
+ * throws what comes before a fault of the values (404, 403), and answers the further faults.
+ */
+export type Examination = {
+  readonly reads: Reads;
+  readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
+};
+
+export const examination = <R extends Reads>(
+  reads: R,
+  judge: (found: ReadResults<R>, faults: readonly FieldError[]) => readonly FieldError[],
+): Examination => ({ reads, judge: judge as Examination["judge"] });

@@ -17,8 +17,11 @@ export type Bounds = Pick<
   | "minimumCounterpartyAr"
 >;
 
+/** What is proposed of a delegate: all of it, or what of a faulty body is valid. */
+export type Delegate = { readonly principalId?: string | undefined; readonly scope?: Bounds | undefined };
+
 export function delegationFaults(
-  delegate: AgentRow,
+  { principalId, scope }: Delegate,
   delegator: AgentWithPrincipal | null,
   ancestors: readonly AgentRow[],
   now: number,
@@ -26,7 +29,7 @@ export function delegationFaults(
   if (!delegator) return [fieldError("delegated_by", "not_found")];
   const { agent, principal } = delegator;
   const faults: FieldError[] = [];
-  if (agent.principalId !== delegate.principalId) {
+  if (principalId !== undefined && agent.principalId !== principalId) {
     faults.push(fieldError("delegated_by", "invalid_value", "The delegator belongs to another principal."));
   }
   if (effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now)) !== "ACTIVE") {
@@ -35,10 +38,8 @@ export function delegationFaults(
   if (ancestors.length + 1 > DELEGATION_DEPTH_MAX) {
     faults.push(fieldError("delegated_by", "invalid_value", `A delegation is at most ${DELEGATION_DEPTH_MAX} deep.`));
   }
-  return [
-    ...faults,
-    ...exceeding(delegate, agent).map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator")),
-  ];
+  const wider = scope === undefined ? [] : exceeding(scope, agent);
+  return [...faults, ...wider.map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
 }
 
 /** The scope fields in which a delegate would be wider than its delegator. */

@@ -1,7 +1,7 @@
 // Specification 3.3 and contract section 5: changes of an agent's scope and of its status by its platform.
 import { type Changes, recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
-import type { ManagementCall } from "../call.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type Examination, examination, type ManagementCall } from "../call.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { certify } from "./activation.ts";
@@ -34,13 +34,10 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const { found, markets, escrows, ancestors, caller } = await readForEdit(call, did);
   if (!found) throw new ServiceError("not_found");
   const { agent: before, principal } = found;
-  const faults = scopeFaults(before.economicRole as EconomicRole, patch, "", false);
+  const scoped = applyScope(before, patch);
+  const faults = patchFaults(before, patch, scoped, ancestors);
   if (faults.length > 0) throw validationError(faults);
   refuseFinal(before);
-  const scoped = applyScope(before, patch);
-  const [delegator] = ancestors;
-  const wider = delegator ? exceeding(scoped, delegator) : [];
-  if (wider.length > 0) throw validationError(wider.map((field) => fieldError(field, "scope_exceeds_delegator")));
   const changes = changesBetween(scopeOf(before), scopeOf(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
@@ -69,6 +66,28 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
     view,
   );
   return view;
+}
+
+/** Against the agent's role, and against its delegator. */
+function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancestors: readonly AgentRow[]): FieldError[] {
+  const [delegator] = ancestors;
+  const ofRole = scopeFaults(before.economicRole as EconomicRole, { ...(given as object) }, "", false);
+  const wider = delegator ? exceeding(scoped, delegator) : [];
+  return [
+    ...ofRole,
+    ...wider
+      .filter((field) => !ofRole.some((fault) => fault.field === field))
+      .map((field) => fieldError(field, "scope_exceeds_delegator")),
+  ];
+}
+
+/** Of a body that the schema finds faulty: `valid` is the rest of `given`. */
+export function examineScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Examination {
+  const reads = { found: findAgent(call.db, call.scope, did), ancestors: findAncestors(call.db, did) };
+  return examination(reads, ({ found, ancestors }) => {
+    if (!found) throw new ServiceError("not_found");
+    return patchFaults(found.agent, given, applyScope(found.agent, valid), ancestors);
+  });
 }
 
 /** Specification 3.3: a REVOKED or TERMINATED agent is not edited. */

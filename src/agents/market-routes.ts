@@ -1,10 +1,9 @@
 // Specification 4, Agents: a provider's markets, each a settlement split and an escrow wallet on-chain.
 import { z } from "@hono/zod-openapi";
 import { createManagementRouter } from "../auth/management.ts";
-import { authorizeMarkets, listMarkets, removeMarket } from "../flows/authorize-markets.ts";
-import { marketInput, marketList, marketRules, marketsView } from "./market-schema.ts";
+import { authorizeMarkets, examineMarkets, listMarkets, removeMarket } from "../flows/authorize-markets.ts";
+import { marketInput, marketList, marketRules, marketsView, proposedMarkets } from "./market-schema.ts";
 import { agentParams } from "./schema.ts";
-import { agentExists } from "./service.ts";
 
 export const marketRoutes = createManagementRouter();
 
@@ -33,7 +32,7 @@ marketRoutes.route(
     turn: ({ did }) => did,
   },
   (call, { params, body }) => authorizeMarkets(call, params.did, body()),
-  (call, params) => agentExists(call, params.did),
+  (call, { params, body }) => examineMarkets(call, params.did, proposedMarkets(body)),
 );
 
 marketRoutes.route(

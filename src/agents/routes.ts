@@ -1,7 +1,8 @@
 // Specification 4, Agents: what a platform does with its own agents.
 import { createManagementRouter } from "../auth/management.ts";
+import { validFields } from "../http/validation.ts";
 import { activateAgent, reissueCertificate } from "./activation.ts";
-import { patchScope, patchStatus } from "./edits.ts";
+import { examineScopePatch, patchScope, patchStatus } from "./edits.ts";
 import { registrationFaults } from "./roles.ts";
 import {
   agentInput,
@@ -15,7 +16,7 @@ import {
   scopePatch,
   statusPatch,
 } from "./schema.ts";
-import { agentExists, getAgent, getAgents, registerAgent } from "./service.ts";
+import { examineAgent, examineRegistration, getAgent, getAgents, registerAgent } from "./service.ts";
 
 export const agentRoutes = createManagementRouter();
 
@@ -36,6 +37,7 @@ agentRoutes.route(
     idempotency: "plain",
   },
   (call, { body }) => registerAgent(call, body()),
+  (call, { body }) => examineRegistration(call, validFields(agentInput, body)),
 );
 
 agentRoutes.route(
@@ -121,7 +123,7 @@ agentRoutes.route(
     turn: ({ did }) => did,
   },
   (call, { params, body }) => patchScope(call, params.did, body()),
-  (call, params) => agentExists(call, params.did),
+  (call, { params, body }) => examineScopePatch(call, params.did, body, validFields(scopePatch, body)),
 );
 
 agentRoutes.route(
@@ -139,5 +141,5 @@ agentRoutes.route(
     turn: ({ did }) => did,
   },
   (call, { params, body }) => patchStatus(call, params.did, body()),
-  (call, params) => agentExists(call, params.did),
+  (call, { params }) => examineAgent(call, params.did),
 );

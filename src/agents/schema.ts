@@ -7,7 +7,7 @@ import {
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
-import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text } from "../http/schemas.ts";
+import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text, wholeNumber } from "../http/schemas.ts";
 import { ECONOMIC_ROLES, TIERS } from "./roles.ts";
 import { AGENT_STATUSES } from "./states.ts";
 
@@ -264,7 +264,7 @@ export const aidView = z
   })
   .openapi("AgentIdentityDocument");
 
-export const aidQuery = z.strictObject({ version: z.coerce.number().int().min(1).optional() });
+export const aidQuery = z.strictObject({ version: wholeNumber(z.number().min(1)).optional() });
 
 export const didDocumentView = z
   .looseObject({ id: z.string(), verificationMethod: z.array(z.looseObject({})) })

@@ -1,10 +1,10 @@
 // Specification 4, Agents: registration and the management reads.
 import { recordActivity, recordEvent } from "../activity/store.ts";
-import type { ManagementCall } from "../call.ts";
+import { type Examination, examination, type ManagementCall } from "../call.ts";
 import { isPayableDid } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { decodeCursor, type Page, toPage } from "../core/page.ts";
-import { present } from "../db/batch.ts";
+import { present, type ReadResults } from "../db/batch.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { generateDid } from "../protocol/did.ts";
@@ -12,7 +12,7 @@ import { liveRating } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
 import { findHeaviest } from "../ratings/store.ts";
 import { buildAid, liveOf, writeAid } from "./aid.ts";
-import { delegationFaults } from "./delegation.ts";
+import { type Bounds, delegationFaults } from "./delegation.ts";
 import { defaultTier, tierRank } from "./roles.ts";
 import type { AgentInput, AgentQuery, AgentSummary, AgentView } from "./schema.ts";
 import { type AgentRow, findAgent, findAncestors, findEscrows, findMarkets, insertAgent, listAgents } from "./store.ts";
@@ -20,21 +20,11 @@ import { toAgentSummary, toAgentView } from "./views.ts";
 
 /** Answers the full AID, unsigned: a DRAFT has no key and no certificate (3.3). */
 export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
-  const { db, scope, now, deps } = call;
-  const delegatedBy = input.delegated_by ?? null;
-  const found = await call.read(
-    present({
-      principal: findPrincipal(db, scope, input.principal_id),
-      delegator: delegatedBy === null ? null : findAgent(db, scope, delegatedBy),
-      ancestors: delegatedBy === null ? null : findAncestors(db, delegatedBy),
-    }),
-  );
+  const { db, now, deps } = call;
+  const found = await call.read(registrationReads(call, input));
   const { principal, caller } = found;
   const agent = draftOf(input, caller.platformId, call.environment, now);
-  const faults: FieldError[] = [];
-  if (!principal) faults.push(fieldError("principal_id", "not_found"));
-  if (delegatedBy !== null)
-    faults.push(...delegationFaults(agent, found.delegator ?? null, found.ancestors ?? [], now));
+  const faults = ownershipFaults(call, input, found);
   if (faults.length > 0 || !principal) throw validationError(faults);
   if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
     throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });
@@ -61,6 +51,42 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   return view;
 }
 
+const registrationReads = ({ db, scope }: ManagementCall, { principal_id, delegated_by }: Partial<AgentInput>) =>
+  present({
+    principal: principal_id === undefined ? null : findPrincipal(db, scope, principal_id),
+    delegator: typeof delegated_by === "string" ? findAgent(db, scope, delegated_by) : null,
+    ancestors: typeof delegated_by === "string" ? findAncestors(db, delegated_by) : null,
+  });
+
+/** What the schema cannot know: whose principal that is, and how wide its delegator's scope. */
+function ownershipFaults(
+  call: ManagementCall,
+  input: Partial<AgentInput>,
+  found: Partial<ReadResults<ReturnType<typeof registrationReads>>>,
+): FieldError[] {
+  const { principal_id: principalId, delegated_by: delegatedBy, scope } = input;
+  const delegate = { principalId, scope: scope && boundsOf(scope) };
+  return [
+    ...(principalId !== undefined && !found.principal ? [fieldError("principal_id", "not_found")] : []),
+    ...(typeof delegatedBy === "string"
+      ? delegationFaults(delegate, found.delegator ?? null, found.ancestors ?? [], call.now)
+      : []),
+  ];
+}
+
+/** Of a body that the schema finds faulty: what else is wrong with the rest. */
+export const examineRegistration = (call: ManagementCall, input: Partial<AgentInput>): Examination =>
+  examination(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
+
+const boundsOf = (scope: AgentInput["scope"]): Bounds => ({
+  authorizedActions: scope.authorized_actions,
+  capabilities: scope.capabilities,
+  maxTransactionValue: scope.max_transaction_value ?? null,
+  spendingLimit: scope.spending_limit ?? null,
+  minimumCounterpartyCertTier: scope.minimum_counterparty_cert_tier ?? null,
+  minimumCounterpartyAr: scope.minimum_counterparty_ar ?? null,
+});
+
 function draftOf(input: AgentInput, platformId: string, environment: string, now: number): AgentRow {
   const { scope, profile } = input;
   return {
@@ -74,13 +100,8 @@ function draftOf(input: AgentInput, platformId: string, environment: string, now
     description: profile.description ?? null,
     catalogUrl: profile.catalog_url ?? null,
     endpointUrl: input.endpoint_url,
-    authorizedActions: scope.authorized_actions,
-    capabilities: scope.capabilities,
+    ...boundsOf(scope),
     disputeWindowDays: scope.dispute_window_days,
-    maxTransactionValue: scope.max_transaction_value ?? null,
-    spendingLimit: scope.spending_limit ?? null,
-    minimumCounterpartyCertTier: scope.minimum_counterparty_cert_tier ?? null,
-    minimumCounterpartyAr: scope.minimum_counterparty_ar ?? null,
     delegatedBy: input.delegated_by ?? null,
     status: "DRAFT",
     suspensionReason: null,
@@ -153,5 +174,9 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   );
 }
 
-/** For the edge: whether the agent of a path is the caller's, before a fault of the body is named. */
-export const agentExists = (call: ManagementCall, did: string) => findAgent(call.db, call.scope, did);
+/** Of a body that the schema finds faulty: whether the agent of the path is the caller's. */
+export const examineAgent = (call: ManagementCall, did: string): Examination =>
+  examination({ found: findAgent(call.db, call.scope, did) }, ({ found }) => {
+    if (!found) throw new ServiceError("not_found");
+    return [];
+  });

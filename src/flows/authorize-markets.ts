@@ -3,7 +3,7 @@
 import { recordActivity } from "../activity/store.ts";
 import { marketCodes } from "../agents/aid.ts";
 import { refuseFinal } from "../agents/edits.ts";
-import type { MarketInput } from "../agents/market-schema.ts";
+import type { MarketInput, ProposedMarket } from "../agents/market-schema.ts";
 import type { MarketView } from "../agents/schema.ts";
 import {
   type AgentRow,
@@ -16,7 +16,7 @@ import {
   putMarket,
 } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
-import type { ManagementCall } from "../call.ts";
+import { type Examination, examination, type ManagementCall } from "../call.ts";
 import { isAddress } from "../chain/hashes.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
@@ -40,11 +40,10 @@ export async function authorizeMarkets(
     ...marketReads(call, did),
     production: findMarkets(db, did, "production"),
   });
-  const agent = ownAgent(found, environment);
-  if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
-  refuseFinal(agent);
-  const faults = marketFaults(input, deps, environment);
+  const agent = marketable(found, environment);
+  const faults = marketFaults(input.markets, deps, environment);
   if (faults.length > 0) throw validationError(faults);
+  refuseUnknownNetwork(input.markets, deps);
 
   const wanted = input.markets
     .map((market) => provisioningRow(deps, agent, environment, market, markets, now))
@@ -84,6 +83,21 @@ export async function authorizeMarkets(
   return { did, markets: after.markets.map((row) => toMarketView(deps.config, row)) };
 }
 
+/** Of a body that the schema finds faulty: whether the agent may have markets, and what else is wrong with the rest. */
+export function examineMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Examination {
+  return examination({ found: findOwnAgent(call.db, call.scope, did) }, ({ found }) => {
+    marketable(found, call.environment);
+    return marketFaults(proposed, call.deps, call.environment);
+  });
+}
+
+function marketable(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+  const agent = ownAgent(found, environment);
+  if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
+  refuseFinal(agent);
+  return agent;
+}
+
 const marketReads = ({ db, scope, environment }: ManagementCall, did: string) => ({
   found: findOwnAgent(db, scope, did),
   markets: findMarkets(db, did, environment),
@@ -111,26 +125,28 @@ function ownAgent(found: AgentWithPrincipal | null, environment: Environment): A
   return found.agent;
 }
 
-function marketFaults(input: MarketInput, deps: Deps, environment: Environment): FieldError[] {
+function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environment: Environment): FieldError[] {
   const wallets = new Map<string, string>();
-  return input.markets.flatMap(({ market, network, operational_wallet }, i) => {
+  return markets.flatMap(({ market, network, operational_wallet }, i) => {
     const at = (field: string) => `markets.${i}.${field}`;
-    const known = findNetwork(deps.config.networks, network);
-    if (!known && environment === "production")
-      throw new ServiceError("market_not_authorized", { detail: { network } });
-    const [jurisdiction = "", currency] = market.split("-");
+    const known = network === undefined ? null : findNetwork(deps.config.networks, network);
+    const [jurisdiction = "", currency] = market?.split("-") ?? [];
     const faults: FieldError[] = [];
-    if (!known) faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
-    if (!WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
+    // With a live key an unknown network is one without a production market: see refuseUnknownNetwork.
+    if (network !== undefined && !known && environment === "sandbox")
+      faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
+    if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
       faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
     }
-    if (known && currency !== known.currency) {
+    if (market !== undefined && known && currency !== known.currency) {
       faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
     }
+    if (operational_wallet === undefined) return faults;
     if (!isAddress(operational_wallet)) {
       const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
       faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
     }
+    if (network === undefined) return faults;
     const name = known?.network ?? network;
     const wallet = operational_wallet.toLowerCase();
     const other = wallets.get(name);
@@ -140,6 +156,11 @@ function marketFaults(input: MarketInput, deps: Deps, environment: Environment):
     wallets.set(name, wallet);
     return faults;
   });
+}
+
+function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void {
+  const unknown = markets.find(({ network }) => !findNetwork(deps.config.networks, network));
+  if (unknown) throw new ServiceError("market_not_authorized", { detail: { network: unknown.network } });
 }
 
 /**

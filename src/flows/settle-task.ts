@@ -11,6 +11,7 @@ import { Conflict, commit, type Database, type ReadResults, readBatch, type Stat
 import { type ClosedTask, taskSignals } from "../ratings/rating.ts";
 import { findCounterparty, findHeaviest } from "../ratings/store.ts";
 import type { ConfirmationView, ConfirmInput } from "../tasks/schema.ts";
+import { refuseOthers } from "../tasks/service.ts";
 import { type Outcome, type TaskStatus, taskMachine } from "../tasks/states.ts";
 import {
   findDueTasks,
@@ -29,7 +30,8 @@ export async function confirmTask(call: AgentCall, taskId: string, input: Confir
   const { db, deps, now } = call;
   const view = await inTurn(deps, async (touches) => {
     const found = await call.read(closingReads(db, taskId));
-    const { task } = judged(call, found);
+    const task = found.task?.task ?? null;
+    refuseOthers(call, task);
     touches([task.providerDid, task.consumerDid]);
     const late = now >= task.confirmBy;
     const confirmation = tryMove(taskMachine, task.status as TaskStatus, late ? "confirm_late" : "confirm");
@@ -56,15 +58,6 @@ export async function confirmTask(call: AgentCall, taskId: string, input: Confir
 function outcomeOf({ outcome, score }: ConfirmInput): { outcome: Outcome; score: number } {
   if (outcome === "partial") return { outcome, score: score ?? 0 };
   return { outcome, score: outcome === "confirmed" ? 1 : 0 };
-}
-
-function judged(call: AgentCall, found: Found): { task: TaskRow } {
-  if (!found.task) throw new ServiceError("not_found");
-  // 3.5: by the consumer. The provider, and everybody else, is no party to the confirmation.
-  if (call.did !== found.task.task.consumerDid) {
-    throw new ServiceError("forbidden", { message: "Only the consumer of a task confirms it." });
-  }
-  return found.task;
 }
 
 /** All that closing needs, in one trip and of constant size: no read grows with the agents' history. */

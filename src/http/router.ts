@@ -1,10 +1,10 @@
 // One router factory per auth surface: a definition and a handler of a few lines each. A handler on the wrong surface
 // does not compile. The definition is the OpenAPI document, the validation and the status in one.
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { AgentCall, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
+import type { AgentCall, Examination, ManagementCall, OperatorCall, PublicCall } from "../call.ts";
 import { ERRORS, type ErrorCode, type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "../core/limits.ts";
-import type { Read } from "../db/batch.ts";
+import type { Reads } from "../db/batch.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { parseJson, readBody } from "./json.ts";
@@ -73,14 +73,20 @@ export type Handle = (
 
 export type Registered = { readonly surface: Surface; readonly definition: AnyDefinition };
 
+/** A request as it was sent; whatever of it is valid may be judged beside the schema's faults. */
+export type Asked<P> = { readonly params: P; readonly query: Readonly<Record<string, string>>; readonly body: unknown };
+
 export type Router<S extends Surface> = {
   readonly app: OpenAPIHono<AppEnv>;
   readonly registered: Registered[];
   readonly route: <P, Q, B>(
     definition: Definition<P, Q, B>,
     handler: (call: Calls[S], input: Input<P, Q, B>) => Promise<unknown>,
-    /** Tells, when the body is faulty, whether the object of the path is there: a foreign id is 404 before it is 422. */
-    subject?: (call: Calls[S], params: P) => Read<unknown>,
+    /**
+     * Judges a request that the schema finds faulty by what the handler would have found: a foreign id is 404 and a stranger
+     * 403 before it is 422, and all faults of one body are told together (contract 1).
+     */
+    examine?: (call: Calls[S], asked: Asked<P>) => Examination,
   ) => void;
 };
 
@@ -91,7 +97,7 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
   return {
     app,
     registered,
-    route(definition, handler, subject) {
+    route(definition, handler, examine) {
       const known = definition as unknown as AnyDefinition;
       registered.push({ surface, definition: known });
       // Contract 2: the operator's routes stand in no public document.
@@ -99,7 +105,8 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
       app.on(definition.method.toUpperCase(), honoPath(definition.path), async (context) => {
         const url = new URL(context.req.url);
         const params = parsePart(definition.params ?? z.object({}), context.req.param()) as Parsed<never>;
-        const query = parseQuery(definition.query, url);
+        const { raw: rawQuery, repeated } = queryObject(url);
+        const query = parseQuery(definition.query, rawQuery, repeated);
         const hasBody = definition.body !== undefined;
         const { rawBody, body } = await receive(context, hasBody);
         const parsed = hasBody
@@ -113,9 +120,9 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
         const result = await enter(
           incoming,
           async (call: Calls[S]) => {
-            if (!params.ok) throw await afterAuthentication(call, new ServiceError("not_found"));
+            if (!params.ok) throw await afterAuthentication(call, () => new ServiceError("not_found"));
             if (faults.length > 0)
-              throw await afterAuthentication(call, validationError(faults), subject?.(call, params.value));
+              throw await refuseFaults(call, faults, examine?.(call, { params: params.value, query: rawQuery, body }));
             return handler(call, {
               params: params.value,
               query: query.ok ? query.value : (undefined as never),
@@ -143,21 +150,33 @@ async function receive(context: AppContext, hasBody: boolean): Promise<Pick<Inco
   }
 }
 
-/** Who may not call is told that, and who calls for another's object is told 404, before a fault of the values is named. */
+/** Who may not call is told that before anything of the request is named. */
 async function afterAuthentication<S extends Surface>(
   call: Calls[S],
-  fault: ServiceError,
-  subject?: Read<unknown>,
+  refusal: (found: never) => ServiceError,
+  reads: Reads = {},
 ): Promise<ServiceError> {
-  if (call.surface === "management" || call.surface === "agent") {
-    const found = await call.read(subject ? { subject } : {});
-    if (subject && (found as { subject?: unknown }).subject === null) return new ServiceError("not_found");
-  }
-  return fault;
+  const authenticates = call.surface === "management" || call.surface === "agent";
+  return refusal((authenticates ? await call.read(reads) : {}) as never);
 }
 
-function parseQuery<Q>(schema: (z.ZodType<Q> & z.ZodObject) | undefined, url: URL): Parsed<Q> {
-  const { raw, repeated } = queryObject(url);
+/** The schema's faults, and those of the fields that it passed. */
+const refuseFaults = <S extends Surface>(call: Calls[S], faults: readonly FieldError[], examination?: Examination) =>
+  afterAuthentication(
+    call,
+    (found) => {
+      const named = new Set(faults.map((fault) => fault.field));
+      const more = examination?.judge(found, faults) ?? [];
+      return validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
+    },
+    examination?.reads,
+  );
+
+function parseQuery<Q>(
+  schema: (z.ZodType<Q> & z.ZodObject) | undefined,
+  raw: Record<string, string>,
+  repeated: FieldError[],
+): Parsed<Q> {
   const parsed = parsePart<Q>((schema ?? z.strictObject({})) as z.ZodType<Q>, raw);
   if (repeated.length === 0) return parsed;
   return { ok: false, faults: [...(parsed.ok ? [] : parsed.faults), ...repeated] };

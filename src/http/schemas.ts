@@ -32,8 +32,12 @@ export const instant = z.iso.datetime().openapi({ description: "ISO 8601, UTC", 
 /** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. */
 export const instantInput = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
+/** A whole number in a query, in digits: what JavaScript would also make one of (`0x10`, `1e1`, nothing) is a fault. */
+export const wholeNumber = (number: z.ZodNumber) =>
+  z.preprocess((text) => (typeof text === "string" && /^-?\d{1,9}$/.test(text) ? Number(text) : text), number.int());
+
 export const pageQuery = {
-  limit: z.coerce.number().int().min(1).max(PAGE_SIZE_MAX).default(PAGE_SIZE_DEFAULT).openapi({ example: 20 }),
+  limit: wholeNumber(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT).openapi({ example: 20 }),
   cursor: z
     .string()
     .min(1, { abort: true })

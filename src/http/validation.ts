@@ -15,6 +15,17 @@ export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: u
   return { ok: false, faults: [...faults.filter((fault) => !ruled.has(fault.field)), ...broken] };
 }
 
+/** Of an object that may be faulty, the fields that are valid: what is left to say of them is said beside the faults. */
+export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
+  if (typeof raw !== "object" || raw === null) return {};
+  const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {
+    const given = (raw as Record<string, unknown>)[name];
+    const parsed = given === undefined ? null : field.safeParse(given);
+    return parsed?.success ? [[name, parsed.data] as const] : [];
+  });
+  return Object.fromEntries(valid) as Partial<z.output<S>>;
+}
+
 type Issue = z.core.$ZodIssue;
 
 function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {

@@ -1,8 +1,9 @@
 // Specification 4, Runtime: payment intents, in the specification's form and in the AEA/P clients'.
 import { createAgentRouter } from "../auth/agent-proof.ts";
 import type { ErrorCode } from "../core/errors.ts";
+import { validFields } from "../http/validation.ts";
 import { addressQuery, addressView, intentInput, intentParams, intentView } from "./schema.ts";
-import { createIntent, getIntent, getPaymentAddress } from "./service.ts";
+import { createIntent, examineAddress, examineIntent, getIntent, getPaymentAddress } from "./service.ts";
 
 export const paymentRoutes = createAgentRouter();
 
@@ -35,6 +36,7 @@ paymentRoutes.route(
     idempotency: "plain",
   },
   (call, { body }) => createIntent(call, body()),
+  (call, { body }) => examineIntent(call, validFields(intentInput, body)),
 );
 
 paymentRoutes.route(
@@ -69,4 +71,5 @@ paymentRoutes.route(
     errors: ["spend_policy_violation"],
   },
   (call, { query }) => getPaymentAddress(call, query),
+  (_call, { query }) => examineAddress(query),
 );

@@ -1,20 +1,14 @@
 // Contract section 6, Payment intent: opened by either party against the consumer's policy, read by both, ended by the cron.
 import { recordEventForParties } from "../activity/store.ts";
-import {
-  type AgentWithPrincipal,
-  environmentOf,
-  findAncestors,
-  findEscrows,
-  findPublicAgent,
-} from "../agents/store.ts";
-import type { AgentCall } from "../call.ts";
+import { environmentOf, findAncestors, findEscrows, findPublicAgent } from "../agents/store.ts";
+import { type AgentCall, type Examination, examination } from "../call.ts";
 import type { Network } from "../chain/gateway.ts";
 import type { Config, Deps } from "../context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { BASE_UNITS_MAX, type MoneyFault, parseAmount } from "../core/money.ts";
-import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
+import { Conflict, commit, present, readBatch, type Statement } from "../db/batch.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findNetwork } from "../markets/networks.ts";
 import { findHeaviest } from "../ratings/store.ts";
@@ -28,7 +22,6 @@ import {
   findSpenders,
   type IntentRow,
   openIntentStatements,
-  type SpenderRow,
 } from "./store.ts";
 import { toAddressView, toIntentAddressView, toIntentView } from "./views.ts";
 
@@ -53,7 +46,7 @@ export async function createIntent(call: AgentCall, input: IntentInput): Promise
 }
 
 /** One trip to read, the refusals in the contract's order, one trip that holds the amount and opens the intent. */
-async function openIntent<V>(call: AgentCall, order: Order, present: (intent: IntentRow) => V): Promise<V> {
+async function openIntent<V>(call: AgentCall, order: Order, show: (intent: IntentRow) => V): Promise<V> {
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
   const candidates = networksFor(deps.config, order);
@@ -65,14 +58,11 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
     escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
   });
-  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
-  const { consumer, delegators, provider } = requireValues(
-    call.deps.config,
-    order,
-    candidates,
-    found.spenders,
-    found.provider,
-  );
+  refuseStrangers(call, order);
+  const [consumer, ...delegators] = found.spenders;
+  const { provider } = found;
+  const faults = orderFaults(deps.config, order, { consumer, provider });
+  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
 
   const { country } = consumer.principal;
   const { environment } = consumer.agent;
@@ -108,41 +98,65 @@ async function openIntent<V>(call: AgentCall, order: Order, present: (intent: In
     createdAt: now,
     expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
   };
-  const view = present(intent);
+  const view = show(intent);
   const sellers = [provider.agent, ...providerDelegators].map(({ did, version }) => ({ did, version }));
   const standing = { did: providerDid, sellers, environment, network: network.network };
   await call.commit(openIntentStatements(db, intent, [consumer, ...delegators], standing, network.decimals, now), view);
   return view;
 }
 
+function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: Pick<Order, "consumerDid" | "providerDid">) {
+  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
+}
+
+type Payable = Pick<Order, "network" | "currency">;
+
 /** The networks that could settle the order. */
-const networksFor = (config: Config, { network, currency }: Order): Network[] =>
+const networksFor = (config: Config, { network, currency }: Payable): Network[] =>
   config.networks.filter(
     (known) =>
       (network === null || known === findNetwork(config.networks, network)) &&
       (currency === null || known.currency === currency),
   );
 
-/** 422 with every fault of the values; what comes after them is about states. */
-function requireValues(
-  config: Config,
-  order: Order,
-  candidates: readonly Network[],
-  spenders: readonly SpenderRow[],
-  provider: AgentWithPrincipal | null,
-) {
-  const [consumer, ...delegators] = spenders;
-  const faults = [...networkFaults(config, order, candidates), ...amountFaults(order.amount, candidates)];
-  if (!consumer) faults.push(fieldError("consumer_did", "not_found"));
-  if (!provider) faults.push(fieldError("provider_did", "not_found"));
-  if (order.consumerDid === order.providerDid) {
+type Proposed = { readonly [K in keyof Order]?: Order[K] | undefined };
+
+/** What the schema cannot know: which networks there are, how fine their tokens, and who the parties. */
+function orderFaults(config: Config, order: Proposed, found: { consumer: unknown; provider: unknown }) {
+  const { consumerDid, providerDid, amount, currency = null, network = null } = order;
+  const candidates = networksFor(config, { currency, network });
+  const faults = networkFaults(config, { currency, network }, candidates);
+  if (amount !== undefined) faults.push(...amountFaults(amount, candidates));
+  if (consumerDid !== undefined && !found.consumer) faults.push(fieldError("consumer_did", "not_found"));
+  if (providerDid !== undefined && !found.provider) faults.push(fieldError("provider_did", "not_found"));
+  if (consumerDid !== undefined && consumerDid === providerDid) {
     faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
   }
-  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
-  return { consumer, delegators, provider };
+  return faults;
 }
 
-function networkFaults(config: Config, { network, currency }: Order, candidates: readonly Network[]): FieldError[] {
+/** Of a body that the schema finds faulty: a stranger to the pair is 403 before 422; else what is wrong with the rest. */
+export function examineIntent(call: AgentCall, input: Partial<IntentInput>): Examination {
+  const { consumer_did: consumerDid, provider_did: providerDid, ...rest } = input;
+  const order = { ...rest, consumerDid, providerDid };
+  const reads = present({
+    consumer: consumerDid === undefined ? null : findPublicAgent(call.db, consumerDid),
+    provider: providerDid === undefined ? null : findPublicAgent(call.db, providerDid),
+  });
+  return examination(reads, ({ consumer, provider }) => {
+    if (consumerDid !== undefined && providerDid !== undefined) refuseStrangers(call, { consumerDid, providerDid });
+    return orderFaults(call.deps.config, order, { consumer, provider });
+  });
+}
+
+/** The client form: a faulty order is refused as every other refusal of an intent is; without an order it is a plain 422. */
+export const examineAddress = (query: Readonly<Record<string, string>>): Examination =>
+  examination({}, (_found, faults) => {
+    if (!isOrder(query)) return [];
+    throw asPolicyViolation(validationError([...faults]));
+  });
+
+function networkFaults(config: Config, { network, currency }: Payable, candidates: readonly Network[]): FieldError[] {
   if (network !== null && findNetwork(config.networks, network) === null) {
     return [fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
   }
@@ -179,7 +193,7 @@ function unitsOf(amount: string, network: Network | undefined): number {
 export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {
   const { intent } = await call.read({ intent: findIntent(call.db, intentId) });
   if (!intent) throw new ServiceError("not_found");
-  if (call.did !== intent.consumerDid && call.did !== intent.providerDid) throw new ServiceError("forbidden");
+  refuseStrangers(call, intent);
   return toIntentView(call.deps.config, intent, call.now);
 }
 
@@ -187,7 +201,7 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
   const { networks } = call.deps.config;
   const network = findNetwork(networks, query.network);
-  if (query.consumer_did === undefined && query.provider_did === undefined && query.amount === undefined) {
+  if (!isOrder(query)) {
     await call.read({});
     if (!network)
       throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
@@ -201,13 +215,16 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
   }
 }
 
+const ORDER = ["consumer_did", "provider_did", "amount"] as const;
+const isOrder = (query: Partial<AddressQuery>): boolean => ORDER.some((name) => query[name] !== undefined);
+
 async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
   const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;
   if (consumerDid !== undefined && providerDid !== undefined && amount !== undefined) {
     return { consumerDid, providerDid, amount, currency: null, network };
   }
   await call.read({});
-  const missing = (["consumer_did", "provider_did", "amount"] as const).filter((name) => query[name] === undefined);
+  const missing = ORDER.filter((name) => query[name] === undefined);
   throw validationError(missing.map((name) => fieldError(name, "required")));
 }
 

@@ -1,7 +1,14 @@
 // Specification 4, Principals.
 import { createManagementRouter } from "../auth/management.ts";
-import { principalInput, principalList, principalParams, principalQuery, principalView } from "./schema.ts";
-import { getPrincipal, getPrincipals, registerPrincipal } from "./service.ts";
+import {
+  principalInput,
+  principalList,
+  principalParams,
+  principalQuery,
+  principalView,
+  proposedPrincipal,
+} from "./schema.ts";
+import { examinePrincipal, getPrincipal, getPrincipals, registerPrincipal } from "./service.ts";
 
 export const principalRoutes = createManagementRouter();
 
@@ -20,6 +27,7 @@ principalRoutes.route(
     idempotency: "plain",
   },
   (call, { body }) => registerPrincipal(call, body()),
+  (call, { body }) => examinePrincipal(call, proposedPrincipal(body)),
 );
 
 principalRoutes.route(

@@ -1,12 +1,13 @@
 // Specification 2.3 on the wire: the principal and its verification attestation.
 import { z } from "@hono/zod-openapi";
 import { instant, instantInput, listOf, pageQuery, text } from "../http/schemas.ts";
+import { validFields } from "../http/validation.ts";
 import { PRINCIPAL_STATUSES } from "./states.ts";
 
 export const ENTITY_TYPES = ["company", "individual"] as const;
 export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
 
-const attestationFields = {
+const attestation = z.strictObject({
   attestation_id: text(200).openapi({ example: "att_kyb_7781" }),
   verifier_id: text(200).openapi({ example: "ver_acme_kyb" }),
   model: z.enum(["kyb", "kyc"]),
@@ -14,15 +15,11 @@ const attestationFields = {
   expires_at: instantInput,
   tier: z.enum(TIERS).optional(),
   proof: z.string().min(1).max(20_000).optional().openapi({ description: "Compact JWS by the Verifier." }),
-};
+});
+const placeholder = z.strictObject({ placeholder: z.literal(true), tier: z.enum(TIERS).optional() });
 
 /** Either the Verifier's attestation or, in sandbox, a placeholder. */
-export const attestationInput = z
-  .union([
-    z.strictObject({ placeholder: z.literal(true), tier: z.enum(TIERS).optional() }),
-    z.strictObject(attestationFields),
-  ])
-  .openapi("AttestationInput");
+export const attestationInput = z.union([placeholder, attestation]).openapi("AttestationInput");
 
 export type AttestationInput = z.infer<typeof attestationInput>;
 
@@ -44,6 +41,21 @@ export const principalInput = z
   .openapi("PrincipalInput");
 
 export type PrincipalInput = z.infer<typeof principalInput>;
+
+export type ProposedAttestation = z.infer<typeof placeholder> | Partial<z.infer<typeof attestation>>;
+export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attestation">> & {
+  verification_attestation?: ProposedAttestation;
+};
+
+/** What of a faulty body is valid. */
+export function proposedPrincipal(raw: unknown): ProposedPrincipal {
+  const given = validFields(z.object({ verification_attestation: z.unknown() }), raw).verification_attestation;
+  const whole = placeholder.safeParse(given);
+  return {
+    ...validFields(principalInput, raw),
+    verification_attestation: whole.success ? whole.data : validFields(attestation, given),
+  };
+}
 
 export const attestationView = z.object({
   attestation_id: z.string(),

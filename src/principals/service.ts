@@ -1,6 +1,6 @@
 // Specification 4, Principals: registration against an attestation, and the reads.
 import { recordActivity } from "../activity/store.ts";
-import type { ManagementCall } from "../call.ts";
+import { type Examination, examination, type ManagementCall } from "../call.ts";
 import { addMonths, toIso } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -8,7 +8,14 @@ import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import { decodeCursor, type Page, toPage } from "../core/page.ts";
 import { present } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
-import type { AttestationInput, PrincipalInput, PrincipalQuery, PrincipalView } from "./schema.ts";
+import type {
+  AttestationInput,
+  PrincipalInput,
+  PrincipalQuery,
+  PrincipalView,
+  ProposedAttestation,
+  ProposedPrincipal,
+} from "./schema.ts";
 import { effectivePrincipalStatus } from "./states.ts";
 import {
   findCustomer,
@@ -35,11 +42,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     }),
   );
   const attestation = expandAttestation(input.verification_attestation, environment, now);
-  const faults = [
-    ...countryFaults(input.country, call.deps.config.jurisdictions),
-    ...attestationFaults(input.verification_attestation, environment, now),
-    ...(customerId !== null && !found.customer ? [fieldError("customer_id", "not_found")] : []),
-  ];
+  const faults = principalFaults(call, input, found.customer ?? null);
   if (faults.length > 0) throw validationError(faults);
   if (found.duplicate) {
     const { principalId, externalRef } = found.duplicate;
@@ -88,6 +91,23 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     view,
   );
   return view;
+}
+
+/** Of a body that the schema finds faulty: what else is wrong with the rest. */
+export function examinePrincipal(call: ManagementCall, input: ProposedPrincipal): Examination {
+  const customerId = input.customer_id ?? null;
+  const reads = present({ customer: customerId === null ? null : findCustomer(call.db, call.scope, customerId) });
+  return examination(reads, ({ customer }) => principalFaults(call, input, customer ?? null));
+}
+
+/** What the schema cannot know: where the service operates, what time it is, and whose customer that is. */
+function principalFaults(call: ManagementCall, input: ProposedPrincipal, customer: unknown): FieldError[] {
+  const { country, verification_attestation: attestation, customer_id: customerId = null } = input;
+  return [
+    ...(country === undefined ? [] : countryFaults(country, call.deps.config.jurisdictions)),
+    ...(attestation === undefined ? [] : attestationFaults(attestation, call.environment, call.now)),
+    ...(customerId !== null && !customer ? [fieldError("customer_id", "not_found")] : []),
+  ];
 }
 
 export async function getPrincipal(call: ManagementCall, principalId: string): Promise<PrincipalView> {
@@ -177,24 +197,23 @@ const countryFaults = (country: string, jurisdictions: ReadonlySet<string>): Fie
     ? []
     : [fieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
 
-function attestationFaults(input: AttestationInput, environment: Environment, now: number): FieldError[] {
-  const at = (field: string) => `verification_attestation.${field}`;
+function attestationFaults(input: ProposedAttestation, environment: Environment, now: number): FieldError[] {
+  const fault = (field: string, message: string, code: "invalid_value" | "not_found" = "invalid_value") =>
+    fieldError(`verification_attestation.${field}`, code, message);
   if ("placeholder" in input) {
-    const message = "A placeholder is accepted in sandbox only.";
-    return environment === "sandbox" ? [] : [fieldError(at("placeholder"), "invalid_value", message)];
+    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in sandbox only.")];
   }
+  const { issued_at: issuedAt, expires_at: expiresAt, verifier_id: verifierId } = input;
   const faults: FieldError[] = [];
-  if (input.issued_at > now)
-    faults.push(fieldError(at("issued_at"), "invalid_value", "The attestation is issued in the future."));
-  if (input.expires_at <= now)
-    faults.push(fieldError(at("expires_at"), "invalid_value", "The attestation has expired."));
-  if (input.expires_at <= input.issued_at)
-    faults.push(fieldError(at("expires_at"), "invalid_value", "It ends before it begins."));
-  if (addMonths(input.issued_at, ATTESTATION_MAX_AGE_MONTHS) <= now) {
-    faults.push(fieldError(at("issued_at"), "invalid_value", "The attestation is older than twelve months."));
-  }
+  if (issuedAt !== undefined && issuedAt > now)
+    faults.push(fault("issued_at", "The attestation is issued in the future."));
+  if (expiresAt !== undefined && expiresAt <= now) faults.push(fault("expires_at", "The attestation has expired."));
+  if (issuedAt !== undefined && expiresAt !== undefined && expiresAt <= issuedAt)
+    faults.push(fault("expires_at", "It ends before it begins."));
+  if (issuedAt !== undefined && addMonths(issuedAt, ATTESTATION_MAX_AGE_MONTHS) <= now)
+    faults.push(fault("issued_at", "The attestation is older than twelve months."));
   // In production only a registered Verifier's attestation counts; none can be registered yet.
-  if (environment === "production")
-    faults.push(fieldError(at("verifier_id"), "not_found", "No such Verifier is registered."));
+  if (environment === "production" && verifierId !== undefined)
+    faults.push(fault("verifier_id", "No such Verifier is registered.", "not_found"));
   return faults;
 }

@@ -2,7 +2,7 @@
 import { createAgentRouter } from "../auth/agent-proof.ts";
 import { confirmTask } from "../flows/settle-task.ts";
 import { confirmationView, confirmFaults, confirmInput, taskParams, taskView } from "./schema.ts";
-import { getTask, taskSubject } from "./service.ts";
+import { examineConfirmation, getTask } from "./service.ts";
 
 export const taskRoutes = createAgentRouter();
 
@@ -39,5 +39,5 @@ taskRoutes.route(
     idempotency: "plain",
   },
   (call, { params, body }) => confirmTask(call, params.task_id, body()),
-  (call, params) => taskSubject(call, params.task_id),
+  (call, { params }) => examineConfirmation(call, params.task_id),
 );

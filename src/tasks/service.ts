@@ -1,9 +1,8 @@
 // Specification 4, Tasks: what a party reads of its task. Closing it touches both agents: flows/settle-task.ts.
-import type { AgentCall } from "../call.ts";
+import { type AgentCall, type Examination, examination } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import type { Read } from "../db/batch.ts";
 import type { TaskView } from "./schema.ts";
-import { findTask } from "./store.ts";
+import { findTask, type TaskRow } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 export async function getTask(call: AgentCall, taskId: string): Promise<TaskView> {
@@ -14,5 +13,16 @@ export async function getTask(call: AgentCall, taskId: string): Promise<TaskView
   return toTaskView(call.deps.config, found, call.now);
 }
 
-/** The object of a task's path, for the router: unknown is 404 before the body is judged. */
-export const taskSubject = (call: AgentCall, taskId: string): Read<unknown> => findTask(call.db, taskId);
+/** Of a body that the schema finds faulty: an unknown task is 404, and whoever may not confirm it 403, before 422. */
+export const examineConfirmation = (call: AgentCall, taskId: string): Examination =>
+  examination({ found: findTask(call.db, taskId) }, ({ found }) => {
+    refuseOthers(call, found?.task ?? null);
+    return [];
+  });
+
+/** 3.5: by the consumer. The provider, and everybody else, is no party to the confirmation. */
+export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
+  if (!task) throw new ServiceError("not_found");
+  if (call.did !== task.consumerDid)
+    throw new ServiceError("forbidden", { message: "Only the consumer of a task confirms it." });
+}
