@@ -19,7 +19,11 @@ export type Call = {
   readonly commit: (statements: readonly Statement[], view: unknown) => Promise<void>;
 };
 
-export type Actor = { readonly type: "management_api" | "dashboard_admin" | "operator"; readonly id: string };
+/** `system`: what fell due by itself; the id names what it was. */
+export type Actor = {
+  readonly type: "management_api" | "dashboard_admin" | "operator" | "system";
+  readonly id: string;
+};
 
 export type ManagementCaller = {
   readonly platformId: string;

@@ -2,6 +2,7 @@
 import { buildDeps, type Deps, type Env } from "./context.ts";
 import { commit } from "./db/batch.ts";
 import { pruneOutcomes } from "./db/outcomes.ts";
+import { recordEndedAttestations } from "./flows/end-attestations.ts";
 import { followThresholds } from "./flows/follow-threshold.ts";
 import { resumeProvisioning } from "./flows/provision-market.ts";
 import { rateAbandonedIntents } from "./flows/rate-abandoned.ts";
@@ -18,12 +19,14 @@ const TASK_SLICE = 20;
 
 /** Each is a batch of its own: D1 allows a thousand queries an invocation. */
 const RATED_SLICE = 20;
+const PRINCIPAL_SLICE = 20;
 
 export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
   {
     name: "prune_idempotency_outcomes",
     sweep: (deps) => commit(deps.db, [pruneOutcomes(deps.db, deps.clock.now(), SLICE)]),
   },
+  { name: "end_attestations", sweep: (deps) => recordEndedAttestations(deps, PRINCIPAL_SLICE) },
   { name: "auto_confirm_tasks", sweep: (deps) => autoConfirmTasks(deps, TASK_SLICE) },
   { name: "rate_abandoned_intents", sweep: (deps) => rateAbandonedIntents(deps, RATED_SLICE) },
   { name: "abandon_intents", sweep: (deps) => abandonIntents(deps, INTENT_SLICE) },

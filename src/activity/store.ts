@@ -65,6 +65,71 @@ export const recordEvent = (
     object: event.object,
   });
 
+/** What is written of many at once goes in as JSON, in parts that D1 takes: at most 2 MB a parameter. */
+const PART_CHARS = 500_000;
+
+function inParts(rows: readonly unknown[]): string[] {
+  const parts: string[][] = [];
+  let size = PART_CHARS;
+  for (const row of rows) {
+    const text = JSON.stringify(row);
+    if (size + text.length > PART_CHARS) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)?.push(text);
+    size += text.length;
+  }
+  return parts.map((part) => `[${part.join(",")}]`);
+}
+
+/** One event of each, as `recordEvent`. */
+export const recordEvents = (
+  db: Database,
+  now: number,
+  type: EventType,
+  each: readonly { owner: Owner; object: Record<string, unknown> }[],
+): Statement[] =>
+  inParts(each.map(({ owner, object }) => [owner.platformId, owner.environment, newId("evt", now), object])).map(
+    (part) =>
+      db
+        .insert(events)
+        .select(
+          sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${now}, value -> 3, null from json_each(${part})`,
+        ),
+  );
+
+/** One entry of each, as `recordActivity`. */
+export const recordActivities = (
+  db: Database,
+  now: number,
+  entry: { action: string; actor: Actor; subjectType: string },
+  each: readonly { owner: Owner; id: string; changes: Changes }[],
+): Statement[] =>
+  inParts(
+    each.map(({ owner, id, changes }) => [owner.platformId, newId("act", now), owner.environment, id, changes]),
+  ).map((part) =>
+    db.insert(activityEntries).select(
+      sql`select value ->> 0, value ->> 1, value ->> 2, ${now}, ${entry.action}, ${entry.actor.type}, ${entry.actor.id},
+            ${entry.subjectType}, value ->> 3, value -> 4 from json_each(${part})`,
+    ),
+  );
+
+/** One record of each, in one order, as `recordDirectoryChange`. */
+export const recordDirectoryChanges = (
+  db: Database,
+  changeType: ChangeType,
+  now: number,
+  each: readonly { environment: string; did: string }[],
+): Statement[] =>
+  inParts(each.map(({ environment, did }) => [environment, did])).map((part) =>
+    db.insert(directoryChanges).select(
+      sql`select value ->> 0, row_number() over (partition by value ->> 0 order by key)
+          + (select coalesce(max(d.seq), 0) from directory_changes d where d.environment = value ->> 0),
+          value ->> 1, ${changeType}, ${now} from json_each(${part})`,
+    ),
+  );
+
 /** The same event for each platform that is a party; one when both sides are of one platform. */
 export const recordEventForParties = (
   db: Database,

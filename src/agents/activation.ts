@@ -22,6 +22,7 @@ import {
   insertCertificate,
   type PrincipalRow,
   updateAgent,
+  whileStanding,
 } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
@@ -66,7 +67,7 @@ export async function activateAgent(call: ManagementCall, did: string) {
   const object = toAgentView(deps.config, source, now);
   await call.commit(
     [
-      ...updateAgent(db, before, agent),
+      ...updateAgent(db, before, agent, whileStanding(now)),
       insertCertificate(db, certificate.row),
       ...(await writeAid(db, deps, source, now, true)),
       recordActivity(db, agent, now, {

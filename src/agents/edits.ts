@@ -18,6 +18,7 @@ import {
   findMarkets,
   insertCertificate,
   updateAgent,
+  whileStanding,
 } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
@@ -134,7 +135,8 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
     before.status as AgentStatus,
     waited ? "patch_funding" : TRIGGERS[patch.status],
   );
-  if (to === "ACTIVE" || to === "FUNDING") {
+  const runs = to === "ACTIVE" || to === "FUNDING";
+  if (runs) {
     const standing = effectivePrincipalStatus(principal, now);
     if (standing !== "ACTIVE")
       throw new ServiceError("invalid_status", { detail: { status: from, principal_status: standing } });
@@ -154,13 +156,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const listed = before.certificate !== null;
   await call.commit(
     [
-      ...updateAgent(db, before, {
-        status: to,
-        suspensionReason: agent.suspensionReason,
-        suspendedFrom: agent.suspendedFrom,
-        statusNote: agent.statusNote,
-        updatedAt: now,
-      }),
+      ...updateAgent(db, before, agent, runs ? whileStanding(now) : undefined),
       recordActivity(db, agent, now, {
         action: to === "SUSPENDED" ? "agent.suspended" : to === "TERMINATED" ? "agent.terminated" : "agent.reactivated",
         actor: caller.actor,

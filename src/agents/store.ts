@@ -5,6 +5,7 @@ import {
   columnsOf,
   compileOnce,
   type Database,
+  guard,
   mustChange,
   type Read,
   read,
@@ -14,7 +15,7 @@ import {
 } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { agentMarkets, agents, aids, aidVersions, certificates, escrows, principals } from "../db/tables.ts";
-import { standsAt } from "../principals/store.ts";
+import { principalStands, standsAt } from "../principals/store.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
 export type PrincipalRow = typeof principals.$inferSelect;
@@ -178,14 +179,62 @@ export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Stat
  * Writes only onto the revision that the change was decided on: whoever was faster wins, the other reads again. Only what
  * differs is written, because the row's running sums (spend, ratings, disputes) move without a revision.
  */
-export const updateAgent = (db: Database, before: AgentRow, set: Partial<AgentRow>): Statement[] =>
+export const updateAgent = (db: Database, before: AgentRow, set: Partial<AgentRow>, also?: SQL): Statement[] =>
   mustChange(
     db,
     db
       .update(agents)
       .set({ revision: before.revision, ...changedColumns(before, set) })
-      .where(and(eq(agents.did, before.did), eq(agents.status, before.status), eq(agents.revision, before.revision))),
+      .where(
+        and(eq(agents.did, before.did), eq(agents.status, before.status), eq(agents.revision, before.revision), also),
+      ),
   );
+
+/** For an agent that begins to run: its principal stands at the commit too, so that no cascade misses it. */
+export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
+
+const RUNNING = sql`status in ('ACTIVE', 'FUNDING')`;
+
+/** The agents of a principal that run, with what a view of them needs. */
+export const findRunningAgents = (db: Database, principalId: string) => {
+  const running = sql`(select did, environment from agents where principal_id = ${principalId} and ${RUNNING})`;
+  return {
+    agents: readAll(
+      db
+        .select()
+        .from(agents)
+        .where(and(eq(agents.principalId, principalId), RUNNING)),
+    ),
+    markets: readAll(
+      db
+        .select()
+        .from(agentMarkets)
+        .where(sql`(did, environment) in ${running}`)
+        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+    ),
+    escrows: readAll(
+      db.select().from(escrows).where(sql`(did, environment) in ${running}`).orderBy(asc(escrows.network)),
+    ),
+  };
+};
+
+/** 3.2: every running agent of a principal at once; all of those that were read, or none. */
+export const suspendAgents = (
+  db: Database,
+  read: readonly AgentRow[],
+  set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
+): Statement[] =>
+  read.length === 0
+    ? []
+    : [
+        db
+          .update(agents)
+          .set({ ...set, status: "SUSPENDED", suspendedFrom: sql`${agents.status}`, statusNote: null })
+          .where(
+            sql`did in (select value from json_each(${JSON.stringify(read.map(({ did }) => did))})) and ${RUNNING}`,
+          ),
+        guard(db, sql`changes() = ${sql.raw(String(read.length))}`),
+      ];
 
 const changedColumns = (before: AgentRow, set: Partial<AgentRow>): Partial<AgentRow> =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));

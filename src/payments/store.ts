@@ -19,6 +19,7 @@ import {
 } from "../db/batch.ts";
 import { agentMarkets, agents, paymentIntents, principals, spendHolds, spendLedger } from "../db/tables.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "../markets/jurisdictions.ts";
+import { principalStands } from "../principals/store.ts";
 import { ceilingUnits, type SpendSums } from "./spend-policy.ts";
 import { type IntentStatus, intentMachine, LATE_MS } from "./states.ts";
 
@@ -222,9 +223,6 @@ function holdSpend(
       ),
   );
 }
-
-const principalStands = (principalId: SQL, now: number): SQL =>
-  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
 
 const providerStands = ({ did, sellers, environment, network }: ProviderStanding, now: number): SQL =>
   sql`${sql.join(

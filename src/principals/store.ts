@@ -1,8 +1,10 @@
 // Principals and their attestations as stored.
-import { and, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { and, asc, desc, eq, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import type { Move } from "../core/machine.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Scope, within } from "../db/scope.ts";
 import { attestations, customers, principals } from "../db/tables.ts";
+import type { PrincipalStatus } from "./states.ts";
 
 export type PrincipalRow = typeof principals.$inferSelect;
 
@@ -62,6 +64,10 @@ export const standsAt = (status: string, now: number): SQL | undefined => {
   return and(eq(principals.status, status), unexpired);
 };
 
+/** For the condition of an update: the owner is in good standing when it is written, not only when it was read. */
+export const principalStands = (principalId: SQL, now: number): SQL =>
+  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
+
 export type PrincipalFilter = {
   customerId?: string | undefined;
   externalRef?: string | undefined;
@@ -107,3 +113,36 @@ export const insertPrincipal = (db: Database, row: typeof principals.$inferInser
 
 export const insertAttestation = (db: Database, row: typeof attestations.$inferInsert): Statement =>
   db.insert(attestations).values(row);
+
+/** Principals whose attestation has ended and that are still stored as ACTIVE, those longest over first. */
+export const findEndedAttestations = (db: Database, now: number, slice: number): Read<PrincipalRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(principals)
+      // Literal, as the partial index says it.
+      .where(and(sql`status = 'ACTIVE'`, lte(principals.attestationExpiresAt, now)))
+      .orderBy(asc(principals.attestationExpiresAt))
+      .limit(slice),
+  );
+
+/** Only from the state, and under the attestation, that the move was decided on. */
+export const movePrincipal = (
+  db: Database,
+  before: PrincipalRow,
+  { from, to }: Move<PrincipalStatus>,
+  set: Pick<PrincipalRow, "statusReason" | "updatedAt">,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ ...set, status: to })
+      .where(
+        and(
+          eq(principals.principalId, before.principalId),
+          eq(principals.status, from),
+          eq(principals.attestationExpiresAt, before.attestationExpiresAt),
+        ),
+      ),
+  );
