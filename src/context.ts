@@ -10,7 +10,7 @@ import type { AgentObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
-import type { RatingMinimum } from "./ratings/rating.ts";
+import { parseRatingParameters, type RatingMethod, type RatingMinimum } from "./ratings/method.ts";
 
 export type Env = {
   DB: D1Database;
@@ -32,6 +32,7 @@ export type Env = {
   INTENT_LIFE_SECONDS: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
+  RATING_PARAMETERS: string;
   RATE_CREDENTIAL_QUOTA: string;
   RATE_ADDRESS_QUOTA: string;
   RATE_WINDOW_SECONDS: string;
@@ -56,7 +57,7 @@ export type Config = {
   jurisdictions: ReadonlySet<string>;
   managementKeyHeaders: readonly string[];
   intentLifeSeconds: number;
-  ratingMinimum: Readonly<Record<Environment, RatingMinimum>>;
+  rating: Readonly<Record<Environment, RatingMethod>>;
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
   operatorKeyHashes: ReadonlySet<string>;
 };
@@ -98,6 +99,7 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
 }
 
 function parseConfig(env: Env, origin: string): Config {
+  const ratingParameters = parseRatingParameters(env.RATING_PARAMETERS);
   return {
     issuer: env.ISSUER || origin,
     operatorName: env.OPERATOR_NAME,
@@ -106,9 +108,9 @@ function parseConfig(env: Env, origin: string): Config {
     jurisdictions: new Set(splitList(env.JURISDICTIONS)),
     managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
     intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
-    ratingMinimum: {
-      sandbox: minimumOf(env, "sandbox"),
-      production: minimumOf(env, "production"),
+    rating: {
+      sandbox: { ...ratingParameters, minimum: minimumOf(env, "sandbox") },
+      production: { ...ratingParameters, minimum: minimumOf(env, "production") },
     },
     rate: {
       credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),

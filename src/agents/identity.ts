@@ -98,7 +98,7 @@ export async function getStatus(call: PublicCall, did: string) {
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
     escrow_state: escrowStateOf(agent.economicRole, escrows),
-    agent_rating: liveRating(ratingSums(agent), heaviest, call.deps.config.ratingMinimum[environment], now),
+    agent_rating: liveRating(ratingSums(agent), heaviest, call.deps.config.rating[environment], now),
     principal_status: effectivePrincipalStatus(principal, now),
     as_of,
   };
@@ -111,12 +111,7 @@ export async function getRating(call: PublicCall, did: string) {
   const { agent } = found;
   return {
     did,
-    agent_rating: liveRating(
-      ratingSums(agent),
-      heaviest,
-      call.deps.config.ratingMinimum[agent.environment as "sandbox"],
-      now,
-    ),
+    agent_rating: liveRating(ratingSums(agent), heaviest, call.deps.config.rating[agent.environment as "sandbox"], now),
     interactions: agent.ratingInteractions,
     counterparties: agent.ratingCounterparties,
     as_of: toIso(now),

@@ -148,12 +148,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
   });
   if (!found) throw new ServiceError("not_found");
   // As its status shows it: decayed to this instant. Lists and events show what was published with the last signal.
-  const agent_rating = liveRating(
-    ratingSums(found.agent),
-    heaviest,
-    call.deps.config.ratingMinimum[scope.environment],
-    now,
-  );
+  const agent_rating = liveRating(ratingSums(found.agent), heaviest, call.deps.config.rating[scope.environment], now);
   return { ...toAgentView(call.deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
 

@@ -4,6 +4,7 @@
 import { findPublicAgent } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
+import type { Environment } from "../db/scope.ts";
 import { findNetwork } from "../markets/networks.ts";
 import { LATE_MS } from "../payments/states.ts";
 import { findUnratedIntents, type IntentRow, markRated } from "../payments/store.ts";
@@ -41,7 +42,11 @@ async function rateAbandoned(deps: Deps, intent: IntentRow, touches: (dids: read
     deps,
     { ...consumer, markets: [], escrows: [] },
     {
-      add: consumerSignal("intent_abandoned", intent.amount / 10 ** decimals),
+      add: consumerSignal(
+        deps.config.rating[intent.environment as Environment],
+        "intent_abandoned",
+        intent.amount / 10 ** decimals,
+      ),
       at: intent.expiresAt,
       interaction: false,
       volume: 0,

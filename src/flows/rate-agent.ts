@@ -18,12 +18,12 @@ export async function rateAgent(
   db: Database,
   deps: Deps,
   source: AidSource,
-  change: Omit<SignalChange, "minimum">,
+  change: Omit<SignalChange, "by">,
 ): Promise<Rated> {
   const { now } = change;
   const before = source.agent;
-  const minimum = deps.config.ratingMinimum[before.environment as Environment];
-  const signal = addSignal(db, before, { ...change, minimum });
+  const by = deps.config.rating[before.environment as Environment];
+  const signal = addSignal(db, before, { ...change, by });
   const rating = signal.columns.agentRating;
   const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
   const listed = rating !== before.agentRating || moved.some(stateMoved);

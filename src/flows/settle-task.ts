@@ -8,6 +8,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move, tryMove } from "../core/machine.ts";
 import { Conflict, commit, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import type { Environment } from "../db/scope.ts";
 import { type ClosedTask, taskSignals } from "../ratings/rating.ts";
 import { findCounterparty, findHeaviest } from "../ratings/store.ts";
 import type { ConfirmationView, ConfirmInput } from "../tasks/schema.ts";
@@ -92,7 +93,10 @@ async function closeTask(
   if (!found.task || !provider || !consumer) throw new Error("a task without its parties");
   const { transaction } = found.task;
   const task: TaskRow = { ...found.task.task, ...closing, status: taskMove.to, closedAt: at };
-  const signals = taskSignals(asClosed(config, task, transaction, at));
+  const signals = taskSignals(
+    config.rating[transaction.environment as Environment],
+    asClosed(config, task, transaction, at),
+  );
   const shared = { at, now, volume: transaction.gross };
   const ratedProvider = await rateAgent(
     db,

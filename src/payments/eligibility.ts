@@ -13,8 +13,8 @@ import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts"
 import type { Offer, SpenderRow } from "./store.ts";
 
 /** What a floor is held against: the provider's rating at this instant, as its status shows it. */
-export const ratingNow = ({ provider, heaviest, ratingMinimum }: Parties, now: number): number | null =>
-  liveRating(ratingSums(provider.agent), heaviest, ratingMinimum[provider.agent.environment as Environment], now);
+export const ratingNow = ({ provider, heaviest, rating }: Parties, now: number): number | null =>
+  liveRating(ratingSums(provider.agent), heaviest, rating[provider.agent.environment as Environment], now);
 
 export type Parties = {
   readonly consumer: SpenderRow;
@@ -26,7 +26,7 @@ export type Parties = {
   readonly escrows: readonly EscrowRow[];
   /** The provider's heaviest counterparties. */
   readonly heaviest: readonly Sums[];
-  readonly ratingMinimum: Config["ratingMinimum"];
+  readonly rating: Config["rating"];
 };
 
 export type Deal = { readonly network: Network; readonly market: string };

@@ -70,8 +70,8 @@ async function openIntent<V>(call: AgentCall, order: Order, show: (intent: Inten
   const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
   const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
   const { providerDelegators, escrows, heaviest } = found;
-  const { ratingMinimum } = deps.config;
-  const parties = { consumer, delegators, provider, providerDelegators, escrows, heaviest, ratingMinimum };
+  const { rating } = deps.config;
+  const parties = { consumer, delegators, provider, providerDelegators, escrows, heaviest, rating };
   const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
   const uncountable = found.spenders.some(

@@ -19,7 +19,7 @@ ratingRoutes.route(
     errors: [],
     cors: true,
   },
-  async (call) => answer(200, METHOD_HEADERS, JSON.stringify(ratingMethod(call.deps.config.ratingMinimum))),
+  async (call) => answer(200, METHOD_HEADERS, JSON.stringify(ratingMethod(call.deps.config.rating))),
 );
 
 const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };

@@ -1,7 +1,8 @@
 // Contract section 6, Rating: a signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
 // whatever the history: the millionth task costs what the first did.
 import type { Database, Statement } from "../db/batch.ts";
-import { type AgentSums, contributionOf, liveRating, type RatingMinimum, type Signal, type Sums } from "./rating.ts";
+import type { RatingMethod } from "./method.ts";
+import { type AgentSums, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
 import { type CounterpartyRow, putCounterparty, type RatedAgent } from "./store.ts";
 
 export type SignalChange = {
@@ -9,8 +10,7 @@ export type SignalChange = {
   /** As findCounterparty and findHeaviest found them, in the trip that read the agent. */
   readonly counterparty: CounterpartyRow | null;
   readonly heaviest: readonly CounterpartyRow[];
-  /** Before this the agent stays unrated. */
-  readonly minimum: RatingMinimum;
+  readonly by: RatingMethod;
   /** The signal that joins, and the instant that it is decayed from. */
   readonly add: Signal;
   readonly at: number;
@@ -32,9 +32,9 @@ export function addSignal(
   change: SignalChange,
 ): { columns: RatingColumns; statements: Statement[] } {
   const { did } = agent;
-  const { counterpartyPrincipalId, counterparty, replaces, now } = change;
-  const added = contributionOf(change.add, change.at);
-  const taken = replaces ? contributionOf(replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
+  const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
+  const added = contributionOf(by, change.add, change.at);
+  const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
   const join = (sums: Sums): Sums => ({
     weight: Math.max(0, sums.weight - taken.weight + added.weight),
     weighted: Math.max(0, sums.weighted - taken.weighted + added.weighted),
@@ -45,7 +45,7 @@ export function addSignal(
   const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);
-  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, change.minimum, now);
+  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, by, now);
   return {
     columns: {
       ratingWeight: own.weight,

@@ -2,7 +2,7 @@
 import { and, desc, eq, type SQL } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type agents, ratingCounterparties } from "../db/tables.ts";
-import { HEAVIEST_LOOKED_AT } from "./rating.ts";
+import { HEAVIEST_LOOKED_AT } from "./method.ts";
 
 export type CounterpartyRow = typeof ratingCounterparties.$inferSelect;
 export type RatedAgent = Pick<

@@ -1,7 +1,8 @@
-// Contract section 6, Rating: the minimums are configuration, and published.
+// Contract section 6, Rating: the parameters are configuration, and published.
 import { beforeAll, describe, expect, it } from "vitest";
 import { buildDeps } from "../../src/context.ts";
-import { createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+import { DEFAULT_PARAMETERS, parseRatingParameters } from "../../src/ratings/method.ts";
+import { createWorld, env, expectStatus, ISSUER, payOnChain, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -17,12 +18,72 @@ describe("the rating's minimums", () => {
 
   it("come from the configuration", () => {
     const configured = { ...env, RATING_MIN_INTERACTIONS: "sandbox=3, production=7" };
-    const { ratingMinimum } = buildDeps(configured, ISSUER).config;
-    expect([ratingMinimum.sandbox.interactions, ratingMinimum.production.interactions]).toEqual([3, 7]);
+    const { sandbox, production } = buildDeps(configured, ISSUER).config.rating;
+    expect([sandbox.minimum.interactions, production.minimum.interactions]).toEqual([3, 7]);
   });
 
   it("that name no count for an environment stop the service at its start", () => {
     expect(() => buildDeps({ ...env, RATING_MIN_INTERACTIONS: "sandbox=1" }, ISSUER)).toThrow(/production/);
     expect(() => buildDeps({ ...env, RATING_MIN_COUNTERPARTIES: "sandbox=x,production=2" }, ISSUER)).toThrow(/sandbox/);
+  });
+});
+
+describe("the rating's parameters", () => {
+  const given = {
+    half_life_days: 30,
+    kappa: 4,
+    mu: 0.25,
+    weight: { min: 1, max: 2 },
+    counterparty_clip: { max_share: 0.5 },
+    prompt_answer_hours: 1,
+    signals: {
+      provider: { confirmed: { r: 0.9 }, partial: { weight_factor: 2 } },
+      consumer: { answered_promptly: { r: 0.8, weight_factor: 0.5 } },
+    },
+  };
+
+  it("are the contract's where nothing is said", () => {
+    expect(parseRatingParameters("")).toEqual(DEFAULT_PARAMETERS);
+    expect(parseRatingParameters('{"signals": {"provider": {}}}')).toEqual(DEFAULT_PARAMETERS);
+  });
+
+  it("that are configured are the published ones, and those that a task is rated by", async () => {
+    const other = await createWorld({ RATING_PARAMETERS: JSON.stringify(given) });
+    const method = expectStatus(await other.call("GET", "/v1/rating-method", { key: null }), 200);
+    expect(method).toMatchObject({
+      ...given,
+      signals: {
+        provider: {
+          confirmed: { r: 0.9, weight_factor: 1 },
+          partial: { r: null, weight_factor: 2 },
+          auto_confirmed: { r: 1, weight_factor: 0.5 },
+        },
+        consumer: { answered_promptly: { r: 0.8, weight_factor: 0.5 }, answered: { r: 0.9, weight_factor: 1 } },
+      },
+    });
+    const provider = await other.provider();
+    const consumer = await other.consumer();
+    const { intent_id } = await other.intent(consumer, provider, "2.00");
+    const tx_hash = await payOnChain(consumer.did, provider.did, 2_000_000, { intentId: intent_id });
+    const payment = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: "base-sepolia" };
+    const { task_id } = expectStatus(await other.as(provider, "POST", "/v1/facilitate", payment), 200);
+    const path = `/v1/tasks/${task_id}/confirm`;
+    const closed = expectStatus(await other.as(consumer, "POST", path, { outcome: "confirmed" }), 200);
+    // Weight 1 (log10(3) is below the minimum), factor 1: (0.9 + 4 x 0.25) / 5; the consumer's factor is a half.
+    expect(closed).toMatchObject({ provider_r_i: 0.9, consumer_r_i: 0.8, provider_ar: 0.38, consumer_ar: 0.31 });
+  });
+
+  it.each([
+    ["{", /JSON/],
+    ['{"half_life": 90}', /half_life/],
+    ['{"half_life_days": 1}', /half_life_days/],
+    ['{"kappa": 0}', /kappa/],
+    ['{"mu": 1.5}', /mu/],
+    ['{"weight": {"min": 3, "max": 2}}', /weight/],
+    ['{"counterparty_clip": {"max_share": 0.2}}', /counterparty_clip.max_share/],
+    ['{"signals": {"provider": {"partial": {"r": 1}}}}', /signals.provider.partial/],
+    ['{"signals": {"provider": {"adored": {"r": 1}}}}', /signals.provider/],
+  ])("that are %s stop the service at its start, which is told why", (text, reason) => {
+    expect(() => buildDeps({ ...env, RATING_PARAMETERS: text }, ISSUER)).toThrow(reason);
   });
 });

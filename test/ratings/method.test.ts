@@ -1,6 +1,6 @@
 // Contract section 6, Rating: the parameters are published.
 import { describe, expect, it } from "vitest";
-import { RATING } from "../../src/ratings/rating.ts";
+import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
 import { createWorld, expectStatus } from "../support/world.ts";
 
 describe("GET /v1/rating-method", () => {
@@ -9,9 +9,9 @@ describe("GET /v1/rating-method", () => {
     world.meter.reset();
     const reply = await world.call("GET", "/v1/rating-method", { key: null });
     expect(expectStatus(reply, 200)).toMatchObject({
-      half_life_days: RATING.halfLifeDays,
-      kappa: RATING.kappa,
-      mu: RATING.mu,
+      half_life_days: DEFAULT_PARAMETERS.halfLifeDays,
+      kappa: DEFAULT_PARAMETERS.kappa,
+      mu: DEFAULT_PARAMETERS.mu,
       minimum_interactions: { sandbox: 1, production: 10 },
       minimum_counterparties: { sandbox: 1, production: 2 },
       signals: { provider: { auto_confirmed: { r: 1, weight_factor: 0.5 }, partial: { r: null } } },

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { DEFAULT_PARAMETERS as BY } from "../../src/ratings/method.ts";
 import {
   contributionOf,
   liveRating,
-  RATING,
   type Signal,
   type Sums,
   signalWeight,
@@ -20,7 +20,7 @@ function storeOf(entries: readonly Entry[]) {
   const own = { weight: 0, weighted: 0 };
   const others = new Map<string, { weight: number; weighted: number }>();
   for (const { signal, at, counterparty } of entries) {
-    const { weight, weighted } = contributionOf(signal, at);
+    const { weight, weighted } = contributionOf(BY, signal, at);
     const other = others.get(counterparty) ?? { weight: 0, weighted: 0 };
     for (const sums of [own, other]) {
       sums.weight += weight;
@@ -39,7 +39,7 @@ const MINIMUM = {
 
 const rate = (entries: readonly Entry[], now = NOW, environment: "sandbox" | "production" = "sandbox") => {
   const { sums, heaviest } = storeOf(entries);
-  return liveRating(sums, heaviest, MINIMUM[environment], now);
+  return liveRating(sums, heaviest, { ...BY, minimum: MINIMUM[environment] }, now);
 };
 
 const entry = fc.record({
@@ -94,23 +94,23 @@ describe("a rating", () => {
   it("drifts back to the prior as its signals age", () => {
     fc.assert(
       fc.property(history, (entries) => {
-        const far = (rating: number | null) => Math.abs((rating ?? 0) - RATING.mu);
+        const far = (rating: number | null) => Math.abs((rating ?? 0) - BY.mu);
         const young = rate(entries);
         const old = rate(entries, NOW + 3_600 * DAY_MS);
         expect(far(old)).toBeLessThanOrEqual(far(young));
-        expect(rate(entries, NOW + 36_500 * DAY_MS)).toBe(RATING.mu);
+        expect(rate(entries, NOW + 36_500 * DAY_MS)).toBe(BY.mu);
       }),
     );
   });
 
   it("counts a signal half after ninety days", () => {
-    const one = contributionOf({ r: 1, weight: 2 }, NOW);
-    const older = contributionOf({ r: 1, weight: 2 }, NOW - 90 * DAY_MS);
+    const one = contributionOf(BY, { r: 1, weight: 2 }, NOW);
+    const older = contributionOf(BY, { r: 1, weight: 2 }, NOW - 90 * DAY_MS);
     expect(older.weight / one.weight).toBeCloseTo(0.5, 12);
   });
 
   it("follows the formula: one signal of weight w and value r", () => {
-    const weight = signalWeight(10);
+    const weight = signalWeight(BY, 10);
     const expected = (weight * 1 + 1) / (weight + 2);
     expect(rate([{ signal: { r: 1, weight }, at: NOW, counterparty: "a" }])).toBe(Math.round(expected * 100) / 100);
   });
@@ -148,16 +148,16 @@ describe("a rating", () => {
   });
 
   it("costs the millionth task what the first did: sums stay finite for a century", () => {
-    const { weight } = contributionOf({ r: 1, weight: 12 }, NOW + 100 * 365 * DAY_MS);
+    const { weight } = contributionOf(BY, { r: 1, weight: 12 }, NOW + 100 * 365 * DAY_MS);
     expect(Number.isFinite(weight * 1e9)).toBe(true);
   });
 });
 
 describe("the weight of a signal", () => {
   it("is the logarithm of the amount, between 0.3 and 4", () => {
-    expect(signalWeight(0.0001)).toBe(0.3);
-    expect(signalWeight(99)).toBeCloseTo(2, 12);
-    expect(signalWeight(1e9)).toBe(4);
+    expect(signalWeight(BY, 0.0001)).toBe(0.3);
+    expect(signalWeight(BY, 99)).toBeCloseTo(2, 12);
+    expect(signalWeight(BY, 1e9)).toBe(4);
   });
 });
 
@@ -171,7 +171,7 @@ describe("the signals of a closed task", () => {
     [{ ...base, outcome: "confirmed", closedAt: NOW + 24 * HOUR_MS }, 1, 2, 0.9],
     [{ ...base, outcome: "auto_confirmed", closedAt: NOW + 72 * HOUR_MS }, 1, 1, 0.7],
   ] as const)("%o", (task, r, weight, consumer) => {
-    const signals = taskSignals(task);
+    const signals = taskSignals(BY, task);
     expect(signals.provider.r).toBe(r);
     expect(signals.provider.weight).toBeCloseTo(weight, 12);
     expect(signals.consumer.r).toBe(consumer);

@@ -43,10 +43,10 @@ export class World {
   readonly key: string;
   readonly liveKey: string;
 
-  constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string) {
+  constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
     this.meter = meter(env.DB);
     const clock = { now: () => Date.now() + this.offset };
-    this.deps = buildDeps({ ...env, DB: this.meter.d1 }, ISSUER, clock);
+    this.deps = buildDeps({ ...env, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.app = createApp(this.deps);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
@@ -181,14 +181,15 @@ export function expectStatus(reply: Reply, status: number): Json {
   return reply.body;
 }
 
-export async function createWorld(): Promise<World> {
+/** `vars` configures the service otherwise than wrangler.toml does. */
+export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   await migrate();
   const now = Date.now();
   const platformId = newId("plt", now);
   const tenantPrincipalId = newId("prn", now);
   const key = await generateManagementKey("sandbox");
   const live = await generateManagementKey("production");
-  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey);
+  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
   const { db } = world.deps;
   const keyRow = (generated: typeof key, environment: string) => ({
     keyHash: generated.keyHash,

@@ -1,0 +1,134 @@
+// Contract section 6, Rating: the parameters, published at GET /v1/rating-method. They are configuration: what
+// RATING_PARAMETERS leaves out is what stands here.
+import { z } from "zod";
+
+export type RatingParameters = {
+  readonly halfLifeDays: number;
+  /** The prior: `kappa` units of weight at `mu`. */
+  readonly kappa: number;
+  readonly mu: number;
+  /** Weight of a signal: clamp(log10(1 + amount), min, max), amount in whole units. */
+  readonly weight: { readonly min: number; readonly max: number };
+  /** One counterparty principal holds at most max(clip, 1/n) of the unclipped weight, n being their number. */
+  readonly clip: number;
+  readonly promptHours: number;
+  /** r and the factor on the weight; a null r is the task's score. */
+  readonly provider: Cases<ProviderCase>;
+  readonly consumer: Cases<ConsumerCase>;
+};
+export type Case = { readonly r: number | null; readonly factor: number };
+export type ProviderCase = "confirmed" | "partial" | "rejected" | "auto_confirmed" | "dispute_upheld";
+export type ConsumerCase =
+  | "answered_promptly"
+  | "answered"
+  | "auto_confirmed"
+  | "intent_abandoned"
+  | "dispute_rejected";
+type Cases<C extends string> = { readonly [name in C]: Case };
+
+/** Before this an agent is unrated. */
+export type RatingMinimum = { readonly interactions: number; readonly counterparties: number };
+
+/** What an environment rates by. */
+export type RatingMethod = RatingParameters & { readonly minimum: RatingMinimum };
+
+/** The instant at which the forward scale is 1. Never configuration: every stored sum is scaled from it. */
+export const RATING_ORIGIN = Date.UTC(2026, 0, 1);
+
+/** Above this share at most three can stand, and a fourth at exactly the clip: no more are ever looked at. */
+const CLIP_MIN = 0.25;
+export const HEAVIEST_LOOKED_AT = 1 / CLIP_MIN;
+
+export const DEFAULT_PARAMETERS: RatingParameters = {
+  halfLifeDays: 90,
+  kappa: 2,
+  mu: 0.5,
+  weight: { min: 0.3, max: 4 },
+  clip: CLIP_MIN,
+  promptHours: 24,
+  provider: {
+    confirmed: { r: 1, factor: 1 },
+    partial: { r: null, factor: 1 },
+    rejected: { r: 0, factor: 1 },
+    auto_confirmed: { r: 1, factor: 0.5 },
+    dispute_upheld: { r: 0, factor: 3 },
+  },
+  consumer: {
+    answered_promptly: { r: 1, factor: 1 },
+    answered: { r: 0.9, factor: 1 },
+    auto_confirmed: { r: 0.7, factor: 1 },
+    intent_abandoned: { r: 0.3, factor: 0.25 },
+    dispute_rejected: { r: 0, factor: 1 },
+  },
+};
+
+const share = z.number().min(0).max(1);
+const factor = z.number().positive().max(100);
+const caseSchema = z.strictObject({ r: share.optional(), weight_factor: factor.optional() });
+const scored = z.strictObject({ weight_factor: factor.optional() });
+
+/** In the names of GET /v1/rating-method, every one of them optional. */
+const schema = z.strictObject({
+  // Much less, and the forward scale would leave the range of floats within a service's life.
+  half_life_days: z.number().min(30).max(36_500).optional(),
+  kappa: z.number().positive().max(1_000).optional(),
+  mu: share.optional(),
+  weight: z
+    .strictObject({ min: z.number().positive().max(100), max: z.number().positive().max(100) })
+    .refine(({ min, max }) => min <= max, "min is at most max")
+    .optional(),
+  counterparty_clip: z.strictObject({ max_share: z.number().min(CLIP_MIN).max(1) }).optional(),
+  prompt_answer_hours: z.number().min(0).max(72).optional(),
+  signals: z
+    .strictObject({
+      provider: z.strictObject({
+        confirmed: caseSchema.optional(),
+        partial: scored.optional(),
+        rejected: caseSchema.optional(),
+        auto_confirmed: caseSchema.optional(),
+        dispute_upheld: caseSchema.optional(),
+      }),
+      consumer: z.strictObject({
+        answered_promptly: caseSchema.optional(),
+        answered: caseSchema.optional(),
+        auto_confirmed: caseSchema.optional(),
+        intent_abandoned: caseSchema.optional(),
+        dispute_rejected: caseSchema.optional(),
+      }),
+    })
+    .partial()
+    .optional(),
+});
+
+/** Throws, naming the parameter: a service that rates by something else than was meant does not start. */
+export function parseRatingParameters(text: string): RatingParameters {
+  const given = schema.safeParse(text.trim() === "" ? {} : JSON.parse(text));
+  if (!given.success) {
+    const [issue] = given.error.issues;
+    throw new Error(`RATING_PARAMETERS: ${issue?.path.join(".")}: ${issue?.message}`);
+  }
+  const { data } = given;
+  const defaults = DEFAULT_PARAMETERS;
+  return {
+    halfLifeDays: data.half_life_days ?? defaults.halfLifeDays,
+    kappa: data.kappa ?? defaults.kappa,
+    mu: data.mu ?? defaults.mu,
+    weight: data.weight ?? defaults.weight,
+    clip: data.counterparty_clip?.max_share ?? defaults.clip,
+    promptHours: data.prompt_answer_hours ?? defaults.promptHours,
+    provider: casesOf(defaults.provider, data.signals?.provider),
+    consumer: casesOf(defaults.consumer, data.signals?.consumer),
+  };
+}
+
+type Given = { readonly r?: number | undefined; readonly weight_factor?: number | undefined };
+function casesOf<C extends string>(
+  defaults: Cases<C>,
+  given: { readonly [name in C]?: Given | undefined } = {},
+): Cases<C> {
+  const merged = (Object.keys(defaults) as C[]).map((name) => {
+    const { r, factor } = defaults[name];
+    return [name, { r: given[name]?.r ?? r, factor: given[name]?.weight_factor ?? factor }];
+  });
+  return Object.fromEntries(merged) as Cases<C>;
+}
