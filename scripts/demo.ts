@@ -1,7 +1,7 @@
 // `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
 // platform with a sandbox key, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
 // Ends non-zero at the first thing that is not as the specification says.
-import { compactVerify, createLocalJWKSet, flattenedVerify, jwtVerify } from "jose";
+import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import type { Hex } from "viem";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
 import { canonicalJson } from "../src/protocol/canonical-json.ts";
@@ -272,7 +272,6 @@ async function summary(provider: Agent, settled: Json, before: Ratings, after: R
   const line = (name: string, value: unknown) => console.log(`  ${name.padEnd(22)} ${String(value)}`);
   console.log(`\n${colour(1, "What it left")}\n`);
   line("provider", provider.did);
-  line("document", `version ${aid["version"]}, revision ${aid["revision"]}, ${base}/v1/agents/${provider.did}/aid`);
   line("gross", `${settled["gross_amt"]} ${settled["currency"]}`);
   line("  fee", settled["fee_amt"]);
   line(
@@ -284,8 +283,16 @@ async function summary(provider: Agent, settled: Json, before: Ratings, after: R
   line("dispute window closes", settled["dispute_window_closes_at"]);
   line("rating of the provider", `${before.provider} → ${after.provider}`);
   line("rating of the consumer", `${before.consumer} → ${after.consumer}`);
-  line("receipt", `${pick<string>(settled, "receipt").slice(0, 60)}…`);
-  console.log();
+  show("The receipt, as either party can prove it offline", decodeJwt(pick<string>(settled, "receipt")));
+  show(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
+}
+
+/** A signed thing as a person reads it: certificates, keys and signatures shortened. */
+function show(title: string, value: unknown): void {
+  const short = (_name: string, part: unknown) =>
+    typeof part === "string" && part.length > 72 ? `${part.slice(0, 60)}… (${part.length} characters)` : part;
+  const text = JSON.stringify(value, short, 2);
+  console.log(`\n${colour(1, title)}\n\n${text.replace(/^/gm, "  ")}`);
 }
 
 try {

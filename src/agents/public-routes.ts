@@ -1,6 +1,7 @@
 // Specification 4 and contract section 5: what anyone may read of an agent. Never stored by a cache on the way, but for
 // an earlier version of a document, which is immutable.
 import { z } from "@hono/zod-openapi";
+import { parseAccept } from "hono/utils/accept";
 import { createPublicRouter } from "../auth/public.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Answer, answer } from "../http/responses.ts";
@@ -30,12 +31,23 @@ publicAgentRoutes.route(
   async (call, { params, query, headers }) => serve(await getAid(call, params.did, query.version), headers),
 );
 
+/** RFC 9110, 12.5.1: the offered type that the caller weighs most; the first of equals. */
+function preferred(accept: string, offered: readonly string[]): string {
+  const ranges = parseAccept(accept);
+  const weightOf = (type: string): number => {
+    const named = [type, `${type.split("/")[0]}/*`, "*/*"];
+    const range = named.map((name) => ranges.find((one) => one.type.toLowerCase() === name)).find((one) => one);
+    return range?.q ?? 0;
+  };
+  return [...offered].sort((a, b) => weightOf(b) - weightOf(a))[0] ?? "";
+}
+
 const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 
 function serve(aid: ServedAid, headers: Record<string, string | undefined>): Answer {
-  const wantsJwt = /\bapplication\/jwt\b/.test(headers["accept"] ?? "");
+  const wantsJwt = preferred(headers["accept"] ?? "*/*", ["application/json", "application/jwt"]) === "application/jwt";
   if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
   const shared = {
     ETag: aid.etag,

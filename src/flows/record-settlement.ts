@@ -132,7 +132,7 @@ async function signed(
       provider_did: row.providerDid,
       consumer_did: row.consumerDid,
       network: row.network,
-      chain_id: caip2Of(network),
+      caip2: caip2Of(network),
       contract: network.settlement_contract,
       token: network.token,
       tx_hash: row.txHash,

@@ -22,7 +22,7 @@ export type ReceiptClaims = {
   /** The network's name, such as `base-sepolia`. */
   readonly network: string;
   /** CAIP-2, such as `eip155:84532`. */
-  readonly chain_id: string;
+  readonly caip2: string;
   /** Address of the settlement contract: `0x` and 40 hex digits. */
   readonly contract: string;
   /** Address of the token. */
@@ -107,7 +107,7 @@ const CLAIMS: { readonly [claim in keyof ReceiptClaims]: Judge } = {
   provider_did: isDid,
   consumer_did: isDid,
   network: text,
-  chain_id: matches(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/),
+  caip2: matches(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/),
   contract: address,
   token: address,
   tx_hash: matches(/^0x[0-9a-f]{64}$/),

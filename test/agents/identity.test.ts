@@ -25,6 +25,22 @@ const patchScope = async (did: string, body: unknown) =>
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
 
 describe("the identity document", () => {
+  it.each([
+    ["application/jwt", true],
+    ["application/jwt;q=0.9, application/json;q=0.2", true],
+    ["Application/JWT, */*;q=0.1", true],
+    ["application/json, application/jwt;q=0.9", false],
+    ["application/jwt;q=0, */*", false],
+    ["application/jwt;q=0.5, */*", false],
+    ["application/*", false],
+    ["text/html", false],
+    ["application/jwtx", false],
+  ])("answers Accept: %s by what weighs most", async (accept, asJwt) => {
+    const agent = await world.agent("CONSUMER");
+    const reply = await aidOf(agent.did, "", { Accept: accept });
+    expect(reply.headers.get("content-type")).toBe(asJwt ? "application/jwt" : "application/json");
+  });
+
   it("verifies from the published keys alone, as JSON and as a compact JWS of the same content", async () => {
     const json = expectStatus(await aidOf(agent.did), 200);
     const jwt = await aidOf(agent.did, "", { Accept: "application/jwt" });

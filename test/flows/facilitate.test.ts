@@ -74,7 +74,7 @@ describe("the happy path", () => {
     const receipt = await verifyReceipt(fac.receipt, await keys(), { issuer: ISSUER });
     expect(receipt).toMatchObject({
       ok: true,
-      claims: { jti: fac.facilitation_id, tx_hash: tx, gross_amt: "10.00", chain_id: "eip155:84532" },
+      claims: { jti: fac.facilitation_id, tx_hash: tx, gross_amt: "10.00", caip2: "eip155:84532" },
     });
     const aid = expectStatus(await world.call("GET", `/v1/agents/${seller.did}/aid`, { key: null }), 200);
     expect(aid.escrow.liability_profile).toMatchObject({ total_balance: "0.9995", escrow_state: "FUNDING" });

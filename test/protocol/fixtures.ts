@@ -162,7 +162,7 @@ export const receiptClaims = (): ReceiptClaims => ({
   provider_did: PROVIDER,
   consumer_did: CONSUMER,
   network: "base-sepolia",
-  chain_id: "eip155:84532",
+  caip2: "eip155:84532",
   contract: `0x${"3".repeat(40)}`,
   token: `0x${"4".repeat(40)}`,
   tx_hash: `0x${"ab".repeat(32)}`,

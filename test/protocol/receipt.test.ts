@@ -60,7 +60,7 @@ describe("a receipt", () => {
     ["a negative amount", { fee_amt: "-1" }],
     ["a hash without 0x", { tx_hash: "ab".repeat(32) }],
     ["a party that is no DID", { provider_did: "provider" }],
-    ["a chain by number", { chain_id: 84532 }],
+    ["a chain by number", { caip2: 84532 }],
     ["an instant that is not UTC", { settled_at: "2026-07-21T11:59:58+02:00" }],
     ["a fractional log index", { log_index: 0.5 }],
   ])("with %s is malformed", async (_name, change) => {
