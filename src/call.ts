@@ -39,6 +39,8 @@ export type ManagementCall = Call & {
   readonly scope: Scope;
   /** One trip: the reads, and the authentication that allows them. */
   readonly read: <R extends Reads>(reads: R) => Promise<ReadResults<R> & { caller: ManagementCaller }>;
+  /** The agent's next transition may begin: for a call that goes on to wait for somebody else, its commit made. */
+  readonly endTurn: () => void;
 };
 
 /** The calling agent as the database has it. */

@@ -257,6 +257,25 @@ export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): 
       set: row,
     });
 
+/** Only onto what was read: another wallet may have been asked for, or the market taken away, meanwhile. */
+export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(agentMarkets)
+      .set(after)
+      .where(
+        and(
+          eq(agentMarkets.did, before.did),
+          eq(agentMarkets.environment, before.environment),
+          eq(agentMarkets.market, before.market),
+          eq(agentMarkets.network, before.network),
+          eq(agentMarkets.status, before.status),
+          eq(agentMarkets.operationalWallet, before.operationalWallet),
+        ),
+      ),
+  );
+
 export const deleteMarket = (
   db: Database,
   row: Pick<MarketRow, "did" | "environment" | "market" | "network">,

@@ -75,6 +75,7 @@ export const createAgentRouter = (): Router<"agent"> =>
       background: (work) => incoming.context.executionCtx.waitUntil(work),
       owner: null,
       turn: Promise.resolve(),
+      endTurn: () => undefined,
     };
     const call: AgentCall = {
       surface: "agent",

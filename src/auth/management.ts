@@ -36,6 +36,7 @@ export const createManagementRouter = (missing: ErrorCode = "invalid_credentials
       background: (work) => incoming.context.executionCtx.waitUntil(work),
       owner: null,
       turn: Promise.resolve(),
+      endTurn: () => undefined,
     };
     const scope = { environment, platformId: ownerOf(keyHash) };
     const call: ManagementCall = {
@@ -63,6 +64,7 @@ export const createManagementRouter = (missing: ErrorCode = "invalid_credentials
         return { ...found, caller };
       },
       commit: (statements, view) => commitWithOutcome(performance, statements, view),
+      endTurn: () => performance.endTurn(),
     };
     return perform(performance, turnOf, () => run(call as never));
   });

@@ -73,6 +73,8 @@ export async function authorizeMarkets(
     null,
   );
 
+  // The chain may take its time: nobody who would suspend the agent waits for it.
+  call.endTurn();
   const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const done = await Promise.all(
     networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)),

@@ -13,8 +13,8 @@ import {
   findStalledMarkets,
   type MarketRow,
   putEscrow,
-  putMarket,
   updateAgent,
+  updateMarket,
 } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import type { Network, ProviderOnChain } from "../chain/gateway.ts";
@@ -111,17 +111,18 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
   // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
   const waiting = here.filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
   if (!found || waiting.length === 0) return;
-  const settled = waiting.map((row) => settledRow(row, result, now));
+  const moves = waiting.map((row) => ({ before: row, after: settledRow(row, result, now) }));
+  const settled = moves.map(({ after }) => after);
   const owner = { platformId: found.agent.platformId, environment };
-  const statements: Statement[] = settled.map((row) => putMarket(db, row));
+  const statements: Statement[] = moves.flatMap(({ before, after }) => updateMarket(db, before, after));
   if (!("failed" in result)) {
     const following = here
       .filter((row) => row.status === "ACTIVE" && row.operationalWallet !== result.wallet)
-      .map((row) => ({ ...row, operationalWallet: result.wallet, updatedAt: now }));
-    statements.push(...following.map((row) => putMarket(db, row)));
+      .map((row) => ({ before: row, after: { ...row, operationalWallet: result.wallet, updatedAt: now } }));
+    statements.push(...following.flatMap(({ before, after }) => updateMarket(db, before, after)));
     const escrow = escrowRow(deps, job, result, escrows, settled, now);
     statements.push(putEscrow(db, escrow));
-    const written = [...settled, ...following];
+    const written = [...moves, ...following].map(({ after }) => after);
     const after = markets.map((row) => written.find((other) => sameMarket(other, row)) ?? row);
     const escrowsAfter = [...escrows.filter((row) => row.network !== network), escrow];
     if (environment === found.agent.environment)

@@ -19,6 +19,8 @@ export type Performance = {
   owner: string | null;
   /** Resolves when the key's turn is ours; the first trip waits for it. */
   turn: Promise<unknown>;
+  /** Gives the agent's turn back before the answer. */
+  endTurn: () => void;
 };
 
 export async function perform(
@@ -43,7 +45,9 @@ async function attemptInTurn(
   turnOf: string | null,
   attempt: () => Promise<unknown>,
 ): Promise<unknown> {
-  using _turn = turnOf === null ? null : await takeTurn(performance.env, turnOf);
+  using agentsTurn = new DisposableStack();
+  if (turnOf !== null) agentsTurn.use(await takeTurn(performance.env, turnOf));
+  performance.endTurn = () => agentsTurn.dispose();
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();

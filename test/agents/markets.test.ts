@@ -1,6 +1,9 @@
 // Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
+import { agentMarkets } from "../../src/db/tables.ts";
+import { provisionMarkets } from "../../src/flows/provision-market.ts";
 import { account, chainOf, createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
@@ -114,6 +117,27 @@ describe("opening a market", () => {
     const moved = { markets: [market({ market: "GLOBAL-USDC", operational_wallet: account(7) })] };
     expectStatus(await world.call("POST", path, { key: world.liveKey, body: moved }), 200);
     expect(await walletOnChain(provider.did)).toBe(account(7).toLowerCase());
+  });
+
+  // The fifth trip writes what the chain said; the fourth read what it is written onto.
+  it("that another call gives another wallet, before the chain's word is written, waits for that wallet", async () => {
+    const provider = await world.agent("PROVIDER");
+    const rows = eq(agentMarkets.did, provider.did);
+    const other = account(7).toLowerCase();
+    world.meter.beforeBatch(5, () => world.deps.db.update(agentMarkets).set({ operationalWallet: other }).where(rows));
+    const { markets } = expectStatus(await open(provider.did, [market()]), 200);
+    expect(markets).toMatchObject([{ status: "PROVISIONING", operational_wallet: other, escrow_wallet: null }]);
+    const job = { did: provider.did, environment: "sandbox", network: "base-sepolia" };
+    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).toBe(true);
+    const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
+    expect(list.body.data).toMatchObject([{ status: "ACTIVE", operational_wallet: other }]);
+    expect(await walletOnChain(provider.did)).toBe(other);
+  });
+
+  it("that is taken away before the chain's word is written stays away", async () => {
+    const provider = await world.agent("PROVIDER");
+    world.meter.beforeBatch(5, () => world.deps.db.delete(agentMarkets).where(eq(agentMarkets.did, provider.did)));
+    expect(expectStatus(await open(provider.did, [market()]), 200).markets).toEqual([]);
   });
 
   it("is refused to a consumer with role_not_permitted", async () => {

@@ -152,26 +152,14 @@ describe("an attestation that ends", () => {
     const agent = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);
     const { db } = world.deps;
-    // Between the job's two trips: what it was decided on is no more.
-    const racing = { ...world.deps, db: new Proxy(db, {}) };
-    let trips = 0;
-    racing.db = new Proxy(db, {
-      get(target, name) {
-        if (name !== "batch") return Reflect.get(target, name, target);
-        return async (statements: never) => {
-          trips += 1;
-          if (trips === 3) {
-            const later = world.now() + HOUR_MS;
-            await db
-              .update(principals)
-              .set({ attestationExpiresAt: later })
-              .where(eq(principals.principalId, principalId));
-          }
-          return target.batch(statements);
-        };
-      },
-    });
-    expect(await recordEndedAttestations(racing, 20)).toBe(0);
+    // Between the job's reading and its commit: what it was decided on is no more.
+    world.meter.beforeBatch(3, () =>
+      db
+        .update(principals)
+        .set({ attestationExpiresAt: world.now() + HOUR_MS })
+        .where(eq(principals.principalId, principalId)),
+    );
+    expect(await sweep()).toBe(0);
     expect((await stored(agent.did))?.status).toBe("ACTIVE");
     expect(await eventsOf("principal.status_changed")).toEqual([]);
     expect(await entriesOf("agent.suspended")).toEqual([]);
@@ -180,20 +168,9 @@ describe("an attestation that ends", () => {
   it("and an activation that was decided before it do not pass each other by", async () => {
     const principalId = await world.principal(attested(1));
     const { did } = await world.draft("CONSUMER", { principal_id: principalId });
-    const { db } = world.deps;
     // The cascade commits between the activation's two trips; its clock is still before the end.
     const ended = { ...world.deps, clock: { now: () => world.now() + HOUR_MS } };
-    let once = true;
-    const original = world.meter.d1.batch.bind(world.meter.d1);
-    let trips = 0;
-    world.meter.d1.batch = (async (statements: never) => {
-      trips += 1;
-      if (trips === 2 && once) {
-        once = false;
-        await recordEndedAttestations({ ...ended, db }, 20);
-      }
-      return original(statements);
-    }) as never;
+    world.meter.beforeBatch(2, () => recordEndedAttestations(ended, 20));
     const reply = await world.call("POST", `/v1/agents/${did}/activate`);
     expect([reply.status, reply.body.code]).toEqual([409, "invalid_status"]);
     expect((await stored(did))?.status).toBe("DRAFT");

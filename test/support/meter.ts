@@ -10,7 +10,13 @@ export type Reading = {
 };
 /** One statement: what it read and wrote. */
 export type Cost = { sql: string; read: number; written: number };
-export type Meter = { readonly d1: D1Database; readonly reading: Reading; reset(): void };
+export type Meter = {
+  readonly d1: D1Database;
+  readonly reading: Reading;
+  reset(): void;
+  /** Does something right before the n-th batch from now, past the meter: what another caller does between two trips. */
+  beforeBatch(n: number, work: () => Promise<unknown>): void;
+};
 
 type Meta = { rows_read?: number; rows_written?: number };
 
@@ -57,9 +63,15 @@ export function meter(d1: D1Database): Meter {
     texts.set(wrapped, { statement, sql });
     return wrapped as unknown as D1PreparedStatement;
   };
+  let waiting: { left: number; work: () => Promise<unknown> } | null = null;
   const metered = {
     prepare: (sql: string) => wrap(d1.prepare(sql), sql),
     batch: async (statements: D1PreparedStatement[]) => {
+      if (waiting && --waiting.left === 0) {
+        const { work } = waiting;
+        waiting = null;
+        await work();
+      }
       const known = statements.map((statement) => texts.get(statement) ?? { statement, sql: "?" });
       const results = await d1.batch(known.map(({ statement }) => statement));
       count(
@@ -75,6 +87,9 @@ export function meter(d1: D1Database): Meter {
   return {
     d1: metered as unknown as D1Database,
     reading,
+    beforeBatch(n, work) {
+      waiting = { left: n, work };
+    },
     reset() {
       Object.assign(reading, { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] });
     },
