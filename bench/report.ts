@@ -4,6 +4,7 @@ import { BUNDLE_GZIP_KIB, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts"
 import type { Bundle } from "./bundle.ts";
 import type { CaseCost, Outcome } from "./costs.ts";
 import type { Latencies } from "./latency.ts";
+import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";
 
 export type Sized = { readonly rows: number; readonly outcomes: readonly Outcome[] };
@@ -13,6 +14,7 @@ export type Findings = {
   readonly sized: readonly Sized[];
   readonly plans: readonly PlanFault[];
   readonly latencies: Latencies | null;
+  readonly load: Load | null;
   readonly bundle: Bundle | null;
   readonly violations: readonly string[];
 };
@@ -23,6 +25,7 @@ export function printFindings(findings: Findings): void {
   if (findings.sized.length > 0) section("Rows read, by rows of history in every table", scaleTable(findings));
   if (findings.plans.length > 0) section("Statements that scan or sort", findings.plans.flatMap(planLines));
   if (findings.latencies) section("Latency, one call at a time", latencyTable(findings.latencies));
+  if (findings.load) section("Load, eight calls at a time", loadTable(findings.load));
   if (findings.bundle) section("Bundle and start", bundleLines(findings.bundle));
   const { violations } = findings;
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
@@ -99,6 +102,22 @@ function latencyTable({ helloMs, rowMs, ratios }: Latencies): string[] {
     `bare Hono (hello) ${helloMs.toFixed(2)} ms, one D1 row (row) ${rowMs.toFixed(2)} ms: ${(rowMs / helloMs).toFixed(2)}`,
     "",
     ...table([["", "p50 ms", "/ hello", "/ row", "+- %", "aim"], ...lines]),
+  ];
+}
+
+function loadTable({ hello, row, ratios }: Load): string[] {
+  const micros = (value: number | null) => value?.toFixed(0) ?? "-";
+  const lines = ratios.map(({ name, perSecond, toHello, toRow, spreadPercent, cpuMicros }) => {
+    const cpuToRow = cpuMicros === null || row.cpuMicros === null ? "-" : (cpuMicros / row.cpuMicros).toFixed(2);
+    const rates = [perSecond.toFixed(0), toHello.toFixed(2), toRow.toFixed(2), spreadPercent.toFixed(0)];
+    return [name, ...rates, micros(cpuMicros), cpuToRow];
+  });
+  const base = ({ perSecond, cpuMicros }: Load["row"]) =>
+    `${perSecond.toFixed(0)} req/s, ${micros(cpuMicros)} us of CPU`;
+  return [
+    `bare Hono (hello) ${base(hello)}; one D1 row (row) ${base(row)}`,
+    "",
+    ...table([["", "req/s", "/ hello", "/ row", "+- %", "CPU us", "/ row"], ...lines]),
   ];
 }
 

@@ -1,13 +1,14 @@
 // `npm run bench`: what every call on the path costs, whether it grows, how it compares, and what is deployed.
-//   --check  exits with 1 when a budget is exceeded; leaves out the latency, which is no budget
+//   --check  exits with 1 when a budget is exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the latency's pace, in ms
+//   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
 import { type Bundle, measureBundle } from "./bundle.ts";
 import type { Case } from "./cases.ts";
 import { checkBundle, checkCosts, checkScaling } from "./check.ts";
 import { type CaseCost, casesOf, measureCosts, type Outcome } from "./costs.ts";
 import { measureLatencies } from "./latency.ts";
+import { measureLoad } from "./load.ts";
 import { findPlanFaults, type PlanFault } from "./plans.ts";
 import { type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
@@ -39,11 +40,13 @@ async function run(): Promise<Findings> {
     await measureCosts(play, present);
     const costs = await measureCosts(play, present);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
-    const timed = wanted("latency", !options.quick && !options.check);
-    const latencies = timed ? await measureLatencies(play, present, pace) : null;
+    const timed = !options.quick && !options.check;
+    const latencies = wanted("latency", timed) ? await measureLatencies(play, present, pace) : null;
+    const load = wanted("load", timed) ? await measureLoad(play, present, pace) : null;
     const sized = options.quick ? [] : await measureSizes(play, present);
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-    return { missing, costs, sized, plans, latencies, bundle, violations: violationsOf(costs, sized, plans, bundle) };
+    const violations = violationsOf(costs, sized, plans, bundle);
+    return { missing, costs, sized, plans, latencies, load, bundle, violations };
   } finally {
     await stage.close();
   }

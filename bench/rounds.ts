@@ -1,0 +1,53 @@
+// Base and case in turn (performance design 4.2): a slice of each of the two baselines of the same process, then one of the
+// case, so that whatever slows the machine down slows all of them.
+import { type Case, nameOf } from "./cases.ts";
+import type { Play } from "./play.ts";
+import { type Ask, send } from "./wire.ts";
+
+export type Pace = { readonly rounds: number; readonly sliceMs: number };
+/** Each call of an `effect` case is arranged beforehand, so a slice of it is a count. */
+export type Limit = { ms: number } | { calls: number };
+/** What one slice sends: the same call, made anew each time. */
+export type Course = { readonly ask: () => Ask | Promise<Ask>; readonly status: number; readonly limit: Limit };
+export type Round<T> = { readonly hello: T; readonly row: T; readonly own: T };
+
+const WARMING = 20;
+
+/** What `slice` found in each round, by the case's name. */
+export async function interleave<T>(
+  play: Play,
+  cases: readonly Case[],
+  pace: Pace & { readonly effectsPerSlice: number },
+  slice: (course: Course) => Promise<T>,
+): Promise<Map<string, Round<T>[]>> {
+  const timed = cases.filter((known) => known.timed !== undefined);
+  const hello = () => ({ method: "GET", path: "/__bench/hello" });
+  const row = () => ({ method: "GET", path: `/__bench/row?key=${play.stage.keyHash}` });
+  for (const ask of [hello, row]) for (let i = 0; i < WARMING; i++) await send(play.stage.origin, ask());
+  const full = { status: 200, limit: { ms: pace.sliceMs } };
+  const rounds = new Map<string, Round<T>[]>(timed.map((known) => [nameOf(known), []]));
+  for (let round = 0; round < pace.rounds; round++) {
+    for (const known of timed) {
+      const before = { hello: await slice({ ask: hello, ...full }), row: await slice({ ask: row, ...full }) };
+      const limit = known.timed === "effect" ? { calls: pace.effectsPerSlice } : full.limit;
+      const own = await slice({ ask: () => known.ask(play), status: known.status, limit });
+      rounds.get(nameOf(known))?.push({ ...before, own });
+    }
+  }
+  return rounds;
+}
+
+/** Sends a call that is timed: another answer than the case's own would be the time of something else. */
+export async function sendTimed(origin: URL, asked: Ask, expected: number): Promise<void> {
+  const { status } = await send(origin, asked);
+  if (status !== expected) throw new Error(`${asked.method} ${asked.path}: ${status} while it was timed`);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** How far the rounds lay apart: half the distance of the outer ones to the median, in percent. */
+export const spreadPercent = (values: readonly number[]): number =>
+  ((Math.max(...values) - Math.min(...values)) / 2 / median(values)) * 100;
