@@ -5,11 +5,19 @@ import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { caip2Named } from "../markets/networks.ts";
-import { effectivePrincipalStatus } from "../principals/states.ts";
+import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/states.ts";
 import { type AidContent, aidCanonical, signAid } from "../protocol/aid.ts";
 import type { EconomicRole } from "./roles.ts";
 import { effectiveAgentStatus } from "./states.ts";
-import { type AgentRow, type EscrowRow, insertAidVersion, type MarketRow, type PrincipalRow, putAid } from "./store.ts";
+import {
+  type AgentRow,
+  type EscrowRow,
+  insertAidVersion,
+  type ListedAgent,
+  type MarketRow,
+  type PrincipalRow,
+  putAid,
+} from "./store.ts";
 
 /** All that a document states, read in one trip. */
 export type AidSource = {
@@ -29,7 +37,7 @@ export function escrowStateOf(role: string, escrows: readonly { state: string }[
   return ESCROW_ORDER.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";
 }
 
-export function scopeOf(agent: AgentRow) {
+export function scopeOf(agent: ListedAgent) {
   const shared = {
     authorized_actions: agent.authorizedActions,
     capabilities: agent.capabilities,
@@ -193,7 +201,7 @@ function platformControlled(content: AidContent) {
 }
 
 /** The status that counts now; never signed, always computed. */
-export function liveOf(agent: AgentRow, principal: PrincipalRow, now: number) {
+export function liveOf(agent: ListedAgent, principal: PrincipalStanding, now: number) {
   return {
     status: effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now)),
     environment: agent.environment as "sandbox" | "production",

@@ -3,11 +3,12 @@ import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { formatAmount } from "../core/money.ts";
 import { caip2Named } from "../markets/networks.ts";
+import type { PrincipalStanding } from "../principals/states.ts";
 import { escrowStateOf, liveOf, marketCodes, scopeOf } from "./aid.ts";
 import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
-import type { AgentRow, EscrowRow, MarketRow, PrincipalRow } from "./store.ts";
+import type { AgentRow, EscrowRow, ListedAgent, MarketRow, PrincipalRow } from "./store.ts";
 
-export function toAgentSummary(agent: AgentRow, principal: PrincipalRow, now: number): AgentSummary {
+export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);
   const stoppedByPrincipal = status === "SUSPENDED" && agent.status !== "SUSPENDED";
   return {

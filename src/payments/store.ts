@@ -1,22 +1,12 @@
 // Payment intents and what they hold of their spenders' windows, as stored. Two platforms share an intent, so a read takes
 // no Scope: who asks is checked as a party. The window is a difference of running totals, so it costs the same however long
 // the history is; what has expired lets go at its instant, whether or not the cron came by.
-import { and, asc, desc, eq, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, environmentOf } from "../agents/store.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import { type Move, move } from "../core/machine.ts";
 import { BASE_UNITS_MAX } from "../core/money.ts";
-import {
-  columnsOf,
-  type Database,
-  guard,
-  mustChange,
-  type Read,
-  read,
-  readAll,
-  readOne,
-  type Statement,
-} from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agentMarkets, agents, paymentIntents, principals, spendHolds, spendLedger } from "../db/tables.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "../markets/jurisdictions.ts";
 import { principalStands } from "../principals/store.ts";
@@ -90,7 +80,7 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
   return read(
     db
       .select({
-        agent: columnsOf(agents, "a"),
+        agent: getTableColumns(agents),
         status: sql<string>`${principals.status}`.as("p_status"),
         attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
         country: sql<string>`${principals.country}`.as("p_country"),
