@@ -54,15 +54,14 @@ export async function openIdempotency(
 
 /** Takes the key's turn: at once, or 409 while the original is in flight. Returns how to give it back. */
 export async function beginInFlight(env: Env, idempotency: Idempotency): Promise<() => Promise<void>> {
-  const stub = env.IDEMPOTENCY.get(
-    env.IDEMPOTENCY.idFromName(`${await sha256(idempotency.credential)}:${idempotency.requestKey}`),
-  );
-  const begun = await stub.begin(idempotency.bodyHash);
+  const { credential, requestKey, bodyHash } = idempotency;
+  const stub = env.IDEMPOTENCY.get(env.IDEMPOTENCY.idFromName(await sha256(credential)));
+  const begun = await stub.begin(requestKey, bodyHash);
   if (begun.state === "other_body") throw new ServiceError("idempotency_key_reused");
   if (begun.state === "processing") {
     throw new ServiceError("idempotency_key_processing", { headers: { "Retry-After": "1" } });
   }
-  return () => stub.end(begun.token);
+  return () => stub.end(requestKey, begun.token);
 }
 
 export async function outcomeStatements(

@@ -1,4 +1,5 @@
-// One object per Idempotency-Key: it orders requests in flight. It remembers nothing for good: what a key answered
+// One object per credential: it orders the requests in flight under each of its Idempotency-Keys. An object for each key would
+// be made anew with almost every call, which takes longer than the call. It remembers nothing for good: what a key answered
 // stands in D1, written with the effect.
 import { DurableObject } from "cloudflare:workers";
 import { IDEMPOTENCY_LEASE_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -6,20 +7,24 @@ import { IDEMPOTENCY_LEASE_SECONDS, SECOND_MS } from "../core/limits.ts";
 export type Begun = { state: "go"; token: string } | { state: "processing" } | { state: "other_body" };
 
 export class IdempotencyObject extends DurableObject {
-  private inFlight: { token: string; bodyHash: string; until: number } | null = null;
+  /** In the order in which they were taken, and so of their ends. */
+  private readonly inFlight = new Map<string, { token: string; bodyHash: string; until: number }>();
 
   /** Takes the key for at most the lease: a request that crashed frees it 30 s later. */
-  begin(bodyHash: string): Begun {
+  begin(requestKey: string, bodyHash: string): Begun {
     const now = Date.now();
-    if (this.inFlight && this.inFlight.until > now) {
-      return this.inFlight.bodyHash === bodyHash ? { state: "processing" } : { state: "other_body" };
+    for (const [key, { until }] of this.inFlight) {
+      if (until > now) break;
+      this.inFlight.delete(key);
     }
+    const held = this.inFlight.get(requestKey);
+    if (held) return held.bodyHash === bodyHash ? { state: "processing" } : { state: "other_body" };
     const token = crypto.randomUUID();
-    this.inFlight = { token, bodyHash, until: now + IDEMPOTENCY_LEASE_SECONDS * SECOND_MS };
+    this.inFlight.set(requestKey, { token, bodyHash, until: now + IDEMPOTENCY_LEASE_SECONDS * SECOND_MS });
     return { state: "go", token };
   }
 
-  end(token: string): void {
-    if (this.inFlight?.token === token) this.inFlight = null;
+  end(requestKey: string, token: string): void {
+    if (this.inFlight.get(requestKey)?.token === token) this.inFlight.delete(requestKey);
   }
 }

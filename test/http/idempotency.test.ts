@@ -282,14 +282,13 @@ describe("a crash", () => {
   });
 });
 
-type InFlight = { token: string; bodyHash: string; until: number } | null;
-type Seen = { inFlight: InFlight };
+type Seen = { inFlight: Map<string, { token: string; bodyHash: string; until: number }> };
 
-/** The objects whose key is in flight. */
+/** The objects that have a key in flight. */
 async function inFlight(): Promise<DurableObjectStub<IdempotencyObject>[]> {
   const stubs = (await listDurableObjectIds(env.IDEMPOTENCY)).map((id) => env.IDEMPOTENCY.get(id));
   const busy = await Promise.all(
-    stubs.map((stub) => runInDurableObject(stub, (instance) => (instance as unknown as Seen).inFlight !== null)),
+    stubs.map((stub) => runInDurableObject(stub, (instance) => (instance as unknown as Seen).inFlight.size > 0)),
   );
   return stubs.filter((_, i) => busy[i]);
 }
@@ -344,8 +343,8 @@ describe("a key in flight", () => {
     if (!stub) throw new Error("no key is in flight");
     expect(others).toEqual([]);
     const left = await runInDurableObject(stub, (instance) => {
-      const held = (instance as unknown as Seen).inFlight;
-      if (!held) throw new Error("the key is not in flight");
+      const [held, ...more] = (instance as unknown as Seen).inFlight.values();
+      if (!held || more.length > 0) throw new Error("not one key is in flight");
       const until = held.until;
       held.until = Date.now();
       return until - Date.now();
@@ -358,6 +357,15 @@ describe("a key in flight", () => {
     const slow = await reply;
     expect([slow.status, isReplay(slow), slow.body]).toEqual([201, true, next.body]);
     expect(await withRef(body["external_ref"])).toBe(1);
+  });
+
+  it("holds up no other key of the same credential", async () => {
+    const { reply, release } = await hang(crypto.randomUUID(), principalBody());
+    expect((await register(crypto.randomUUID(), principalBody())).status).toBe(201);
+    expect(await inFlight()).toHaveLength(1);
+    release();
+    expect((await reply).status).toBe(201);
+    await vi.waitFor(async () => expect(await inFlight()).toEqual([]));
   });
 
   it("has one effect also when the object that orders it is evicted", async () => {
