@@ -129,7 +129,10 @@ const agentFields = {
   economic_role: z.enum(ECONOMIC_ROLES),
   cert_tier: z.enum(TIERS),
   status: z.enum(AGENT_STATUSES),
-  suspension_reason: z.string().nullable(),
+  suspension_reason: z.string().nullable().openapi({
+    description: "Whose suspension it is: `platform`, `principal`, `attestation` or `operator`.",
+  }),
+  status_reason: z.string().nullable().openapi({ description: "What the platform gave as its reason." }),
   profile: z.object({
     display_name: z.string(),
     description: z.string().nullable(),

@@ -73,6 +73,7 @@ const listed = {
   certTier: agents.certTier,
   status: agents.status,
   suspensionReason: agents.suspensionReason,
+  statusNote: agents.statusNote,
   displayName: agents.displayName,
   description: agents.description,
   catalogUrl: agents.catalogUrl,

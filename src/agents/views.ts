@@ -3,14 +3,15 @@ import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { formatAmount } from "../core/money.ts";
 import { caip2Named } from "../markets/networks.ts";
-import type { PrincipalStanding } from "../principals/states.ts";
+import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/states.ts";
 import { escrowStateOf, liveOf, marketCodes, scopeOf } from "./aid.ts";
 import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
 import type { AgentRow, EscrowRow, ListedAgent, MarketRow, PrincipalRow } from "./store.ts";
 
 export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);
-  const stoppedByPrincipal = status === "SUSPENDED" && agent.status !== "SUSPENDED";
+  const stoppedBy = effectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
+  const stopped = status === "SUSPENDED" && agent.status !== "SUSPENDED";
   return {
     did: agent.did,
     principal_id: agent.principalId,
@@ -18,7 +19,8 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
     economic_role: agent.economicRole as AgentSummary["economic_role"],
     cert_tier: agent.certTier as AgentSummary["cert_tier"],
     status,
-    suspension_reason: stoppedByPrincipal ? "attestation" : agent.suspensionReason,
+    suspension_reason: stopped ? stoppedBy : agent.suspensionReason,
+    status_reason: stopped ? null : agent.statusNote,
     profile: { display_name: agent.displayName, description: agent.description, catalog_url: agent.catalogUrl },
     endpoint_url: agent.endpointUrl,
     scope: scopeOf(agent),

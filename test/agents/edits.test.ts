@@ -66,7 +66,10 @@ describe("the status patch", () => {
     const { did } = await world.consumer();
     const aid = async () => (await world.call("GET", `/v1/agents/${did}/aid`, { key: null })).headers.get("etag");
     const tag = await aid();
-    expect((await patchStatus(did, "SUSPENDED", "a complaint")).body.suspension_reason).toBe("platform");
+    const suspended = { suspension_reason: "platform", status_reason: "a complaint" };
+    expect((await patchStatus(did, "SUSPENDED", "a complaint")).body).toMatchObject(suspended);
+    const listed = await world.call("GET", "/v1/agents?limit=100");
+    expect(listed.body.data.find((agent: Json) => agent.did === did)).toMatchObject(suspended);
     expect(await aid()).toBe(tag);
     const entry = (await rowsOf("activity_entries", "subject_id", did)).find((row) => row.action === "agent.suspended");
     expect(JSON.parse(entry.changes)).toEqual({ status: { from: "ACTIVE", to: "SUSPENDED" } });
@@ -99,6 +102,16 @@ describe("the status patch", () => {
     const reply = await patchStatus(provider.did, "ACTIVE");
     expect([reply.status, reply.body.code]).toEqual([409, "escrow_constrained_cannot_reactivate"]);
     expect((await read(provider.did)).status).toBe("SUSPENDED");
+  });
+
+  it.each([
+    ["SUSPENDED", "principal"],
+    ["ATTESTATION_EXPIRED", "attestation"],
+  ])("shows of an agent whose principal is %s who stopped it", async (status, suspension_reason) => {
+    const { did, principalId } = await world.consumer();
+    await env.DB.prepare("update principals set status = ? where principal_id = ?").bind(status, principalId).run();
+    const view = expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
+    expect(view).toMatchObject({ status: "SUSPENDED", suspension_reason, status_reason: null });
   });
 
   it.each(["SUSPENDED", "ATTESTATION_EXPIRED", "CLOSED"])(
