@@ -30,6 +30,7 @@ const CHAINS = [
 ] as const;
 /** Beyond what any run sends: the limiter is passed, never met. */
 const QUOTA = 1_000_000_000;
+const BRANDS = ["bench"] as const;
 const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
   name,
   namespace_id: String(2001 + i),
@@ -126,6 +127,7 @@ async function benchConfig(networks: readonly Network[], serviceDid: string) {
     vars: {
       ...local.vars,
       NETWORKS: JSON.stringify(networks),
+      MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
       RATE_CREDENTIAL_QUOTA: String(QUOTA),
       RATE_ADDRESS_QUOTA: String(QUOTA),
       CA_KEYS: JSON.stringify([{ jwk: await drawSigningKey(), use: "signing" }]),
@@ -152,7 +154,7 @@ async function seedPlatform(sql: Stage["sql"]) {
   const now = Date.now();
   const platformId = newId("plt", now);
   const tenantPrincipalId = newId("prn", now);
-  const { rawKey: key, keyHash, keyPrefix } = await generateManagementKey("sandbox");
+  const { rawKey: key, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
   const shared = { platform_id: platformId, created_at: now };
   const name = "Bench Platform";
   await sql([

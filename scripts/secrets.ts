@@ -1,10 +1,10 @@
 // The secrets of a local stack: drawn once, kept in one file that only its owner reads, never in the repository.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
-import { generateManagementKey } from "../src/auth/management-key.ts";
+import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/auth/management-key.ts";
 import { newId } from "../src/core/ids.ts";
 import { DID_PATTERN, generateDid } from "../src/protocol/did.ts";
 import { encodeBase64Url } from "../src/protocol/encoding.ts";
@@ -48,7 +48,7 @@ export function writePrivately(file: string, content: unknown): void {
 
 async function createSecrets(): Promise<Secrets> {
   const now = Date.now();
-  const { rawKey } = await generateManagementKey("sandbox");
+  const { rawKey } = await generateManagementKey("sandbox", await localBrands());
   return {
     ca_keys: [{ jwk: newSigningJwk(), use: "signing" }],
     service_did: generateDid(),
@@ -57,6 +57,13 @@ async function createSecrets(): Promise<Secrets> {
     chain: { admin: newAccount(), registrar: newAccount(), arbiter: newAccount(), fee_recipient: newAccount() },
     platform: { platform_id: newId("plt", now), tenant_principal_id: newId("prn", now), sandbox_key: rawKey },
   };
+}
+
+/** As wrangler.toml configures the local Worker. wrangler takes a second to load, and only a first start needs it. */
+async function localBrands(): Promise<KeyBrands> {
+  const { experimental_readRawConfig } = await import("wrangler");
+  const { rawConfig } = experimental_readRawConfig({ config: join(import.meta.dirname, "../wrangler.toml") });
+  return parseKeyBrands(String(rawConfig.vars?.["MANAGEMENT_KEY_BRANDS"]));
 }
 
 function newSigningJwk(): Record<string, string> {

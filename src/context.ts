@@ -1,5 +1,6 @@
 // Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
 import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
+import { type KeyBrands, parseKeyBrands } from "./auth/management-key.ts";
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway, Network } from "./chain/gateway.ts";
 import { parseNetworks } from "./chain/networks.ts";
@@ -29,6 +30,7 @@ export type Env = {
   NETWORKS: string;
   JURISDICTIONS: string;
   MANAGEMENT_KEY_HEADERS: string;
+  MANAGEMENT_KEY_BRANDS: string;
   INTENT_LIFE_SECONDS: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
@@ -56,6 +58,7 @@ export type Config = {
   networks: readonly Network[];
   jurisdictions: ReadonlySet<string>;
   managementKeyHeaders: readonly string[];
+  managementKeyBrands: KeyBrands;
   intentLifeSeconds: number;
   rating: Readonly<Record<Environment, RatingMethod>>;
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
@@ -107,6 +110,7 @@ function parseConfig(env: Env, origin: string): Config {
     networks: parseNetworks(env.NETWORKS),
     jurisdictions: new Set(splitList(env.JURISDICTIONS)),
     managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
+    managementKeyBrands: parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
     intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
     rating: {
       sandbox: { ...ratingParameters, minimum: minimumOf(env, "sandbox") },

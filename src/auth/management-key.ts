@@ -1,40 +1,51 @@
-// Contract section 2: the management key. 32 random bytes and a checksum in base62, so that a typo is refused without a
-// look-up; stored as SHA-256 only.
+// Contract section 2: the management key, `<brand>_sandbox_…` or `<brand>_live_…`. 32 random bytes and a checksum in base62, so
+// that a typo is refused without a look-up; stored as SHA-256 only.
 import type { Environment } from "../db/scope.ts";
 
-const PREFIX: Record<Environment, string> = { sandbox: "service_sandbox_", production: "service_live_" };
+const ENVIRONMENTS = ["sandbox", "production"] as const satisfies readonly Environment[];
+const WORD: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
+/** No underscore: it is what separates the parts of a key. */
+const BRAND_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
+/** What follows the prefix. */
+const RANDOM_CHARS = SECRET_CHARS + CHECKSUM_CHARS;
 const SHOWN_CHARS = 6;
 
 export type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
 
-export async function generateManagementKey(environment: Environment): Promise<NewKey> {
+/** What keys begin with. New ones are issued under the first, all are accepted. */
+export type KeyBrands = readonly [string, ...string[]];
+
+/** `acme,service`. Throws on a name that could not be told from the rest of a key. */
+export function parseKeyBrands(list: string): KeyBrands {
+  const [first = "", ...others] = list.split(",").map((name) => name.trim());
+  const wrong = [first, ...others].find((name) => !BRAND_PATTERN.test(name));
+  if (wrong !== undefined) throw new Error(`no brand of management keys: "${wrong}" in "${list}"`);
+  return [first, ...others];
+}
+
+export async function generateManagementKey(environment: Environment, brands: KeyBrands): Promise<NewKey> {
   const secret = base62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
-  const rawKey = PREFIX[environment] + secret + checksum(PREFIX[environment] + secret);
+  const body = prefixOf(brands[0], environment) + secret;
+  const rawKey = body + checksum(body);
   return { rawKey, keyPrefix: keyPrefixOf(rawKey), keyHash: await hashKey(rawKey) };
 }
 
-/** The environment of a well-formed key, without a look-up; null for everything else. */
-export function parseManagementKey(rawKey: string): Environment | null {
-  const environment = rawKey.startsWith(PREFIX.sandbox)
-    ? "sandbox"
-    : rawKey.startsWith(PREFIX.production)
-      ? "production"
-      : null;
-  if (environment === null) return null;
-  const rest = rawKey.slice(PREFIX[environment].length);
-  if (rest.length !== SECRET_CHARS + CHECKSUM_CHARS || !/^[0-9A-Za-z]+$/.test(rest)) return null;
+/** The environment of a well-formed key of one of the brands, without a look-up; null for everything else. */
+export function parseManagementKey(rawKey: string, brands: KeyBrands): Environment | null {
+  const prefix = rawKey.slice(0, -RANDOM_CHARS);
+  const environment = ENVIRONMENTS.find((one) => brands.some((brand) => prefixOf(brand, one) === prefix));
+  if (environment === undefined || !/^[0-9A-Za-z]+$/.test(rawKey.slice(-RANDOM_CHARS))) return null;
   const body = rawKey.slice(0, -CHECKSUM_CHARS);
   return checksum(body) === rawKey.slice(-CHECKSUM_CHARS) ? environment : null;
 }
 
-/** What may be shown of a key: it names the key in the activity log and in listings. */
-export function keyPrefixOf(rawKey: string): string {
-  const prefix = rawKey.startsWith(PREFIX.sandbox) ? PREFIX.sandbox : PREFIX.production;
-  return rawKey.slice(0, prefix.length + SHOWN_CHARS);
-}
+/** What may be shown of a well-formed key: it names the key in the activity log and in listings. */
+export const keyPrefixOf = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
+
+const prefixOf = (brand: string, environment: Environment): string => `${brand}_${WORD[environment]}_`;
 
 export async function hashKey(rawKey: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(rawKey));

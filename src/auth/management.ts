@@ -16,13 +16,14 @@ import { hashKey, parseManagementKey } from "./management-key.ts";
 export const createManagementRouter = (missing: ErrorCode = "invalid_credentials"): Router<"management"> =>
   createRouter("management", async (incoming, run, turnOf) => {
     const deps = depsOf(incoming.context);
-    const rawKey = presentedKey(incoming, deps.config.managementKeyHeaders);
-    const environment = rawKey === null ? null : parseManagementKey(rawKey);
+    const { managementKeyHeaders, managementKeyBrands } = deps.config;
+    const rawKey = presentedKey(incoming, managementKeyHeaders);
+    const environment = rawKey === null ? null : parseManagementKey(rawKey, managementKeyBrands);
     if (rawKey === null || environment === null) {
       await chargeAddress(incoming.context, deps);
       if (rawKey !== null) throw new ServiceError("invalid_credentials");
       throw new ServiceError(missing, {
-        message: `Send the management key in the header ${deps.config.managementKeyHeaders[0]}.`,
+        message: `Send the management key in the header ${managementKeyHeaders[0]}.`,
       });
     }
     const keyHash = await hashKey(rawKey);

@@ -11,7 +11,7 @@ import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import { jwkThumbprint } from "../../src/protocol/jwks.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+import { type Agent, BRANDS, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
 
 type Headers = Record<string, string>;
 type Attempt = { method: string; path: string; rawBody: string };
@@ -25,7 +25,7 @@ let revoked: Agent;
 let terminated: Agent;
 let expired: Agent;
 let replaced: Agent;
-const keys: Record<"unknown" | "expired" | "ended", string> = { unknown: "", expired: "", ended: "" };
+const keys = { unknown: "", expired: "", ended: "", branded: "" };
 let operatorKey: string;
 
 // Every refusal is logged with its reason: what a thousand of them print is no news here.
@@ -51,13 +51,14 @@ beforeAll(async () => {
       .bind(Date.now() - 1, expired.principalId),
     db.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?").bind(suspendedWorld.platformId),
   ]);
-  keys.unknown = (await generateManagementKey("sandbox")).rawKey;
+  keys.branded = (await generateManagementKey("sandbox", ["sk"])).rawKey;
+  keys.unknown = (await generateManagementKey("sandbox", BRANDS)).rawKey;
   const now = Date.now();
   for (const [name, expiresAt] of [
     ["expired", now - 1],
     ["ended", now],
   ] as const) {
-    const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox");
+    const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
     const row = { keyHash, keyId: newId("key", now), platformId: world.platformId, environment: "sandbox", keyPrefix };
     await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt });
     keys[name] = rawKey;
@@ -139,7 +140,8 @@ const failed = (name: string, headers: Row["headers"]) => row(name, 401, "aeap_v
 const MANAGEMENT: Row[] = [
   invalid("a malformed key", () => key("nonsense")),
   invalid("an empty key", () => key("")),
-  invalid("a key of another brand", () => key(world.key.replace("service_", "sk_"))),
+  invalid("a key that calls itself another brand's", () => key(world.key.replace("service_", "sk_"))),
+  invalid("a key of another brand", () => key(keys.branded)),
   invalid("a key with a typo", () => key(flipped(world.key, 30))),
   invalid("a key without its last character", () => key(world.key.slice(0, -1))),
   invalid("a sandbox key that calls itself live", () => key(world.key.replace("sandbox", "live"))),

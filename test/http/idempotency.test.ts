@@ -15,7 +15,16 @@ import {
   withDatabase,
   withDeps,
 } from "../support/variants.ts";
-import { agentBody, createWorld, env, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
+import {
+  agentBody,
+  BRANDS,
+  createWorld,
+  env,
+  expectStatus,
+  principalBody,
+  type Reply,
+  type World,
+} from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -386,7 +395,7 @@ describe("a key in flight", () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     const { reply, release } = await hang(key, body);
-    const stranger = await generateManagementKey("sandbox");
+    const stranger = await generateManagementKey("sandbox", BRANDS);
     expect((await register(key, body, { key: stranger.rawKey })).body.code).toBe("invalid_credentials");
     release();
     await reply;
@@ -418,7 +427,7 @@ describe("an activation", () => {
     const { did } = await world.draft("CONSUMER");
     const key = crypto.randomUUID();
     expectStatus(await activate(did, key), 200);
-    const second = await generateManagementKey("sandbox");
+    const second = await generateManagementKey("sandbox", BRANDS);
     const now = Date.now();
     const row = { keyHash: second.keyHash, keyId: `key_${now}`, keyPrefix: second.keyPrefix, createdAt: now };
     await world.deps.db.insert(managementKeys).values({ ...row, platformId: world.platformId, environment: "sandbox" });
@@ -471,7 +480,7 @@ describe("nothing secret", () => {
     const { private_key: pem } = expectStatus(await activate(did, idempotencyKey), 200);
     expect((await activate(did, crypto.randomUUID())).status).toBe(409);
     expect((await world.call("GET", "/v1/platform", { key: `${world.key.slice(0, -1)}!` })).status).toBe(401);
-    const unknown = await generateManagementKey("sandbox");
+    const unknown = await generateManagementKey("sandbox", BRANDS);
     expect((await world.call("GET", "/v1/platform", { key: unknown.rawKey })).status).toBe(401);
     const rawBody = JSON.stringify({ legal_name: "secret-legal-name" }).slice(0, -1);
     expect((await world.call("POST", "/v1/principals", { rawBody })).status).toBe(400);

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/auth/management-key.ts";
 import { withConfig } from "../support/variants.ts";
-import { createWorld, type Reply, type World } from "../support/world.ts";
+import { BRANDS, createWorld, type Reply, type World } from "../support/world.ts";
 
 const WINDOW_SECONDS = 60;
 let world: World;
@@ -105,7 +105,7 @@ describe("the quota", () => {
   it("of an address covers well-formed keys that nobody owns, however many", async () => {
     const headers = address();
     const madeUp = async () => {
-      const { rawKey } = await generateManagementKey("sandbox");
+      const { rawKey } = await generateManagementKey("sandbox", BRANDS);
       return small.call("GET", "/v1/platform", { key: rawKey, headers });
     };
     for (let i = 0; i < 3; i++) expect((await madeUp()).status).toBe(401);

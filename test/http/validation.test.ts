@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/auth/management-key.ts";
 import {
   agentBody,
+  BRANDS,
   createWorld,
   expectStatus,
   type Json,
@@ -222,7 +223,7 @@ describe("an address of an agent", () => {
 
 describe("a caller without a credential", () => {
   it("with a key that nobody owns is not told of a fault in its cursor", async () => {
-    const { rawKey } = await generateManagementKey("sandbox");
+    const { rawKey } = await generateManagementKey("sandbox", BRANDS);
     for (const path of ["/v1/agents?cursor=x", "/v1/principals?cursor=x"]) {
       expect((await world.call("GET", path, { key: rawKey })).body.code).toBe("invalid_credentials");
     }

@@ -18,6 +18,7 @@ import { checkAnswer } from "./openapi.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
+export const BRANDS = ["service"] as const;
 
 export type Reply = { status: number; body: Json; headers: Headers; text: string };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
@@ -187,8 +188,8 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const now = Date.now();
   const platformId = newId("plt", now);
   const tenantPrincipalId = newId("prn", now);
-  const key = await generateManagementKey("sandbox");
-  const live = await generateManagementKey("production");
+  const key = await generateManagementKey("sandbox", BRANDS);
+  const live = await generateManagementKey("production", BRANDS);
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
   const { db } = world.deps;
   const keyRow = (generated: typeof key, environment: string) => ({
