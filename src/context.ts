@@ -1,4 +1,5 @@
 // Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
+import { type AccessIdentify, type AccessTeam, openAccess, parseAccessTeam } from "./auth/access.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
 import { type KeyBrands, parseKeyBrands } from "./auth/management-key.ts";
 import { createChainGateway } from "./chain/evm.ts";
@@ -31,6 +32,8 @@ export type Env = {
   JURISDICTIONS: string;
   MANAGEMENT_KEY_HEADERS: string;
   MANAGEMENT_KEY_BRANDS: string;
+  ACCESS_TEAM_DOMAIN: string;
+  ACCESS_AUDIENCE: string;
   INTENT_LIFE_SECONDS: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
@@ -59,6 +62,8 @@ export type Config = {
   jurisdictions: ReadonlySet<string>;
   managementKeyHeaders: readonly string[];
   managementKeyBrands: KeyBrands;
+  /** Null: Cloudflare Access is off. */
+  access: AccessTeam | null;
   intentLifeSeconds: number;
   rating: Readonly<Record<Environment, RatingMethod>>;
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
@@ -71,6 +76,7 @@ export type Deps = {
   readonly db: Database;
   readonly clock: Clock;
   readonly chain: ChainGateway;
+  readonly access: AccessIdentify | null;
   readonly ca: () => Promise<CertificateAuthority>;
 };
 
@@ -94,6 +100,7 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
     clock,
     db: openDatabase(env.DB),
     chain: createChainGateway(config.networks),
+    access: config.access && openAccess(config.access),
     ca: () => {
       ca ??= openCertificateAuthority(env.CA_KEYS);
       return ca;
@@ -111,6 +118,7 @@ function parseConfig(env: Env, origin: string): Config {
     jurisdictions: new Set(splitList(env.JURISDICTIONS)),
     managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
     managementKeyBrands: parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
+    access: parseAccessTeam(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUDIENCE),
     intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
     rating: {
       sandbox: { ...ratingParameters, minimum: minimumOf(env, "sandbox") },

@@ -24,6 +24,7 @@ const SECURITY_SCHEMES = {
     "Epoch seconds or ISO 8601 with a zone, within 30 seconds of the service's clock; the text that was signed.",
   ),
   OperatorKey: { type: "http" as const, scheme: "bearer", description: "The people who run the service." },
+  OperatorAccess: header("Cf-Access-Jwt-Assertion", "The same people, by Cloudflare Access, which sets it."),
 };
 
 export function describeService(app: OpenAPIHono<AppEnv>, serverUrl: string): unknown {

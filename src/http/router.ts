@@ -213,7 +213,7 @@ export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$
 const SECURITY: Record<Surface, Record<string, string[]>[]> = {
   management: [{ ManagementKey: [] }],
   agent: [{ AgentCertificate: [], AgentProof: [], AgentTimestamp: [] }],
-  operator: [{ OperatorKey: [] }],
+  operator: [{ OperatorKey: [] }, { OperatorAccess: [] }],
   public: [],
 };
 

@@ -10,6 +10,7 @@ import { type CertificateClaims, issueCertificate, verifyCertificate } from "../
 import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import { jwkThumbprint } from "../../src/protocol/jwks.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { drawTeamKey, openTeam, type Team, withAccess } from "../support/access.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { type Agent, BRANDS, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
 
@@ -27,12 +28,14 @@ let expired: Agent;
 let replaced: Agent;
 const keys = { unknown: "", expired: "", ended: "", branded: "" };
 let operatorKey: string;
+let team: Team;
 
 // Every refusal is logged with its reason: what a thousand of them print is no news here.
 vi.spyOn(console, "error").mockImplementation(() => undefined);
 
 beforeAll(async () => {
-  world = await createWorld();
+  team = await openTeam();
+  world = withAccess(await createWorld(), team);
   suspendedWorld = await createWorld();
   operatorKey = inject("operatorKey");
   const status = async (of: Agent, to: string) =>
@@ -69,6 +72,7 @@ beforeAll(async () => {
 
 const key = (rawKey: string): Headers => ({ "Service-Api-Key": rawKey });
 const bearer = (token: string): Headers => ({ Authorization: `Bearer ${token}` });
+const access = (token: string): Headers => ({ "Cf-Access-Jwt-Assertion": token });
 const flipped = (text: string, at: number): string =>
   text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
 
@@ -156,6 +160,7 @@ const NO_KEY: [string, Row["headers"]][] = [
   ["no credential", () => ({})],
   ["an agent's headers", (attempt) => prove(agent, attempt)],
   ["the operator's bearer", () => bearer(operatorKey)],
+  ["the operator's token of Access", async () => access(await team.sign())],
   ["the key as a bearer", () => bearer(world.key)],
 ];
 
@@ -164,6 +169,7 @@ const CERTIFICATE: Row[] = [
   certificateRequired("a management key", () => key(world.key)),
   certificateRequired("a live management key", () => key(world.liveKey)),
   certificateRequired("the operator's bearer", () => bearer(operatorKey)),
+  certificateRequired("the operator's token of Access", async () => access(await team.sign())),
   certificateRequired("an empty certificate", async (attempt) => prove(agent, attempt, { certificate: "" })),
   certificateRequired("a proof without its certificate", (attempt) =>
     without(prove(agent, attempt), "AEAP-Certificate"),
@@ -243,6 +249,23 @@ const OPERATOR: Row[] = [
   invalid("another bearer", () => bearer(flipped(operatorKey, 3))),
   invalid("an empty bearer", () => ({ Authorization: "Bearer " })),
   invalid("another scheme", () => ({ Authorization: `Basic ${operatorKey}` })),
+  invalid("a token of Access as a bearer", async () => bearer(await team.sign())),
+  invalid("the operator's key as a token of Access", () => access(operatorKey)),
+  invalid("a management key as a token of Access", () => access(world.key)),
+  invalid("an agent's certificate as a token of Access", () => access(agent.certificate)),
+  invalid("an empty token of Access", () => access("")),
+  invalid("an expired token of Access", async () =>
+    access(await team.sign({ exp: Math.floor(Date.now() / 1000) - 1 })),
+  ),
+  invalid("a token of Access for another application", async () => access(await team.sign({ aud: ["another"] }))),
+  invalid("a token of Access of another team", async () => access(await team.sign({ iss: "https://other.example" }))),
+  invalid("a token of Access by another key", async () =>
+    access(await team.sign({}, await drawTeamKey(), team.key.jwk.kid)),
+  ),
+  invalid("another bearer, and a good token of Access", async () => ({
+    ...bearer(flipped(operatorKey, 3)),
+    ...access(await team.sign()),
+  })),
 ];
 
 type Operation = (typeof OPERATIONS)[number];

@@ -5,6 +5,7 @@ import type { TestProject } from "vitest/node";
 import { deployContracts, devAccounts, startAnvil } from "../../scripts/chain.ts";
 import { hashKey } from "../../src/auth/management-key.ts";
 import type { Network } from "../../src/chain/gateway.ts";
+import { startAccessTeams } from "./access-teams.ts";
 
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet" },
@@ -50,13 +51,15 @@ export default async function setup(project: TestProject) {
     CHAIN_REGISTRAR_KEY: registrar.privateKey,
   });
   project.provide("operatorKey", operatorKey);
+  const teams = await startAccessTeams();
+  project.provide("accessTeams", teams.origin);
   project.provide(
     "accounts",
     devAccounts().map(({ address }) => address),
   );
   project.provide("migrations", await readD1Migrations("./migrations"));
   return async () => {
-    await Promise.all(running.map(({ anvil }) => anvil.stop()));
+    await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
   };
 }
 
@@ -73,6 +76,7 @@ declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
+    accessTeams: string;
     accounts: string[];
     migrations: { name: string; queries: string[] }[];
   }

@@ -1,0 +1,106 @@
+// Contract section 2, Operator: the application token that Cloudflare Access puts on every request that it lets through. Order
+// of trust: the algorithm, the team's key, the signature, then issuer, audience and time, and last whom the token names.
+import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
+import { z } from "zod";
+import { ServiceError } from "../core/errors.ts";
+import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+
+/** Whose tokens count: the team that signs them, and the application that they are for (its AUD tag). */
+export type AccessTeam = { readonly origin: string; readonly audience: string };
+
+/** Who a token names: a person's address, or the client id of a service token. Throws what the caller is answered. */
+export type AccessIdentify = (token: string) => Promise<string>;
+
+/** How the team's keys are read. */
+export type AccessTiming = {
+  readonly timeoutMs: number;
+  /** Keys that were withdrawn count no longer than this. */
+  readonly maxAgeMs: number;
+  /** After a reading, good or bad, none follows for this long: unknown key ids and an outage cost no fetch a call. */
+  readonly restMs: number;
+};
+
+const TIMING: AccessTiming = { timeoutMs: 4 * SECOND_MS, maxAgeMs: 10 * MINUTE_MS, restMs: 10 * SECOND_MS };
+const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
+
+/** A host name, or an origin; http on loopback alone. Null when both are empty: Access is off. */
+export function parseAccessTeam(domain: string, audience: string): AccessTeam | null {
+  if (domain === "" && audience === "") return null;
+  if (domain === "" || audience === "") throw new Error("ACCESS_TEAM_DOMAIN and ACCESS_AUDIENCE come together");
+  const url = URL.parse(domain.includes("://") ? domain : `https://${domain}`);
+  const safe = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.has(url.hostname));
+  if (!url || !safe || url.href !== `${url.origin}/`) throw new Error(`ACCESS_TEAM_DOMAIN is no team: "${domain}"`);
+  return { origin: url.origin, audience };
+}
+
+export function openAccess(team: AccessTeam, timing: AccessTiming = TIMING): AccessIdentify {
+  const keys = teamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
+  // On the wall clock, whatever clock the service runs on.
+  const options = { algorithms: ["RS256"], issuer: team.origin, audience: team.audience, requiredClaims: ["exp"] };
+  return async (token) => {
+    try {
+      const { payload } = await jwtVerify(token, keys, options);
+      return namedBy(payload);
+    } catch (thrown) {
+      if (!(thrown instanceof JOSEError)) throw thrown;
+      const claim = "claim" in thrown ? ` ${String(thrown.claim)}` : "";
+      throw new ServiceError("invalid_credentials", { reason: `Access token: ${thrown.code}${claim}` });
+    }
+  };
+}
+
+// `org` is the type of the team's own session. A service token has a common name in place of an address.
+const claimsSchema = z.object({
+  type: z.literal("app"),
+  email: z.string().optional(),
+  common_name: z.string().optional(),
+});
+
+function namedBy(payload: unknown): string {
+  const claims = claimsSchema.safeParse(payload);
+  const name = claims.data?.email || claims.data?.common_name;
+  if (!name) throw new ServiceError("invalid_credentials", { reason: "Access token: it names nobody" });
+  return name;
+}
+
+/**
+ * The team's keys, read when one is needed that is not known: Access changes them by itself, every six weeks. Requests that come
+ * together each read them, because a Worker must not wait for what another request is waiting for.
+ */
+function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs }: AccessTiming): JWTVerifyGetKey {
+  let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;
+  let restsUntil = 0;
+  const read = async (): Promise<JWTVerifyGetKey> => {
+    if (Date.now() < restsUntil) throw unavailable("not asked for again so soon");
+    try {
+      const keys = createLocalJWKSet(await fetchKeys(url, timeoutMs));
+      known = { keys, readAt: Date.now() };
+      return keys;
+    } catch (thrown) {
+      throw unavailable(thrown instanceof Error ? thrown.message : "unknown");
+    } finally {
+      restsUntil = Date.now() + restMs;
+    }
+  };
+  return async (header, token) => {
+    const keys = known !== null && Date.now() < known.readAt + maxAgeMs ? known.keys : await read();
+    try {
+      return await keys(header, token);
+    } catch (thrown) {
+      if (!(thrown instanceof JWKSNoMatchingKey) || Date.now() < restsUntil) throw thrown;
+    }
+    return (await read())(header, token);
+  };
+}
+
+const unavailable = (reason: string) =>
+  new ServiceError("internal_error", { reason: `the keys of Access are not available: ${reason}` });
+
+async function fetchKeys(url: string, timeoutMs: number): Promise<JSONWebKeySet> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await fetch(url, { redirect: "manual", cache: "no-store", signal });
+  if (response.status === 200) return response.json<JSONWebKeySet>();
+  await response.body?.cancel();
+  throw new Error(`status ${response.status}`);
+}

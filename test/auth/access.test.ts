@@ -1,0 +1,349 @@
+// Contract section 2, Operator: the token of Cloudflare Access, verified against the keys that its team publishes.
+import { SignJWT } from "jose";
+import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import { parseAccessTeam } from "../../src/auth/access.ts";
+import { createOperatorRouter } from "../../src/auth/operator.ts";
+import { buildDeps } from "../../src/context.ts";
+import { answer } from "../../src/http/responses.ts";
+import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";
+import { createWorld, env, ISSUER, type Reply, type World } from "../support/world.ts";
+
+const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+const PATH = "/v1/operator/platforms?limit=1";
+const QUICK = { timeoutMs: 4_000, maxAgeMs: 60_000, restMs: 50 };
+const DAY_MS = 86_400_000;
+
+let world: World;
+let team: Team;
+let service: World;
+let stranger: TeamKey;
+beforeAll(async () => {
+  world = await createWorld();
+  team = await openTeam();
+  service = withAccess(world, team);
+  stranger = await drawTeamKey();
+});
+beforeEach(() => logged.mockClear());
+
+const assertion = (token: string) => ({ "Cf-Access-Jwt-Assertion": token });
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+const call = (headers: Record<string, string>, of: World = service): Promise<Reply> =>
+  of.call("GET", PATH, { key: null, headers });
+const outcome = async (headers: Record<string, string>, of: World = service) => {
+  const { status, body } = await call(headers, of);
+  return status === 200 ? 200 : [status, body.code];
+};
+const refused = [401, "invalid_credentials"];
+const failed = [500, "internal_error"];
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const seconds = (ahead: number) => Math.floor(Date.now() / 1000) + ahead;
+const base64Url = (value: unknown) =>
+  btoa(JSON.stringify(value)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+
+/** Who the service takes the caller for. */
+async function actorOf(headers: Record<string, string>): Promise<unknown> {
+  const probe = createOperatorRouter();
+  const response = { schema: {} as never, description: "" };
+  const known = { operationId: "probe", tag: "Operator", summary: "", status: 200, response, errors: [] } as const;
+  probe.route({ ...known, method: "get", path: "/v1/operator/probe" }, async ({ actor }) =>
+    answer(200, { "Content-Type": "application/json" }, JSON.stringify(actor)),
+  );
+  const { app } = withAccess(world, team);
+  app.route("/", probe.app);
+  const reply = await app.request(`${ISSUER}/v1/operator/probe`, { headers }, env);
+  return reply.json();
+}
+
+describe("a token of the team", () => {
+  it("opens the operator's routes to a person, and names them as the actor", async () => {
+    const token = await team.sign();
+    expect(await outcome(assertion(token))).toBe(200);
+    expect(await actorOf(assertion(token))).toEqual({ type: "operator", id: "ada@operator.example" });
+  });
+
+  it("opens them to a service token, which has no address and no nbf", async () => {
+    const change = { email: undefined, nbf: undefined, sub: "", common_name: "e367826f93b8d711.access" };
+    const token = await team.sign(change);
+    expect(await outcome(assertion(token))).toBe(200);
+    expect(await actorOf(assertion(token))).toEqual({ type: "operator", id: "e367826f93b8d711.access" });
+  });
+
+  it("may be for several applications, or name its one as text", async () => {
+    expect(await outcome(assertion(await team.sign({ aud: ["other", team.audience] })))).toBe(200);
+    expect(await outcome(assertion(await team.sign({ aud: team.audience })))).toBe(200);
+  });
+
+  it("is judged on the wall clock, not on the service's", async () => {
+    const moved = withAccess(world, team);
+    const token = await team.sign({ exp: seconds(60) });
+    try {
+      world.advance(DAY_MS);
+      expect(await outcome(assertion(token), moved)).toBe(200);
+      world.offset = -DAY_MS;
+      expect(await outcome(assertion(token), moved)).toBe(200);
+      expect(await outcome(assertion(await team.sign({ exp: seconds(-1) })), moved)).toEqual(refused);
+    } finally {
+      world.offset = 0;
+    }
+  });
+
+  it("is no credential anywhere else", async () => {
+    const headers = assertion(await team.sign());
+    expect((await service.call("GET", "/v1/platform", { key: null, headers })).body.code).toBe("invalid_credentials");
+    expect((await service.call("GET", "/v1/tasks/tsk_x", { key: null, headers })).body.code).toBe(
+      "certificate_required",
+    );
+  });
+});
+
+describe("a token that is refused", () => {
+  const FAULTY: [name: string, token: () => string | Promise<string>][] = [
+    ["for another application", () => team.sign({ aud: ["another"] })],
+    ["for no application", () => team.sign({ aud: undefined })],
+    ["for an application whose tag only begins alike", () => team.sign({ aud: [team.audience.slice(0, -1)] })],
+    ["of another issuer", () => team.sign({ iss: "https://other.cloudflareaccess.com" })],
+    ["of the issuer with a slash", () => team.sign({ iss: `${team.origin}/` })],
+    ["of no issuer", () => team.sign({ iss: undefined })],
+    ["that has expired", () => team.sign({ exp: seconds(-1) })],
+    ["that never expires", () => team.sign({ exp: undefined })],
+    ["whose end is a text", () => team.sign({ exp: String(seconds(60)) })],
+    ["that is not valid yet", () => team.sign({ nbf: seconds(60) })],
+    ["of the team's session", () => team.sign({ type: "org" })],
+    ["of no type", () => team.sign({ type: undefined })],
+    ["that names nobody", () => team.sign({ email: undefined })],
+    ["that names nobody, in empty members", () => team.sign({ email: "", common_name: "" })],
+    ["whose address is no text", () => team.sign({ email: ["ada@operator.example"] })],
+    ["of a key that the team does not have", () => team.sign({}, stranger)],
+    ["of another key under the team's key id", () => team.sign({}, stranger, team.key.jwk.kid)],
+    ["of another key, without a key id", () => team.sign({}, { ...stranger, jwk: {} }, undefined)],
+    ["signed with HS256 by the public key", () => confused(JSON.stringify(team.key.jwk))],
+    ["signed with HS256 by the public key's modulus", () => confused(team.key.jwk.n ?? "")],
+    ["with alg none", async () => unsigned("none")],
+    ["with alg None", async () => unsigned("None")],
+    [
+      "with alg none and the good signature",
+      async () => `${await unsigned("none")}${(await team.sign()).split(".")[2]}`,
+    ],
+    ["with its claims changed", async () => changed(await team.sign(), { email: "eve@operator.example" })],
+    ["without its signature", async () => `${(await team.sign()).split(".").slice(0, 2).join(".")}.`],
+    ["in two copies", async () => `${await team.sign()}, ${await team.sign()}`],
+    ["that is none", () => "nonsense"],
+    ["that is empty", () => ""],
+    ["that is the operator's key", () => inject("operatorKey")],
+  ];
+
+  const confused = (secret: string) =>
+    new SignJWT(team.claims())
+      .setProtectedHeader({ alg: "HS256", typ: "JWT", kid: team.key.jwk.kid ?? "" })
+      .sign(new TextEncoder().encode(secret));
+  const unsigned = (alg: string) =>
+    `${base64Url({ alg, typ: "JWT", kid: team.key.jwk.kid })}.${base64Url(team.claims())}.`;
+  const changed = (token: string, change: object) => {
+    const [header, , signature] = token.split(".");
+    return [header, base64Url({ ...team.claims(), ...change }), signature].join(".");
+  };
+
+  it.each(FAULTY)("%s", async (_name, token) => {
+    const headers = assertion(await token());
+    const reply = await call(headers);
+    expect([reply.status, reply.body.code]).toEqual(refused);
+    expect(reply.body).not.toHaveProperty("data");
+  });
+
+  it("answers all faults alike, and logs the reason without the token", async () => {
+    const token = await team.sign({ exp: seconds(-1) });
+    const { body } = await call(assertion(token));
+    const none = await call({});
+    expect({ ...body, request_id: "" }).toEqual({ ...none.body, request_id: "" });
+    const log = logged.mock.calls.flat().join("\n");
+    expect(log).toContain("ERR_JWT_EXPIRED");
+    for (const part of token.split(".")) expect(log).not.toContain(part);
+    expect(log).not.toContain("ada@operator.example");
+  });
+});
+
+describe("both headers", () => {
+  it("with a wrong key are refused, however good the token", async () => {
+    const token = assertion(await team.sign());
+    for (const wrong of [bearer("nonsense"), { Authorization: "Bearer " }, { Authorization: "Basic YTpi" }]) {
+      expect(await outcome({ ...token, ...wrong })).toEqual(refused);
+    }
+  });
+
+  it("with a good key are the key's call: it opens also when Access is off or down", async () => {
+    const headers = { ...bearer(inject("operatorKey")), ...assertion("nonsense") };
+    const down = await openTeam();
+    await down.answer({ status: 503, body: "" });
+    for (const of of [service, world, withAccess(world, down)]) expect(await outcome(headers, of)).toBe(200);
+    expect(await down.reads()).toBe(0);
+    const { id } = (await actorOf({ ...headers, ...assertion(await team.sign()) })) as { id: string };
+    expect(id).toMatch(/^[0-9a-f]{12}$/);
+  });
+});
+
+describe("the key alone", () => {
+  it("still works, with Access on and off", async () => {
+    for (const of of [service, world]) {
+      expect(await outcome(bearer(inject("operatorKey")), of)).toBe(200);
+      expect(await outcome(bearer("nonsense"), of)).toEqual(refused);
+    }
+  });
+});
+
+describe("with Access off", () => {
+  it("a good token is refused, and nobody is asked for keys", async () => {
+    const other = await openTeam();
+    expect(await outcome(assertion(await other.sign()), world)).toEqual(refused);
+    expect(await other.reads()).toBe(0);
+  });
+});
+
+describe("the team's keys", () => {
+  it("are read when the first token comes, and then not again", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    expect(await outcome(bearer(inject("operatorKey")), own)).toBe(200);
+    expect(await fresh.reads()).toBe(0);
+    for (let i = 0; i < 5; i++) expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
+    expect(await fresh.reads()).toBe(1);
+  });
+
+  it("are not read for a token that no key could verify", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    const hs256 = await new SignJWT(fresh.claims()).setProtectedHeader({ alg: "HS256" }).sign(new Uint8Array(32));
+    for (const token of ["nonsense", "a.b.c", hs256]) expect(await outcome(assertion(token), own)).toEqual(refused);
+    expect(await fresh.reads()).toBe(0);
+  });
+
+  it("may be several: tokens of the last key count until it is withdrawn", async () => {
+    const fresh = await openTeam();
+    const next = await drawTeamKey();
+    await fresh.publish(next, fresh.key);
+    const own = withAccess(world, fresh);
+    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
+    expect(await outcome(assertion(await fresh.sign({}, next)), own)).toBe(200);
+  });
+
+  it("that are new are found by the first token that names one", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, QUICK);
+    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
+    const next = await drawTeamKey();
+    await fresh.publish(next, fresh.key);
+    await later(QUICK.restMs + 10);
+    expect(await outcome(assertion(await fresh.sign({}, next)), own)).toBe(200);
+    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
+    expect(await fresh.reads()).toBe(2);
+  });
+
+  it("that were withdrawn count no longer than the keys are kept", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, { ...QUICK, maxAgeMs: 50 });
+    const token = assertion(await fresh.sign());
+    expect(await outcome(token, own)).toBe(200);
+    await fresh.publish(await drawTeamKey());
+    await later(60);
+    expect(await outcome(token, own)).toEqual(refused);
+  });
+
+  it("are read once for any number of unknown key ids", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    for (let i = 0; i < 20; i++) {
+      expect(await outcome(assertion(await fresh.sign({}, stranger, crypto.randomUUID())), own)).toEqual(refused);
+    }
+    expect(await fresh.reads()).toBe(1);
+    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
+  });
+});
+
+describe("keys that cannot be read", () => {
+  const BROKEN: [string, Parameters<Team["answer"]>[0]][] = [
+    ["an error", { status: 503, body: "" }],
+    ["a redirection", { status: 302, body: "", headers: { Location: "/elsewhere" } }],
+    ["no JSON", { status: 200, body: "<html>" }],
+    ["no set of keys", { status: 200, body: '{"keys":"none"}' }],
+    ["no answer", { status: 0, body: "" }],
+  ];
+
+  it.each(BROKEN)(
+    "because of %s: the call fails, and so do those that follow without another reading",
+    async (_name, how) => {
+      const fresh = await openTeam();
+      await fresh.answer(how);
+      const own = withAccess(world, fresh, { ...QUICK, timeoutMs: 500, restMs: 60_000 });
+      const token = assertion(await fresh.sign());
+      for (let i = 0; i < 3; i++) expect(await outcome(token, own)).toEqual(failed);
+      expect(await fresh.reads()).toBe(1);
+      expect(await outcome(bearer(inject("operatorKey")), own)).toBe(200);
+    },
+  );
+
+  it("because nobody is there: the call fails in the flat envelope, without a word of the cause", async () => {
+    const nowhere = new Team("http://127.0.0.1:9", team.key);
+    const reply = await call(assertion(await nowhere.sign()), withAccess(world, nowhere));
+    expect(reply.status).toBe(500);
+    expect(reply.body).toMatchObject({ code: "internal_error", status: 500, error: "internal_error" });
+    expect(reply.text).not.toMatch(/access|key|127/i);
+    expect(logged.mock.calls.flat().join("\n")).toContain("the keys of Access");
+  });
+
+  it("are read again after a rest, and then the call is let through", async () => {
+    const fresh = await openTeam();
+    await fresh.answer({ status: 503, body: "" });
+    const own = withAccess(world, fresh, QUICK);
+    const token = assertion(await fresh.sign());
+    expect(await outcome(token, own)).toEqual(failed);
+    await fresh.publish(fresh.key);
+    await later(QUICK.restMs + 10);
+    expect(await outcome(token, own)).toBe(200);
+  });
+
+  it("do not close the door to keys that are known", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, QUICK);
+    const token = assertion(await fresh.sign());
+    expect(await outcome(token, own)).toBe(200);
+    await fresh.answer({ status: 503, body: "" });
+    await later(QUICK.restMs + 10);
+    expect(await outcome(assertion(await fresh.sign({}, stranger)), own)).toEqual(failed);
+    expect(await outcome(token, own)).toBe(200);
+  });
+});
+
+describe("the configuration", () => {
+  it.each([
+    ["acme.cloudflareaccess.com", "https://acme.cloudflareaccess.com"],
+    ["https://acme.cloudflareaccess.com", "https://acme.cloudflareaccess.com"],
+    ["https://acme.cloudflareaccess.com/", "https://acme.cloudflareaccess.com"],
+    ["http://127.0.0.1:8123", "http://127.0.0.1:8123"],
+    ["http://[::1]:8123", "http://[::1]:8123"],
+    ["http://localhost:8123", "http://localhost:8123"],
+  ])("takes %s as %s", (domain, origin) => {
+    expect(parseAccessTeam(domain, "tag")).toEqual({ origin, audience: "tag" });
+  });
+
+  it.each([
+    "http://acme.cloudflareaccess.com",
+    "http://127.0.0.1.example.com",
+    "http://127.0.0.1@example.com",
+    "ftp://127.0.0.1",
+    "https://user@acme.cloudflareaccess.com",
+    "https://acme.cloudflareaccess.com/cdn-cgi/access/certs",
+    "acme.cloudflareaccess.com?x=1",
+    "acme.cloudflareaccess.com#x",
+    "acme cloudflareaccess.com",
+    "https://",
+  ])("refuses %s at the start of the service", (domain) => {
+    const configured = { ...env, ACCESS_TEAM_DOMAIN: domain, ACCESS_AUDIENCE: "tag" };
+    expect(() => buildDeps(configured, ISSUER)).toThrow(/ACCESS_TEAM_DOMAIN/);
+  });
+
+  it("is both or none", () => {
+    expect(parseAccessTeam("", "")).toBeNull();
+    expect(() => parseAccessTeam("acme.cloudflareaccess.com", "")).toThrow(/come together/);
+    expect(() => parseAccessTeam("", "tag")).toThrow(/come together/);
+    expect(buildDeps(env, ISSUER).access).toBeNull();
+  });
+});
