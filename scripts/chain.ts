@@ -42,6 +42,8 @@ export type AnvilOptions = {
   statePath?: string;
   /** Seconds between blocks; without it every transaction has its own block at once. */
   blockTime?: number;
+  /** Epoch seconds of the first block: a chain whose past a test can fill. */
+  genesis?: number;
   quiet?: boolean;
 };
 
@@ -97,10 +99,11 @@ export const artifacts: Record<"SettlementContract" | "EscrowVault" | "TestUSDC"
  * a SIGKILL up to the last interval. What doesn't: `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
-  const { chainId, port: wanted, statePath, blockTime, quiet = true } = options;
+  const { chainId, port: wanted, statePath, blockTime, genesis, quiet = true } = options;
   const args = ["--host", "127.0.0.1", "--port", String(wanted), "--chain-id", String(chainId)];
   args.push("--mnemonic", DEV_MNEMONIC, "--accounts", String(DEV_ACCOUNTS), "--hardfork", "prague");
   if (blockTime !== undefined) args.push("--block-time", String(blockTime));
+  if (genesis !== undefined) args.push("--timestamp", String(genesis));
   if (statePath !== undefined) {
     mkdirSync(dirname(statePath), { recursive: true });
     args.push("--state", statePath, "--state-interval", String(STATE_INTERVAL_SECONDS));
@@ -215,16 +218,18 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
   };
 }
 
-async function deploy(
+/** By CREATE2; another salt gives another contract of the same code. */
+export async function deploy(
   rpcUrl: string,
   privateKey: Hex,
   name: "SettlementContract" | "TestUSDC",
   args: readonly unknown[],
+  salt: Hex = SALT,
 ): Promise<{ address: Hex; block?: number }> {
   const bytecode = encodeDeployData({ ...artifacts[name], args });
-  const address = getContractAddress({ opcode: "CREATE2", from: CREATE2_DEPLOYER, salt: SALT, bytecode });
+  const address = getContractAddress({ opcode: "CREATE2", from: CREATE2_DEPLOYER, salt, bytecode });
   if (await hasCode(clientFor(rpcUrl), address)) return { address };
-  const receipt = await send(rpcUrl, privateKey, CREATE2_DEPLOYER, concat([SALT, bytecode]));
+  const receipt = await send(rpcUrl, privateKey, CREATE2_DEPLOYER, concat([salt, bytecode]));
   return { address, block: Number(receipt.blockNumber) };
 }
 

@@ -408,49 +408,6 @@ describe("a late facilitation", () => {
     await refused(world, [late.provider.did], () => asProvider(world, late), 409, "intent_expired");
     await refused(world, [late.provider.did], () => asClient(world, late), 409, "settlement_verification_failed");
   });
-
-  it("honours it for 24 hours and no longer, also when the intent was recorded as abandoned", async () => {
-    const purchase = await paid(world, await pairOf(world), "10.00", { named: false });
-    const { db } = world.deps;
-    await db
-      .update(paymentIntents)
-      .set({ status: "ABANDONED", createdAt: world.now() - 3 * DAY_MS })
-      .where(eq(paymentIntents.intentId, purchase.intent.intent_id));
-    // The payment was mined long ago; the intent ended just after.
-    const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
-    const read = chain.readSettlement;
-    chain.readSettlement = async (network, tx) => {
-      const reading = await read(network, tx);
-      return reading.ok && reading.value.state === "mined"
-        ? { ok: true, value: { ...reading.value, minedAt: reading.value.minedAt - 2 * DAY_MS } }
-        : reading;
-    };
-    try {
-      await endingAt(purchase, world.now() - DAY_MS);
-      await refused(world, [purchase.provider.did], () => asProvider(world, purchase), 409, "intent_expired");
-      await endingAt(purchase, world.now() - DAY_MS + 60_000);
-      expectStatus(await asClient(world, purchase), 200);
-    } finally {
-      chain.readSettlement = read;
-    }
-  });
-
-  it("tells when the chain does not answer, and leaves the intent as it was", async () => {
-    const purchase = await paid(world, await pairOf(world));
-    const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
-    const read = chain.readSettlement;
-    chain.readSettlement = async (network) => ({
-      ok: false,
-      error: { kind: "chain_unavailable", network, reason: "timeout" },
-    });
-    try {
-      await refused(world, [purchase.provider.did], () => asProvider(world, purchase), 503, "chain_unavailable");
-      await refused(world, [purchase.provider.did], () => asClient(world, purchase), 503, "chain_unavailable");
-    } finally {
-      chain.readSettlement = read;
-    }
-    expectStatus(await asProvider(world, purchase), 200);
-  });
 });
 
 describe("its cost", () => {

@@ -283,8 +283,12 @@ export async function rpc(network: string, method: string, params: unknown[]): P
   return result;
 }
 
-async function send(network: string, from: string, to: string, data: string): Promise<string> {
-  const hash: string = await rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+/** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */
+export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
+  rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+
+export async function send(network: string, from: string, to: string, data: string): Promise<string> {
+  const hash = await submit(network, from, to, data);
   // The node answers before it mines.
   while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -292,7 +296,19 @@ async function send(network: string, from: string, to: string, data: string): Pr
   return hash;
 }
 
-export type PayOptions = { network?: string; intentId?: string; from?: string };
+export type PayOptions = {
+  network?: string;
+  intentId?: string;
+  from?: string;
+  contract?: string;
+  token?: string;
+  /** False: nothing was approved, so that the payment is mined as reverted. */
+  approved?: boolean;
+  /** False: does not wait for its block. */
+  mined?: boolean;
+  /** When all but the payment is mined. */
+  prepared?: () => Promise<unknown>;
+};
 
 /** Mints, approves and pays; the transaction hash. Amount in base units. */
 export async function payOnChain(
@@ -301,8 +317,8 @@ export async function payOnChain(
   units: number,
   options: PayOptions = {},
 ): Promise<string> {
-  const { network = "base-sepolia", intentId, from = account(9) } = options;
-  const { settlement_contract: contract, token } = chainOf(network);
+  const { network = "base-sepolia", intentId, from = account(9), approved = true, mined = true } = options;
+  const { contract = chainOf(network).settlement_contract, token = chainOf(network).token } = options;
   const amount = BigInt(units);
   const hex = (text: string) => text as `0x${string}`;
   await send(
@@ -311,12 +327,14 @@ export async function payOnChain(
     token,
     encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
   );
+  const allowance = approved ? amount : 0n;
   await send(
     network,
     from,
     token,
-    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), amount] }),
+    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), allowance] }),
   );
+  await options.prepared?.();
   const data =
     intentId === undefined
       ? encodeFunctionData({
@@ -329,7 +347,7 @@ export async function payOnChain(
           functionName: "payIntent",
           args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId)],
         });
-  return send(network, from, contract, data);
+  return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
 }
 
 const mintAbi = [
