@@ -135,7 +135,7 @@ export function devAccounts(): AnvilAccount[] {
 }
 
 // The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.
-function anvilBinary(): string {
+export function anvilBinary(): string {
   const platform = { linux: "linux", darwin: "darwin", win32: "win32" }[process.platform as string] ?? process.platform;
   const arch = process.arch === "x64" ? "amd64" : process.arch;
   const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));

@@ -16,7 +16,7 @@ type WorkerOptions = Workspace & {
 };
 
 const root = join(import.meta.dirname, "..");
-const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
+export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
 const READY_TIMEOUT_MS = 50_000;
 const POLL_MS = 150;
 const MINUTE_MS = 60_000;

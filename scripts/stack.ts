@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync 
 import { join, relative } from "node:path";
 import type { Hex } from "viem";
 import type { Network } from "../src/chain/gateway.ts";
-import { type Anvil, clientFor, deployContracts, devAccounts, startAnvil } from "./chain.ts";
-import { folders, prepareDatabase, startCron, startWorker, type Workspace } from "./local-worker.ts";
+import { type Anvil, anvilBinary, clientFor, deployContracts, devAccounts, startAnvil } from "./chain.ts";
+import { folders, prepareDatabase, startCron, startWorker, type Workspace, wrangler } from "./local-worker.ts";
 import { startMailbox } from "./mailbox.ts";
 import { claimPort, type Guard, isAlive, StackError, startGuard } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
@@ -78,6 +78,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   cleanup.defer(() => unlock(dir));
   const servicePort = await claimPort(ports.service, PORT_HINTS.service);
   for (const { port } of CHAINS) await claimPort(ports[port], PORT_HINTS[port]);
+  requireTools();
   const secrets = await loadOrCreateSecrets(folders(dir).secrets);
   const guard = startGuard();
   cleanup.defer(() => guard.close());
@@ -208,9 +209,24 @@ function watchChains(chains: readonly RunningChain[]): { broken: Promise<string>
 }
 
 function explain(error: unknown): never {
-  const message = error instanceof Error ? error.message : String(error);
-  if (/Cannot find module/.test(message)) throw new StackError("anvil is missing for this platform: run `npm ci`");
-  throw new StackError(message);
+  throw new StackError(error instanceof Error ? error.message : String(error));
+}
+
+const TOOLS: Readonly<Record<string, () => string>> = { anvil: anvilBinary, wrangler: () => wrangler };
+
+/** What the packages bring, before anything is started with it. */
+function requireTools(): void {
+  for (const [name, find] of Object.entries(TOOLS)) {
+    if (!isThere(find)) throw new StackError(`${name} is missing for this platform: run \`npm ci\``);
+  }
+}
+
+function isThere(find: () => string): boolean {
+  try {
+    return existsSync(find());
+  } catch {
+    return false;
+  }
 }
 
 /** Waits for all even when one fails: what each has started must be known before it can be ended. */

@@ -48,6 +48,19 @@ describe("npm start", { timeout: START_MS }, () => {
     }
   });
 
+  test("ends what it has started at Ctrl-C, also in the middle of its start", async () => {
+    const other = mkdtempSync(join(tmpdir(), "interrupted-"));
+    const command = run("start.ts", ...FREE_PORTS, "--dir", other);
+    // Its chains, and the tool that applies the migrations.
+    await expect.poll(() => descendantsOf(command.child.pid ?? 0).length, { timeout: 20_000 }).toBeGreaterThan(3);
+    const started = descendantsOf(command.child.pid ?? 0);
+    command.child.kill("SIGINT");
+    await command.ended;
+    expect(stillRunning(started)).toEqual([]);
+    expect([readDescription(other), command.output()]).toEqual([null, "\nStopping…\n"]);
+    rmSync(other, { recursive: true });
+  });
+
   describe("on a fresh folder", () => {
     beforeAll(async () => {
       running = launch("npm", ["start", "--", "--dir", dir, ...FREE_PORTS]);
