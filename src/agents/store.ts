@@ -303,6 +303,23 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
         ),
       ),
   );
+/** The transaction that what waits on this network now waits for. */
+export const noteRegistration = (
+  db: Database,
+  { did, environment, network }: Pick<MarketRow, "did" | "environment" | "network">,
+  registrationTx: string,
+): Statement =>
+  db
+    .update(agentMarkets)
+    .set({ registrationTx })
+    .where(
+      and(
+        eq(agentMarkets.did, did),
+        eq(agentMarkets.environment, environment),
+        eq(agentMarkets.network, network),
+        eq(agentMarkets.status, "PROVISIONING"),
+      ),
+    );
 
 export const deleteMarket = (
   db: Database,

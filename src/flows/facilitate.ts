@@ -3,7 +3,7 @@
 import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { ChainGateway, ChainResult, Network, SettlementReading } from "../chain/gateway.ts";
-import { parseTxHash } from "../chain/hashes.ts";
+import { intentHash, parseTxHash } from "../chain/hashes.ts";
 import { ServiceError } from "../core/errors.ts";
 import { present } from "../db/batch.ts";
 import { findNetwork } from "../markets/networks.ts";
@@ -123,14 +123,16 @@ function readFacts(call: AgentCall, claim: Claim, early: Reading | null) {
   return call.read(reads, { replays: "tell" });
 }
 
-/** The newest intent of the pair that this payment can settle: its amount is the settled gross. */
+/** The intent of the pair that this payment names, or else the newest that it can settle: its amount is the settled gross. */
 function openIntentOf(call: AgentCall, claim: Claim, early: Reading | null) {
   if (claim.intentId !== null || !early?.ok || early.value.state !== "mined") return null;
   const [settled] = settlementsOf(early.value, claim.network, claim.said);
   if (!settled) return null;
   const minedAt = chainTime(call.deps, early.value.minedAt);
   const by = { ...claim.said, network: claim.network.network, amount: Number(settled.gross), minedAt };
-  return findOpenIntentOf(call.db, by, call.now);
+  const hash = settled.intentHash;
+  const named = hash === null ? {} : { named: (intentId: string) => intentHash(intentId) === hash };
+  return findOpenIntentOf(call.db, { ...by, ...named }, call.now);
 }
 
 /**

@@ -12,12 +12,19 @@ import {
   findPublicAgent,
   findStalledMarkets,
   type MarketRow,
+  noteRegistration,
   putEscrow,
   updateAgent,
   updateMarket,
 } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
-import type { Network, ProviderOnChain } from "../chain/gateway.ts";
+import type {
+  ChainResult,
+  Network,
+  ProviderOnChain,
+  ProviderRegistration,
+  RegistrationOutcome,
+} from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { registrarOn } from "../chain/signer.ts";
@@ -55,24 +62,21 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   const threshold = escrow?.threshold ?? escrowThreshold(base, found.agent.agentRating);
   const providerDidHash = didHash(did);
   const registration = { providerDidHash, operationalWallet: first.operationalWallet, threshold: BigInt(threshold) };
-  const sent = await deps.chain.registerProvider(name, registration, registrarOn(deps.env, name));
+  const sent = await sendOnce(deps, name, first.registrationTx, registration);
   if (!sent.ok) return false;
   if (sent.value.state === "refused") {
     await settleMarkets(deps, job, { failed: sent.value.reason, wallet: first.operationalWallet });
     return true;
   }
   const tx = sent.value.state === "submitted" ? sent.value.txHash : null;
-  if (tx !== null) {
-    const seen = await createChainSender(deps.config.networks).waitForReceipt(
-      name,
-      tx,
-      Math.max(0, until - systemClock.now()),
-    );
-    if (!seen.ok || seen.value.state === "waiting") return false;
-    if (seen.value.state === "reverted") {
-      await settleMarkets(deps, job, { failed: "reverted", wallet: first.operationalWallet });
-      return true;
-    }
+  const seen = tx === null ? null : await waitFor(deps, name, tx, until);
+  if (tx !== null && seen === null) {
+    await commit(db, [noteRegistration(db, job, tx)]);
+    return false;
+  }
+  if (seen === "reverted") {
+    await settleMarkets(deps, job, { failed: "reverted", wallet: first.operationalWallet });
+    return true;
   }
   const onChain = await deps.chain.readProvider(name, providerDidHash);
   if (!onChain.ok || !onChain.value.registered) return false;
@@ -82,6 +86,33 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
     return systemClock.now() < until ? provisionMarkets(deps, job, until) : false;
   await settleMarkets(deps, job, { wallet: first.operationalWallet, onChain: onChain.value, tx, base });
   return true;
+}
+
+/** What became of the transaction; null while the chain has not said so. */
+async function waitFor(
+  deps: Deps,
+  network: string,
+  tx: string,
+  until: number,
+): Promise<"included" | "reverted" | null> {
+  const patience = Math.max(0, until - systemClock.now());
+  const seen = await createChainSender(deps.config.networks).waitForReceipt(network, tx, patience);
+  return !seen.ok || seen.value.state === "waiting" ? null : seen.value.state;
+}
+
+/** What an earlier run sent and the chain has not taken into a block yet is waited for, and nothing is sent beside it. */
+async function sendOnce(
+  deps: Deps,
+  network: string,
+  earlier: string | null,
+  registration: ProviderRegistration,
+): Promise<ChainResult<RegistrationOutcome>> {
+  const seen = earlier === null ? null : await deps.chain.readSettlement(network, earlier);
+  if (seen && !seen.ok) return seen;
+  if (earlier !== null && seen?.value.state === "pending" && seen.value.confirmations === 0) {
+    return { ok: true, value: { state: "submitted", txHash: earlier } };
+  }
+  return deps.chain.registerProvider(network, registration, registrarOn(deps.env, network));
 }
 
 /** `wallet`: what the chain has now, or what it did not take. */

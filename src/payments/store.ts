@@ -20,40 +20,52 @@ export type Offer = { market: string; network: string };
 
 /** How far a block's clock and ours may be apart. */
 const BLOCK_CLOCK_SKEW_MS = 30 * SECOND_MS;
+/** Intents are stored without their hash: the one that a payment names is looked for among so many of its pair and amount. */
+const NAMED_AMONG = 50;
 
 export const findIntent = (db: Database, intentId: string): Read<IntentRow | null> =>
   readOne(db.select().from(paymentIntents).where(eq(paymentIntents.intentId, intentId)));
 
 /**
- * The newest intent that a payment without an intent's id can settle (the client form of facilitation): open, or ended
+ * The newest intent that a payment can settle where the caller names none (the client form of facilitation): open, or ended
  * less than 24 hours ago. With `minedAt`, only one that was there and had not ended when the payment was mined, so that a
- * late payment does not take the place of one for a newer intent.
+ * late payment does not take the place of one for a newer intent. With `named`, the one that the payment itself names.
  */
-export const findOpenIntentOf = (
-  db: Database,
-  by: { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number },
-  now: number,
-): Read<IntentRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(paymentIntents)
-      .where(
-        and(
-          eq(paymentIntents.consumerDid, by.consumerDid),
-          eq(paymentIntents.providerDid, by.providerDid),
-          eq(paymentIntents.network, by.network),
-          eq(paymentIntents.amount, by.amount),
-          // Literal, as the partial index says it.
-          sql`status in ('OPEN', 'ABANDONED')`,
-          gt(paymentIntents.expiresAt, now - LATE_MS),
-          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt),
-          by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
-        ),
-      )
-      .orderBy(desc(paymentIntents.createdAt))
-      .limit(1),
-  );
+export function findOpenIntentOf(db: Database, by: OpenIntentOf, now: number): Read<IntentRow | null> {
+  const { named, minedAt = 0 } = by;
+  const inTime = and(gt(paymentIntents.expiresAt, now - LATE_MS), gt(paymentIntents.expiresAt, minedAt));
+  const newest = db
+    .select()
+    .from(paymentIntents)
+    .where(
+      and(
+        eq(paymentIntents.consumerDid, by.consumerDid),
+        eq(paymentIntents.providerDid, by.providerDid),
+        eq(paymentIntents.network, by.network),
+        eq(paymentIntents.amount, by.amount),
+        // Literal, as the partial index says it.
+        sql`status in ('OPEN', 'ABANDONED')`,
+        by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
+        // Among several candidates the time is judged below: here it would read on through all that ever ended.
+        named ? undefined : inTime,
+      ),
+    )
+    .orderBy(desc(paymentIntents.createdAt))
+    .limit(named ? NAMED_AMONG : 1);
+  return read(newest, (rows) => {
+    if (!named) return rows[0] ?? null;
+    return rows.find((row) => row.expiresAt > Math.max(now - LATE_MS, minedAt) && named(row.intentId)) ?? null;
+  });
+}
+
+type OpenIntentOf = {
+  consumerDid: string;
+  providerDid: string;
+  network: string;
+  amount: number;
+  minedAt?: number;
+  named?: (intentId: string) => boolean;
+};
 
 /** Intents that have ended and are still stored as OPEN, those longest over first. */
 export const findDueIntents = (db: Database, now: number, slice: number): Read<IntentRow[]> =>

@@ -7,7 +7,7 @@ import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables.ts";
-import { resumeProvisioning } from "../../src/flows/provision-market.ts";
+import { provisionMarkets, resumeProvisioning } from "../../src/flows/provision-market.ts";
 import { runJobs } from "../../src/queue.ts";
 import {
   account,
@@ -41,7 +41,7 @@ const contract = () => chainOf(LAB).settlement_contract;
 let world: World;
 let pair: Pair;
 beforeAll(async () => {
-  world = await createWorld();
+  world = await createWorld({ NETWORKS: env.NETWORKS });
   pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
 });
 afterEach(async () => {
@@ -190,6 +190,17 @@ describe("a payment", () => {
     await settles(await pay(intent));
   });
 
+  it("finds the intent that it names, in the client form, behind a newer one of the same amount", async () => {
+    const [older, newer] = [await openIntent("18.00"), await openIntent("18.00")];
+    const purchase = await pay(older);
+    await mine(CONFIRMATIONS - 1);
+    const settled = expectStatus(await FORMS["the client form"](purchase), 200);
+    expect(settled.intent_id).toBe(older.intent_id);
+    const other = await pay(newer);
+    await mine(CONFIRMATIONS - 1);
+    expect(expectStatus(await FORMS["the client form"](other), 200).intent_id).toBe(newer.intent_id);
+  });
+
   it("on another network is unknown there", async () => {
     const intent = await openIntent("16.00");
     const { provider } = pair;
@@ -271,11 +282,24 @@ describe("a market", () => {
     const first = await Promise.race([suspending, scheduler.wait(8_000)]);
     expect(first?.body.status).toBe("SUSPENDED");
     const reply = await opening;
-    expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING", escrow_wallet: null }]);
+    const [market] = expectStatus(reply, 200).markets;
+    expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
+    // What waits is named, and no second one is sent beside it.
+    expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
+    const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
+    const before = await waiting();
+    const job = { did, environment: "sandbox", network: LAB };
+    expect(await provisionMarkets(world.deps, job, Date.now() + 300)).toBe(false);
+    expect(await waiting()).toBe(before);
     await lab("evm_setAutomine", true);
     await mine(1);
     await work(did);
-    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });
+    const { registration_tx } = market;
+    expect(await marketOf(did)).toMatchObject({
+      status: "ACTIVE",
+      registration_tx,
+      escrow_wallet: expect.stringMatching(/^0x/),
+    });
   }, 60_000);
 
   it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {

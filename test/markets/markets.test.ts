@@ -36,7 +36,7 @@ describe("the list of markets", () => {
         settlement_contract: network.settlement_contract,
         token: network.token,
         decimals: 6,
-        required_confirmations: network.required_confirmations,
+        required_confirmations: 1,
         explorer: null,
       })),
     });

@@ -27,6 +27,10 @@ export type CallOptions = { key?: string | null; body?: unknown; rawBody?: strin
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
+const ALL_NETWORKS = JSON.parse(env.NETWORKS) as (Chain & { network: string })[];
+/** What a world knows unless it asks for more: `lab` is not everybody's. */
+const SHARED_NETWORKS = JSON.stringify(ALL_NETWORKS.filter(({ network }) => network !== "lab"));
+
 let migrated: Promise<void> | undefined;
 const migrate = () => {
   migrated ??= applyD1Migrations(env.DB, inject("migrations") as never);
@@ -47,7 +51,7 @@ export class World {
   constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
     this.meter = meter(env.DB);
     const clock = { now: () => Date.now() + this.offset };
-    this.deps = buildDeps({ ...env, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    this.deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.app = createApp(this.deps);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
@@ -270,7 +274,7 @@ export function agentBody(role: "CONSUMER" | "PROVIDER"): Record<string, unknown
 export const account = (index: number): string => inject("accounts")[index] ?? "0x";
 type Chain = { rpc_url: string; settlement_contract: string; token: string };
 export const chainOf = (network = "base-sepolia"): Chain =>
-  (JSON.parse(env.NETWORKS) as (Chain & { network: string })[]).find((chain) => chain.network === network) as Chain;
+  ALL_NETWORKS.find((chain) => chain.network === network) as Chain;
 
 export async function rpc(network: string, method: string, params: unknown[]): Promise<Json> {
   const response = await fetch(chainOf(network).rpc_url, {
