@@ -20,5 +20,7 @@ if (process.argv.includes("--check")) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, document);
 } else {
+  // Whoever reads may stop early.
+  process.stdout.on("error", () => process.exit());
   process.stdout.write(document);
 }

@@ -61,7 +61,7 @@ const WATCH_MS = 500;
 
 /** Everything that a stack writes into its folder; a reset removes these and nothing else. */
 export const OWNED = [
-  ...["secrets.json", "service.json", "worker.env", "lock"],
+  ...["secrets.json", "service.json", "worker.env", "port", "lock"],
   ...["state", "chain", "mail", "logs", "tmp", "registry", "cache"],
 ] as const;
 
@@ -76,7 +76,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await using cleanup = new AsyncDisposableStack();
   lock(dir);
   cleanup.defer(() => unlock(dir));
-  const servicePort = await claimPort(ports.service, PORT_HINTS.service);
+  const servicePort = await claimServicePort(dir, ports.service, log);
   for (const { port } of CHAINS) await claimPort(ports[port], PORT_HINTS[port]);
   requireTools();
   const secrets = await loadOrCreateSecrets(folders(dir).secrets);
@@ -120,6 +120,20 @@ export const shown = (path: string): string => {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;
 };
+
+/** What the service signs names its address: the port of the first start is taken again where any will do. */
+async function claimServicePort(dir: string, wanted: number, log: (text: string) => void): Promise<number> {
+  const file = join(dir, "port");
+  const first = existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
+  const again = wanted === 0 && first !== null ? await claimPort(first, "").catch(() => null) : null;
+  const port = again ?? (await claimPort(wanted, PORT_HINTS.service));
+  if (first === null) writeFileSync(file, String(port));
+  else if (port !== first) {
+    const names = `Agents of this folder have certificates that name http://127.0.0.1:${first}: they work at PORT=${first} alone.`;
+    log(`${names} npm run reset forgets them.\n`);
+  }
+  return port;
+}
 
 function lock(dir: string): void {
   const pid = runningFrom(dir);

@@ -7,6 +7,8 @@ import { type Ports, type ServiceDescription, type Stack, shown, startStack } fr
 
 // The cron that this command fires itself is no news, and the table of bindings is none after the first time.
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
+const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
+  or PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION, DEV_DIR; a port of 0 picks a free one.`;
 const started = performance.now();
 const abort = new AbortController();
 // npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
@@ -14,11 +16,18 @@ const PARENT_CHECK_MS = 300;
 const parent = process.ppid;
 let starting: Promise<Stack> | undefined;
 let stopping = false;
+let stoppingSince = 0;
+// A terminal's Ctrl-C reaches this process twice: by itself, and from npm.
+const SAME_SIGNAL_MS = 1_000;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
 if (process.env["npm_lifecycle_event"] !== undefined) setInterval(stopWithParent, PARENT_CHECK_MS).unref();
 try {
-  const { dir, ports } = readOptions();
+  const { dir, ports, help } = readOptions();
+  if (help) {
+    console.log(USAGE);
+    process.exit();
+  }
   starting = startStack({ dir, ports, signal: abort.signal, log });
   const stack = await starting;
   print(stack.description, dir);
@@ -37,6 +46,7 @@ try {
 
 // The first one ends every part in order; a second one does not wait for that.
 function onSignal(): void {
+  if (stopping && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
   if (stopping) process.exit(130);
   console.log("\nStopping…");
   void stop();
@@ -48,16 +58,18 @@ function stopWithParent(): void {
 
 async function stop(): Promise<void> {
   stopping = true;
+  stoppingSince = performance.now();
   abort.abort();
   const stack = await starting?.catch(() => undefined);
   await stack?.stop();
   process.exit();
 }
 
-function readOptions(): { dir: string; ports: Ports } {
+function readOptions(): { dir: string; ports: Ports; help: boolean } {
   const { env } = process;
   const { values } = parseOptions();
   return {
+    help: values.help,
     dir: resolve(values.dir ?? env["DEV_DIR"] ?? join(import.meta.dirname, "../.dev")),
     ports: {
       service: toPort(values.port ?? env["PORT"], 8_787),
@@ -69,7 +81,8 @@ function readOptions(): { dir: string; ports: Ports } {
 
 function parseOptions() {
   const text = { type: "string" } as const;
-  const options = { port: text, "chain-port": text, "chain-port-production": text, dir: text };
+  const help = { type: "boolean", short: "h", default: false } as const;
+  const options = { port: text, "chain-port": text, "chain-port-production": text, dir: text, help };
   try {
     return parseArgs({ options });
   } catch (error) {

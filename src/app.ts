@@ -93,7 +93,9 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
     }),
   );
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
+  app.get("/", (context) => context.redirect("/docs"));
   app.get("/docs", () => docsPage());
+  app.get("/docs/", (context) => context.redirect("/docs"));
   app.get("/docs/start.js", () => docsStart());
   app.get("/docs/:asset", async (context) => {
     const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
@@ -103,7 +105,7 @@ export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
 }
 
 type PathRule = { pattern: RegExp; method: string; cors: boolean };
-const OWN: readonly PathRule[] = ["/openapi.json", "/healthz", "/docs"].map((path) => ({
+const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", "/docs"].map((path) => ({
   pattern: new RegExp(`^${path.replace(".", "\\.")}$`),
   method: "GET",
   cors: path === "/openapi.json",

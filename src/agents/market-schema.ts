@@ -10,7 +10,7 @@ export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 
 const address = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/)
+  .regex(/^0x[0-9a-fA-F]{40}$/, "It is an address: 0x and 40 hex digits.")
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
     message: "The zero address holds nothing.",

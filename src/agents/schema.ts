@@ -11,7 +11,12 @@ import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text, whole
 import { ECONOMIC_ROLES, TIERS } from "./roles.ts";
 import { AGENT_STATUSES } from "./states.ts";
 
-const word = z.string().regex(/^[a-z0-9][a-z0-9_.:/-]{0,99}$/);
+const word = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9_.:/-]{0,99}$/,
+    "It is at most 100 lower-case letters, digits, and _ . : / - after the first.",
+  );
 const unique = (items: string[]) => new Set(items).size === items.length;
 const wordList = z
   .array(word)
@@ -35,7 +40,7 @@ const ceiling = amountInput.transform((text, context) => {
 
 const spendingLimit = z.strictObject({
   amount: ceiling,
-  currency: z.string().regex(/^[A-Z]{3,6}$/),
+  currency: z.string().regex(/^[A-Z]{3,6}$/, "It is three to six capital letters, as USDC."),
   window_days: z.number().int().min(1).max(SPENDING_WINDOW_DAYS_MAX),
 });
 

@@ -32,6 +32,13 @@ type Proven = { r: string; text: string; signedAt: number };
 const failed = (reason: string, extra: ErrorExtra = {}) =>
   new ServiceError("aeap_verification_failed", { ...extra, reason });
 
+const REPLAYED = "This proof was used before: sign every call anew.";
+const ENDED = "The certificate is no longer valid.";
+/** Of the precise reasons, those that the caller's own headers show to anybody. */
+const TOLD: Readonly<Record<string, ErrorExtra>> = {
+  timestamp_malformed: { message: "AEAP-Timestamp is neither epoch seconds nor ISO 8601 with its zone." },
+};
+
 export const createAgentRouter = (): Router<"agent"> =>
   createRouter("agent", async (incoming, run, turnOf) => {
     const deps = depsOf(incoming.context);
@@ -45,7 +52,7 @@ export const createAgentRouter = (): Router<"agent"> =>
       headers = presented(incoming);
       certified = await checkCertificate(incoming, headers.certificate, real);
       own = await proveOwn(incoming, headers, certified.claims.sub, deps.config.serviceDid, check);
-      if (!own.ok && incoming.definition.proofs !== "facilitation") throw failed(own.reason);
+      if (!own.ok && incoming.definition.proofs !== "facilitation") throw failed(own.reason, TOLD[own.reason]);
     } catch (refusal) {
       await chargeAddress(incoming.context, deps);
       throw refusal;
@@ -107,7 +114,7 @@ export const createAgentRouter = (): Router<"agent"> =>
         performance.owner = caller.platformId;
         if (who.outcome) throw new Replay(who.outcome);
         const replayed = !(await fresh);
-        if (replayed && options?.replays !== "tell") throw failed("replay", { type: "replay" });
+        if (replayed && options?.replays !== "tell") throw failed("replay", { type: "replay", message: REPLAYED });
         await performance.turn;
         return { ...found, caller, replayed };
       },
@@ -168,10 +175,10 @@ async function proveOwn(
 
 function toCaller(found: AgentWithPrincipal | null, certificate: CertificateRow | null, now: number): AgentCaller {
   if (!found) throw failed("unknown agent");
-  if (!certificate) throw failed("certificate replaced or unknown");
+  if (!certificate) throw failed("certificate replaced or unknown", { message: ENDED });
   const { agent, principal } = found;
   const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
-  if (status === "REVOKED" || status === "TERMINATED") throw failed(`agent is ${status}`);
+  if (status === "REVOKED" || status === "TERMINATED") throw failed(`agent is ${status}`, { message: ENDED });
   if (status !== "ACTIVE") throw new ServiceError("agent_not_active", { detail: { did: agent.did, status } });
   return {
     did: agent.did,

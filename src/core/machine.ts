@@ -33,5 +33,7 @@ export function tryMove<S extends string, T extends string>(machine: Machine<S, 
 export function move<S extends string, T extends string>(machine: Machine<S, T>, from: S, trigger: T): Move<S> {
   const outcome = tryMove(machine, from, trigger);
   if (outcome.ok) return outcome.move;
-  throw new ServiceError(outcome.code, { detail: { status: from } });
+  const message =
+    outcome.code === "invalid_status" ? `The ${machine.name} is ${from}: that does not permit this.` : undefined;
+  throw new ServiceError(outcome.code, { detail: { status: from }, ...(message && { message }) });
 }

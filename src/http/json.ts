@@ -46,7 +46,10 @@ export function parseJson(bytes: Uint8Array, contentType: string | null): unknow
   try {
     return JSON.parse(text, receive);
   } catch (thrown) {
-    throw thrown instanceof ServiceError ? thrown : unreadable("The body is not valid JSON.");
+    if (thrown instanceof ServiceError) throw thrown;
+    // Of the parser's words only the place: the rest quotes the body.
+    const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
+    throw unreadable(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
 }
 
@@ -101,6 +104,6 @@ function refuseDuplicate(keys: Set<string>, literal: string): void {
   } catch {
     throw unreadable("The body is not valid JSON.");
   }
-  if (keys.has(key)) throw unreadable("An object of the body names a key twice.");
+  if (keys.has(key)) throw unreadable(`An object of the body names the key ${literal.slice(0, 100)} twice.`);
   keys.add(key);
 }

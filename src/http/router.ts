@@ -189,7 +189,10 @@ function parseIdempotencyKey(header: string | undefined): Parsed<string | null> 
   if (header === undefined) return NO_KEY;
   const key = /^".*"$/.test(header) ? header.slice(1, -1) : header;
   if (key.length <= IDEMPOTENCY_KEY_MAX_CHARS && /^[\x20-\x7e]+$/.test(key)) return { ok: true, value: key };
-  return { ok: false, faults: [fieldError("Idempotency-Key", "invalid_format")] };
+  return {
+    ok: false,
+    faults: [fieldError("Idempotency-Key", "invalid_format", "It is 1 to 255 printable ASCII characters.")],
+  };
 }
 
 /** "No body" also means an empty object: some clients always send one. */

@@ -61,7 +61,7 @@ export const text = (max: number) =>
     .min(1)
     .max(max)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-    .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$/);
+    .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$/, "It holds no control characters.");
 
 export const httpUrl = z
   .string()
@@ -79,5 +79,5 @@ function isHttpUrl(value: string): boolean {
 export const amountInput = z
   .string()
   .max(80)
-  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/)
+  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "It is a decimal number of whole units, as 10.50.")
   .openapi({ description: "Whole currency units, decimal; a JSON number is accepted too.", example: "10.50" });

@@ -35,9 +35,40 @@ function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
-  return [
-    fieldError(field, fieldCode(issue, valueAt(raw, issue.path)), issue.code === "custom" ? issue.message : undefined),
-  ];
+  const value = valueAt(raw, issue.path);
+  return [fieldError(field, fieldCode(issue, value), value === undefined ? undefined : fieldMessage(issue))];
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a JSON object",
+};
+const UNITS: Readonly<Record<string, string>> = { string: " characters", array: " entries" };
+
+/** What would be right, in the schema's own bounds; undefined where the code's own sentence says as much. */
+function fieldMessage(issue: Issue): string | undefined {
+  switch (issue.code) {
+    case "custom":
+      return issue.message;
+    case "invalid_type":
+      return issue.expected in KINDS ? `It is ${KINDS[issue.expected]}.` : undefined;
+    case "invalid_value":
+      return `It is ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
+    case "too_small":
+      return `It is at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
+    case "too_big":
+      return `It is at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
+    case "invalid_format":
+      if (issue.format === "datetime") return "It is an ISO 8601 instant with its zone, as 2026-11-21T09:30:00Z.";
+      // What a schema says of its pattern; zod's own words begin like this.
+      return issue.message.startsWith("Invalid ") ? undefined : issue.message;
+    default:
+      return undefined;
+  }
 }
 
 /** Of the shapes that a value may have, the one that was meant: of the right type, with the fewest unknown fields. */

@@ -125,7 +125,7 @@ export function asPolicyViolation(thrown: unknown): unknown {
   if (named === "spend_policy_violation") return thrown;
   const { detail, field_errors } = thrown.extra;
   return new ServiceError("spend_policy_violation", {
-    message: thrown.message,
+    message: field_errors ? "Some values of the order are not valid; see detail.field_errors." : thrown.message,
     detail: { ...detail, ...(field_errors && { field_errors }), failed_check: named },
   });
 }

@@ -12,7 +12,7 @@ export const intentInput = z
     amount: amountInput,
     currency: z
       .string()
-      .regex(/^[A-Z]{3,6}$/)
+      .regex(/^[A-Z]{3,6}$/, "It is three to six capital letters, as USDC.")
       .openapi({ example: "USDC" }),
     network: z.string().min(1).max(100).optional().openapi({
       description: "A name or CAIP-2. Default: the network of the provider's market for this buyer.",

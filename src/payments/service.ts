@@ -58,7 +58,7 @@ async function openIntent<V>(call: AgentCall, order: Order, show: (intent: Inten
     escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
   });
-  refuseStrangers(call, order);
+  refuseStrangers(call, order, OWN_ORDER);
   const [consumer, ...delegators] = found.spenders;
   const { provider } = found;
   const faults = orderFaults(deps.config, order, { consumer, provider });
@@ -105,9 +105,12 @@ async function openIntent<V>(call: AgentCall, order: Order, show: (intent: Inten
   return view;
 }
 
-function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: Pick<Order, "consumerDid" | "providerDid">) {
-  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
+type Parties = Pick<Order, "consumerDid" | "providerDid">;
+function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: Parties, message?: string): void {
+  if (call.did === consumerDid || call.did === providerDid) return;
+  throw new ServiceError("forbidden", message === undefined ? {} : { message });
 }
+const OWN_ORDER = "An agent opens its own intents: it is the consumer_did or the provider_did.";
 
 type Payable = Pick<Order, "network" | "currency">;
 
@@ -127,8 +130,10 @@ function orderFaults(config: Config, order: Proposed, found: { consumer: unknown
   const candidates = networksFor(config, { currency, network });
   const faults = networkFaults(config, { currency, network }, candidates);
   if (amount !== undefined) faults.push(...amountFaults(amount, candidates));
-  if (consumerDid !== undefined && !found.consumer) faults.push(fieldError("consumer_did", "not_found"));
-  if (providerDid !== undefined && !found.provider) faults.push(fieldError("provider_did", "not_found"));
+  if (consumerDid !== undefined && !found.consumer)
+    faults.push(fieldError("consumer_did", "not_found", "No such agent."));
+  if (providerDid !== undefined && !found.provider)
+    faults.push(fieldError("provider_did", "not_found", "No such agent."));
   if (consumerDid !== undefined && consumerDid === providerDid) {
     faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
   }
@@ -144,7 +149,8 @@ export function examineIntent(call: AgentCall, input: Partial<IntentInput>): Exa
     provider: providerDid === undefined ? null : findPublicAgent(call.db, providerDid),
   });
   return examination(reads, ({ consumer, provider }) => {
-    if (consumerDid !== undefined && providerDid !== undefined) refuseStrangers(call, { consumerDid, providerDid });
+    if (consumerDid !== undefined && providerDid !== undefined)
+      refuseStrangers(call, { consumerDid, providerDid }, OWN_ORDER);
     return orderFaults(call.deps.config, order, { consumer, provider });
   });
 }

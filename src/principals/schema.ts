@@ -28,7 +28,7 @@ export const principalInput = z
     legal_name: text(300).openapi({ description: "As on the registration document.", example: "Acme Robotics GmbH" }),
     country: z
       .string()
-      .regex(/^[A-Z]{2}$/)
+      .regex(/^[A-Z]{2}$/, "It is two capital letters, ISO 3166-1 alpha-2, as DE.")
       .openapi({ description: "ISO 3166-1 alpha-2, a jurisdiction that the service operates in.", example: "DE" }),
     entity_type: z.enum(ENTITY_TYPES),
     external_ref: text(200).openapi({

@@ -5,7 +5,7 @@ import { didParam, instant } from "../http/schemas.ts";
 
 const txHash = z
   .string()
-  .regex(/^(0x)?[0-9a-fA-F]{64}$/)
+  .regex(/^(0x)?[0-9a-fA-F]{64}$/, "It is a transaction hash: 64 hex digits, 0x or not.")
   .openapi({ description: "64 hexadecimal digits, with or without 0x.", example: `0x${"4f".repeat(32)}` });
 
 /**

@@ -28,3 +28,10 @@ describe("/docs", () => {
     }
   });
 });
+
+describe("the bare address", () => {
+  it.each(["/", "/docs/"])("%s leads to the reference", async (path) => {
+    const reply = await world.call("GET", path, { key: null });
+    expect([reply.status, reply.headers.get("location")]).toEqual([302, "/docs"]);
+  });
+});

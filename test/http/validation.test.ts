@@ -127,6 +127,33 @@ describe("the faults of a request", () => {
   });
 });
 
+describe("a fault says what would be right", () => {
+  const principal = (field: string, value: unknown) =>
+    world.call("POST", "/v1/principals", { body: principalBody({ [field]: value }) });
+  it.each<[string, () => Promise<Reply>, string]>([
+    ["a country", () => principal("country", "de"), "It is two capital letters, ISO 3166-1 alpha-2, as DE."],
+    ["an entity type", () => principal("entity_type", "gmbh"), "It is one of company, individual."],
+    ["a name", () => principal("legal_name", "x".repeat(301)), "It is at most 300 characters."],
+    ["a name's type", () => principal("legal_name", 7), "It is a string."],
+    ["a body", () => world.call("POST", "/v1/principals", { body: [] }), "It is a JSON object."],
+    ["a page", () => world.call("GET", "/v1/agents?limit=0"), "It is at least 1."],
+    [
+      "a key",
+      () => world.call("POST", "/v1/principals", { body: principalBody(), headers: { "Idempotency-Key": "" } }),
+      "It is 1 to 255 printable ASCII characters.",
+    ],
+  ])("%s", async (_what, ask, message) => {
+    const { status, body } = await ask();
+    expect([status, body.field_errors.map((fault: { message: string }) => fault.message)]).toEqual([422, [message]]);
+  });
+
+  it("of what cannot be read, where", async () => {
+    const ask = async (rawBody: string) => (await world.call("POST", "/v1/principals", { rawBody })).body.message;
+    expect(await ask('{"a": 1,\n "b" 2}')).toBe("The body is not valid JSON: see line 2 column 6.");
+    expect(await ask('{"a": 1, "a": 2}')).toBe('An object of the body names the key "a" twice.');
+  });
+});
+
 describe("a query", () => {
   it.each<[string, [string, string][]]>([
     ["limit=101", [["limit", "too_big"]]],

@@ -1,6 +1,6 @@
 // `npm start` and `npm run reset` as a person uses them: real processes, real ports, a folder of their own.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -106,13 +106,16 @@ describe("npm start", { timeout: START_MS }, () => {
       expect((await fetch(`${first.base_url}/healthz`)).status).toBe(200);
     });
 
-    test("ends every process that it started at SIGTERM", async () => {
+    test("takes the two signals of one Ctrl-C as one, and ends every process that it started", async () => {
       const started = descendantsOf(running.child.pid ?? 0);
       expect(started.length).toBeGreaterThan(4);
-      running.child.kill("SIGTERM");
+      // npm's shell passes it on to the process that the terminal has told already.
+      const service = startScript(running.child.pid ?? 0);
+      process.kill(service, "SIGINT");
+      process.kill(service, "SIGINT");
       expect(await running.ended).toBe(0);
       expect(stillRunning(started)).toEqual([]);
-      expect(readDescription(dir)).toBeNull();
+      expect([readDescription(dir), existsSync(join(dir, "lock"))]).toEqual([null, false]);
     });
   });
 
@@ -122,6 +125,17 @@ describe("npm start", { timeout: START_MS }, () => {
       running = run("start.ts", ...FREE_PORTS);
       again = await described(running);
     }, START_MS);
+
+    test("has the same address, which everything that it signed names, and says when it is given another", async () => {
+      expect(again.base_url).toBe(first.base_url);
+      running.child.kill("SIGTERM");
+      await running.ended;
+      running = run("start.ts", ...FREE_PORTS, "--port", String(await freePort()));
+      again = await described(running);
+      const { port } = new URL(first.base_url);
+      await expect.poll(() => running.output()).toContain(`work at PORT=${port} alone`);
+      expect(again.base_url).not.toBe(first.base_url);
+    });
 
     test("has the same platform, keys, contracts and blocks", async () => {
       expect(again.sandbox_key).toBe(first.sandbox_key);
@@ -149,6 +163,13 @@ describe("npm start", { timeout: START_MS }, () => {
   });
 });
 
+/** Below npm and its shell, the process that runs the script. */
+function startScript(npm: number): number {
+  const found = descendantsOf(npm).find((pid) => Number(readFileSync(join(dir, "lock"), "utf8")) === pid);
+  if (found === undefined) throw new Error("npm start runs no script");
+  return found;
+}
+
 const run = (script: string, ...options: string[]): Command =>
   launch(process.execPath, [join(root, "scripts", script), "--dir", dir, ...options]);
 
@@ -175,6 +196,14 @@ async function described(command: Command): Promise<ServiceDescription> {
     if (ended) throw new Error(command.output());
     await sleep(100);
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function readPlatform(service: ServiceDescription, baseUrl = service.base_url): Promise<Record<string, unknown>> {
