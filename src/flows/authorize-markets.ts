@@ -36,7 +36,7 @@ export async function authorizeMarkets(
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
   const { db, now, deps, environment } = call;
-  const { found, markets, production, caller } = await call.read({
+  const { found, markets, escrows, production, caller } = await call.read({
     ...marketReads(call, did),
     production: findMarkets(db, did, "production"),
   });
@@ -58,9 +58,14 @@ export async function authorizeMarkets(
     .filter((row) => networks.includes(row.network) && !wanted.some((other) => sameMarket(row, other)))
     .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
     .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: now }));
+  // A market that leaves ACTIVE for another wallet is promised by the document no longer.
+  const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
+  const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
+  const unpromised = found && left && environment === agent.environment;
   await call.commit(
     [
       ...[...wanted, ...moved].map((row) => putMarket(db, row)),
+      ...(unpromised ? await documentChange(deps, found, asked, escrows, now) : []),
       recordActivity(db, { platformId: agent.platformId, environment }, now, {
         action: "agent.markets_changed",
         actor: caller.actor,

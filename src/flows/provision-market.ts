@@ -142,11 +142,17 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
   // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
   const waiting = here.filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
   if (!found || waiting.length === 0) return;
-  const moves = waiting.map((row) => ({ before: row, after: settledRow(row, result, now) }));
+  const known = escrows.find((row) => row.network === network);
+  const moves = waiting.map((row) => ({ before: row, after: settledRow(row, result, known, now) }));
   const settled = moves.map(({ after }) => after);
   const owner = { platformId: found.agent.platformId, environment };
   const statements: Statement[] = moves.flatMap(({ before, after }) => updateMarket(db, before, after));
-  if (!("failed" in result)) {
+  const own = environment === found.agent.environment;
+  if ("failed" in result) {
+    const after = markets.map((row) => settled.find((other) => sameMarket(other, row)) ?? row);
+    const promised = settled.some((row) => row.status === "ACTIVE");
+    if (own && promised) statements.push(...(await documentChange(deps, found, after, escrows, now)));
+  } else {
     const following = here
       .filter((row) => row.status === "ACTIVE" && row.operationalWallet !== result.wallet)
       .map((row) => ({ before: row, after: { ...row, operationalWallet: result.wallet, updatedAt: now } }));
@@ -156,8 +162,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     const written = [...moves, ...following].map(({ after }) => after);
     const after = markets.map((row) => written.find((other) => sameMarket(other, row)) ?? row);
     const escrowsAfter = [...escrows.filter((row) => row.network !== network), escrow];
-    if (environment === found.agent.environment)
-      statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
+    if (own) statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
     for (const row of settled) {
       statements.push(
         recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(deps.config, row) } }),
@@ -167,17 +172,17 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
   await commit(db, statements);
 }
 
-const settledRow = (row: MarketRow, result: Result, now: number): MarketRow =>
-  "failed" in result
-    ? { ...row, status: "FAILED", reason: result.failed, updatedAt: now }
-    : {
-        ...row,
-        status: "ACTIVE",
-        escrowWallet: result.onChain.vault,
-        registrationTx: result.tx ?? row.registrationTx,
-        reason: null,
-        updatedAt: now,
-      };
+/** A market that the chain has goes on with the wallet that the chain has, when another is refused. */
+function settledRow(row: MarketRow, result: Result, known: EscrowRow | undefined, now: number): MarketRow {
+  if ("failed" in result) {
+    const { failed: reason } = result;
+    if (row.escrowWallet === null || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
+    return { ...row, status: "ACTIVE", operationalWallet: known.operationalWallet, reason, updatedAt: now };
+  }
+  const { onChain, tx } = result;
+  const registrationTx = tx ?? row.registrationTx;
+  return { ...row, status: "ACTIVE", escrowWallet: onChain.vault, registrationTx, reason: null, updatedAt: now };
+}
 
 function escrowRow(
   deps: Deps,

@@ -31,7 +31,8 @@ const tooLarge = () =>
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 
-export function parseJson(bytes: Uint8Array, contentType: string | null): unknown {
+/** `verbatim`: numbers under the names of amounts are numbers, as in a document that is only checked. */
+export function parseJson(bytes: Uint8Array, contentType: string | null, verbatim: boolean): unknown {
   if (bytes.byteLength === 0) throw unreadable("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
     throw unreadable("The body must be sent as Content-Type: application/json.");
@@ -44,7 +45,7 @@ export function parseJson(bytes: Uint8Array, contentType: string | null): unknow
   }
   checkShape(text);
   try {
-    return JSON.parse(text, receive);
+    return JSON.parse(text, verbatim ? receiveAsIs : receive);
   } catch (thrown) {
     if (thrown instanceof ServiceError) throw thrown;
     // Of the parser's words only the place: the rest quotes the body.
@@ -53,13 +54,20 @@ export function parseJson(bytes: Uint8Array, contentType: string | null): unknow
   }
 }
 
+type Source = { source?: string };
+
+/** A JSON number is an amount in its own characters. */
+function receive(this: unknown, key: string, value: unknown, context?: Source): unknown {
+  if (typeof value === "number" && AMOUNT_FIELDS.has(key) && context?.source !== undefined) return context.source;
+  return receiveAsIs(key, value);
+}
+
 /** I-JSON (RFC 7493): text that is no Unicode and numbers that are no double can neither be stored nor signed. */
-function receive(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+function receiveAsIs(key: string, value: unknown): unknown {
   if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed())) {
     throw unreadable("The body holds half a surrogate pair.");
   }
   if (typeof value !== "number") return value;
-  if (AMOUNT_FIELDS.has(key) && context?.source !== undefined) return context.source;
   if (!Number.isFinite(value)) throw unreadable("The body holds a number that is too large.");
   return value;
 }

@@ -26,6 +26,8 @@ export type Definition<P, Q, B> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
+  /** The body is somebody else's document: its numbers stay what they are. */
+  readonly verbatim?: true;
   /** Faults that look across fields; run on the raw body whatever its schema found. */
   readonly rules?: (raw: unknown) => FieldError[];
   readonly status: 200 | 201 | 202 | 204;
@@ -108,21 +110,24 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
         const { raw: rawQuery, repeated } = queryObject(url);
         const query = parseQuery(definition.query, rawQuery, repeated);
         const hasBody = definition.body !== undefined;
-        const { rawBody, body } = await receive(context, hasBody);
-        const parsed = hasBody
-          ? parsePart(definition.body as z.ZodType, body, definition.rules)
-          : { ok: true as const, value: undefined };
+        const { rawBody, body, unreadable } = await receive(context, known);
+        const parsed =
+          hasBody && !unreadable
+            ? parsePart(definition.body as z.ZodType, body, definition.rules)
+            : { ok: true as const, value: undefined };
         const key = known.idempotency ? parseIdempotencyKey(context.req.header("idempotency-key")) : NO_KEY;
         const faults = [params, query, key, parsed].flatMap((part) => (part.ok ? [] : part.faults));
-        const idempotencyKey = key.ok ? key.value : null;
+        const idempotencyKey = key.ok && !unreadable ? key.value : null;
         const incoming: Incoming = { context, url, rawBody, body, definition: known, idempotencyKey };
         const turnOf = definition.turn && params.ok ? definition.turn(params.value) : null;
         const result = await enter(
           incoming,
           async (call: Calls[S]) => {
             if (!params.ok) throw await afterAuthentication(call, () => new ServiceError("not_found"));
-            if (faults.length > 0)
-              throw await refuseFaults(call, faults, examine?.(call, { params: params.value, query: rawQuery, body }));
+            if (unreadable || faults.length > 0) {
+              const asked = { params: params.value, query: rawQuery, body };
+              throw await refuseFaults(call, faults, examine?.(call, asked), unreadable);
+            }
             return handler(call, {
               params: params.value,
               query: query.ok ? query.value : (undefined as never),
@@ -138,15 +143,23 @@ export function createRouter<S extends Surface>(surface: S, enter: Handle): Rout
   };
 }
 
-/** A body that cannot be read is refused before anybody is known, and so is charged to the address. */
-async function receive(context: AppContext, hasBody: boolean): Promise<Pick<Incoming, "rawBody" | "body">> {
-  try {
-    const rawBody = await readBody(context.req.raw);
-    const body = hasBody ? parseJson(rawBody, context.req.header("content-type") ?? null) : emptyBody(rawBody);
-    return { rawBody, body };
-  } catch (refusal) {
+type Received = Pick<Incoming, "rawBody" | "body"> & { readonly unreadable?: ServiceError };
+
+/**
+ * What is too large is refused before anybody is known, and so is charged to the address. What cannot be read is refused like
+ * a fault of its values: after the caller is known, and whether the object of the path is there.
+ */
+async function receive(context: AppContext, { body: schema, verbatim }: AnyDefinition): Promise<Received> {
+  const rawBody = await readBody(context.req.raw).catch(async (refusal) => {
     await chargeAddress(context, depsOf(context));
     throw refusal;
+  });
+  try {
+    if (schema === undefined) return { rawBody, body: emptyBody(rawBody) };
+    return { rawBody, body: parseJson(rawBody, context.req.header("content-type") ?? null, verbatim === true) };
+  } catch (refusal) {
+    if (!(refusal instanceof ServiceError)) throw refusal;
+    return { rawBody, body: undefined, unreadable: refusal };
   }
 }
 
@@ -160,13 +173,19 @@ async function afterAuthentication<S extends Surface>(
   return refusal((authenticates ? await call.read(reads) : {}) as never);
 }
 
-/** The schema's faults, and those of the fields that it passed. */
-const refuseFaults = <S extends Surface>(call: Calls[S], faults: readonly FieldError[], examination?: Examination) =>
+/** The schema's faults, and those of the fields that it passed; of a body that is unreadable, just that. */
+const refuseFaults = <S extends Surface>(
+  call: Calls[S],
+  faults: readonly FieldError[],
+  examination?: Examination,
+  unreadable?: ServiceError,
+) =>
   afterAuthentication(
     call,
     (found) => {
       const named = new Set(faults.map((fault) => fault.field));
       const more = examination?.judge(found, faults) ?? [];
+      if (unreadable) return unreadable;
       return validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
     },
     examination?.reads,

@@ -74,6 +74,7 @@ verifyRoutes.route(
     tag: "Verification",
     summary: "Check an identity document",
     body: aidInput,
+    verbatim: true,
     status: 200,
     response: { schema: aidCheck, description: "Whether it holds, and if not, why." },
     errors: [],

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { agentMarkets } from "../../src/db/tables.ts";
 import { provisionMarkets } from "../../src/flows/provision-market.ts";
-import { account, chainOf, createWorld, expectStatus, type World } from "../support/world.ts";
+import { account, chainOf, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -103,6 +103,26 @@ describe("opening a market", () => {
       { market: "EU-USDC", status: "FAILED", reason: "InvalidWallet" },
     ]);
     expect(await walletOnChain(provider.did)).toBe(account(8).toLowerCase());
+  });
+
+  it("moved to a wallet that the chain refuses stays open with the one that it has, and the document says so throughout", async () => {
+    const provider = await world.agent("PROVIDER");
+    const [before] = expectStatus(await open(provider.did, [market()]), 200).markets;
+    const documents: Json[] = [];
+    const aid = async () => (await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null })).body;
+    // While the chain is asked: the fourth trip reads what its answer is written onto.
+    world.meter.beforeBatch(4, async () => documents.push(await aid()));
+    const contract = chainOf().settlement_contract;
+    const [after] = expectStatus(await open(provider.did, [market({ operational_wallet: contract })]), 200).markets;
+    expect(after).toEqual({ ...before, reason: "InvalidWallet" });
+    documents.push(await aid());
+    expect(documents.map(({ version, identity }) => [version, identity.authorized_markets])).toEqual([
+      [4, []],
+      [5, ["DE-USDC"]],
+    ]);
+    expect(documents[1].escrow.wallets[0].operational_wallet).toBe(account(8).toLowerCase());
+    const consumer = await world.consumer();
+    expect((await world.intent(consumer, provider)).status).toBe("OPEN");
   });
 
   it("with a sandbox key never moves the wallet of a production market: one network has one split", async () => {

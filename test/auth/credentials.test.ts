@@ -280,11 +280,13 @@ const ROWS: Record<Surface, (operation: Operation) => Row[]> = {
 };
 
 /** Faulty in path, query and body, so that a code of the credential stands before every other. */
-const attemptOf = ({ definition }: Operation): Attempt => ({
+const attemptOf = ({ definition }: Operation, rawBody = definition.body ? '{"no_such_field":1}' : ""): Attempt => ({
   method: definition.method.toUpperCase(),
   path: `${definition.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
-  rawBody: definition.body ? '{"no_such_field":1}' : "",
+  rawBody,
 });
+/** Nor is a body that cannot be read, or that takes none, told to anybody who may not call. */
+const BODIES = ['{"no_such_field":1}', "", "{"];
 
 const matrix = OPERATIONS.flatMap((operation) =>
   ROWS[operation.surface](operation).map((wrong) => ({
@@ -305,12 +307,14 @@ describe("every operation × every wrong credential", () => {
   });
 
   it.each(matrix)("$title with $wrong.name: $wrong.status $wrong.code", async ({ operation, wrong }) => {
-    const attempt = attemptOf(operation);
-    const headers = await wrong.headers(attempt);
-    const { method, path, rawBody } = attempt;
-    const reply = await world.call(method, path, { key: null, headers, ...(rawBody !== "" && { rawBody }) });
-    expect([reply.status, reply.body.code]).toEqual([wrong.status, wrong.code]);
-    expect(reply.body.field_errors).toBeUndefined();
+    for (const body of operation.definition.method === "get" ? [""] : BODIES) {
+      const attempt = attemptOf(operation, body);
+      const headers = await wrong.headers(attempt);
+      const { method, path, rawBody } = attempt;
+      const reply = await world.call(method, path, { key: null, headers, ...(rawBody !== "" && { rawBody }) });
+      expect([body, reply.status, reply.body.code]).toEqual([body, wrong.status, wrong.code]);
+      expect(reply.body.field_errors).toBeUndefined();
+    }
   });
 
   it("changes nothing", async () => {

@@ -221,6 +221,27 @@ describe("before any fault of a body comes", () => {
   });
 });
 
+describe("a body that cannot be read", () => {
+  it.each(["", "{", '{"a": 1, "a": 2}'])("(%s) is 404 and 403 before it is 400", async (rawBody) => {
+    const other = await createWorld();
+    const path = `/v1/agents/${provider.did}/status`;
+    const patch = (from: World) => from.call("PATCH", path, rawBody === "" ? {} : { rawBody });
+    expect((await patch(other)).body.code).toBe("not_found");
+    expect((await patch(world)).body.code).toBe("invalid_request");
+    const markets = `/v1/agents/${consumer.did}/scope/authorized_markets`;
+    const reply = await world.call("POST", markets, rawBody === "" ? {} : { rawBody });
+    expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);
+  });
+
+  it("uses no Idempotency-Key up", async () => {
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const post = (options: object) => world.call("POST", "/v1/principals", { headers, ...options });
+    expect((await post({ rawBody: "{" })).status).toBe(400);
+    expect((await post({ body: principalBody() })).status).toBe(201);
+    expect((await post({ rawBody: "{" })).status).toBe(400);
+  });
+});
+
 describe("an order in the client form that the schema finds faulty", () => {
   const ask = (query: string) => world.as(provider, "GET", `/v1/payment-address?${query}`);
   const parties = () => `consumer_did=${consumer.did}&provider_did=${provider.did}`;

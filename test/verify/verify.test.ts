@@ -130,6 +130,17 @@ describe("an identity document", () => {
       headers: { Accept: "application/jwt" },
     });
     expect((await open("/v1/verify/aid", { aid: compact.text })).body.valid).toBe(true);
+    // A number is not the text of an amount.
+    const spender = await world.consumer({
+      scope: { authorized_actions: ["purchase"], capabilities: ["translation"], max_transaction_value: "10.50" },
+    });
+    const limited = (await world.call("GET", `/v1/agents/${spender.did}/aid`, { key: null })).text;
+    const verify = async (aid: string) =>
+      (await world.call("POST", "/v1/verify/aid", { key: null, rawBody: `{"aid":${aid}}` })).body;
+    expect(await verify(limited)).toMatchObject({ valid: true });
+    const numbered = limited.replace('"max_transaction_value":"10.50"', '"max_transaction_value":10.50');
+    expect(numbered).not.toBe(limited);
+    expect(await verify(numbered)).toMatchObject({ valid: false, reason: "signature_invalid" });
     const forged = { ...document, identity: { ...document.identity, cert_tier: "TIER_3" } };
     expect((await open("/v1/verify/aid", { aid: forged })).body).toMatchObject({
       valid: false,
