@@ -1,5 +1,6 @@
 // Cron expression → jobs. Each job is a sweep over an indexed due column, in slices, and may run late or twice.
 import { buildDeps, type Deps, type Env } from "./context.ts";
+import { MINUTE_MS } from "./core/limits.ts";
 import { commit } from "./db/batch.ts";
 import { pruneOutcomes } from "./db/outcomes.ts";
 import { recordEndedAttestations } from "./flows/end-attestations.ts";
@@ -11,15 +12,16 @@ import { abandonIntents } from "./payments/service.ts";
 
 export type Sweep = (deps: Deps) => Promise<unknown>;
 
+// All of one minute share D1's thousand statements an invocation: these slices of the costly sweeps stay below it together.
 const SLICE = 500;
-/** Each brings two events: D1 takes 1,000 statements an invocation. */
-const INTENT_SLICE = 200;
+/** Each brings two events. */
+const INTENT_SLICE = 100;
 /** Each is two trips of its own, some thirty statements together. */
-const TASK_SLICE = 20;
-
-/** Each is a batch of its own: D1 allows a thousand queries an invocation. */
-const RATED_SLICE = 20;
-const PRINCIPAL_SLICE = 20;
+const TASK_SLICE = 12;
+/** Each is a batch of its own of some twenty. */
+const RATED_SLICE = 8;
+/** Each is a batch of its own, of fifteen and of one for some hundred agents. */
+const PRINCIPAL_SLICE = 8;
 
 export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Sweep }[] = [
   {
@@ -37,8 +39,15 @@ export const EVERY_MINUTE: readonly { readonly name: string; readonly sweep: Swe
 const JOBS: Readonly<Record<string, typeof EVERY_MINUTE>> = { "* * * * *": EVERY_MINUTE };
 
 export async function runCron(controller: ScheduledController, env: Env): Promise<void> {
-  await runSweeps(buildDeps(env, env.ISSUER), JOBS[controller.cron] ?? []);
+  const sweeps = JOBS[controller.cron] ?? [];
+  await runSweeps(buildDeps(env, env.ISSUER), startingAt(sweeps, Math.floor(controller.scheduledTime / MINUTE_MS)));
 }
+
+/** Every minute another one is first: where the statements of an invocation run out, no sweep is always the one without. */
+const startingAt = <T>(sweeps: readonly T[], minute: number): readonly T[] => {
+  const first = minute % Math.max(1, sweeps.length);
+  return [...sweeps.slice(first), ...sweeps.slice(0, first)];
+};
 
 /** One sweep that fails does not stop the others; the next minute tries again. */
 export async function runSweeps(deps: Deps, sweeps: typeof EVERY_MINUTE): Promise<void> {

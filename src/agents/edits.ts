@@ -2,16 +2,17 @@
 import { type Changes, recordActivity, recordDirectoryChange, recordEvent } from "../activity/store.ts";
 import { type Examination, examination, type ManagementCall } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { move } from "../core/machine.ts";
+import { tryMove } from "../core/machine.ts";
 import { effectivePrincipalStatus } from "../principals/states.ts";
 import { certify } from "./activation.ts";
 import { escrowStateOf, scopeOf, writeAid } from "./aid.ts";
 import { exceeding } from "./delegation.ts";
 import { type EconomicRole, scopeFaults } from "./roles.ts";
 import type { AgentView, ScopePatch, StatusPatch } from "./schema.ts";
-import { type AgentStatus, type AgentTrigger, agentMachine } from "./states.ts";
+import { type AgentStatus, type AgentTrigger, agentMachine, effectiveAgentStatus } from "./states.ts";
 import {
   type AgentRow,
+  type AgentWithPrincipal,
   findAgent,
   findAncestors,
   findEscrows,
@@ -118,6 +119,13 @@ function changesBetween(before: Record<string, unknown>, after: Record<string, u
   );
 }
 
+/** As the agent is shown: stopped with its principal, whether or not that is recorded. */
+function statusOf({ agent, principal }: AgentWithPrincipal, now: number) {
+  const principalStatus = effectivePrincipalStatus(principal, now);
+  const status = effectiveAgentStatus(agent.status, principalStatus);
+  return { status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) };
+}
+
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   ACTIVE: "patch_active",
   SUSPENDED: "patch_suspended",
@@ -130,16 +138,18 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   if (!found) throw new ServiceError("not_found");
   const { agent: before, principal } = found;
   const waited = patch.status === "ACTIVE" && before.suspendedFrom === "FUNDING";
-  const { from, to } = move(
-    agentMachine,
-    before.status as AgentStatus,
-    waited ? "patch_funding" : TRIGGERS[patch.status],
-  );
+  const trigger = waited ? "patch_funding" : TRIGGERS[patch.status];
+  const moved = tryMove(agentMachine, before.status as AgentStatus, trigger);
+  if (!moved.ok) {
+    const detail = statusOf(found, now);
+    const message = `The agent is ${detail.status}: that does not permit this.`;
+    throw new ServiceError(moved.code, { detail, ...(moved.code === "invalid_status" && { message }) });
+  }
+  const { from, to } = moved.move;
   const runs = to === "ACTIVE" || to === "FUNDING";
   if (runs) {
     const standing = effectivePrincipalStatus(principal, now);
-    if (standing !== "ACTIVE")
-      throw new ServiceError("invalid_status", { detail: { status: from, principal_status: standing } });
+    if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: statusOf(found, now) });
     if (escrowStateOf(before.economicRole, escrows) === "CONSTRAINED") {
       throw new ServiceError("escrow_constrained_cannot_reactivate");
     }

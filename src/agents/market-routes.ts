@@ -2,8 +2,9 @@
 import { z } from "@hono/zod-openapi";
 import { createManagementRouter } from "../auth/management.ts";
 import { authorizeMarkets, examineMarkets, listMarkets, removeMarket } from "../flows/authorize-markets.ts";
-import { marketInput, marketList, marketRules, marketsView, proposedMarkets } from "./market-schema.ts";
+import { marketInput, marketList, marketRules, marketsQuery, marketsView, proposedMarkets } from "./market-schema.ts";
 import { agentParams } from "./schema.ts";
+import { examineOwnAgent } from "./service.ts";
 
 export const marketRoutes = createManagementRouter();
 
@@ -42,12 +43,15 @@ marketRoutes.route(
     operationId: "listAuthorizedMarkets",
     tag: "Agents",
     summary: "List a provider's markets",
+    description: "In the order of their codes.",
     params: agentParams,
+    query: marketsQuery,
     status: 200,
-    response: { schema: marketList, description: "The markets; one page." },
+    response: { schema: marketList, description: "A page of markets." },
     errors: ["not_found"],
   },
-  (call, { params }) => listMarkets(call, params.did),
+  (call, { params, query }) => listMarkets(call, params.did, query),
+  (call, { params }) => examineOwnAgent(call, params.did),
 );
 
 marketRoutes.route(

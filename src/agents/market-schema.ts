@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { MARKETS_PER_CALL_MAX } from "../core/limits.ts";
-import { listOf } from "../http/schemas.ts";
+import { listOf, pageQuery } from "../http/schemas.ts";
 import { validFields } from "../http/validation.ts";
 import { agentParams, marketView } from "./schema.ts";
 
@@ -50,4 +50,6 @@ function entriesOf(raw: unknown): unknown[] {
 }
 
 export const marketsView = agentParams.extend({ markets: marketView.array() }).openapi("AuthorizedMarkets");
+export const marketsQuery = z.strictObject(pageQuery);
+export type MarketsQuery = z.infer<typeof marketsQuery>;
 export const marketList = listOf(marketView).openapi("AgentMarketList");

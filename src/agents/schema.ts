@@ -14,8 +14,8 @@ import { AGENT_STATUSES } from "./states.ts";
 const word = z
   .string()
   .regex(
-    /^[a-z0-9][a-z0-9_.:/-]{0,99}$/,
-    "It is at most 100 lower-case letters, digits, and _ . : / - after the first.",
+    /^(?! )[^,\p{C}]{1,100}(?<! )$/u,
+    "It is 1 to 100 characters, without a comma (lists are written with it) and without spaces around it.",
   );
 const unique = (items: string[]) => new Set(items).size === items.length;
 const wordList = z

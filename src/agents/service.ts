@@ -15,7 +15,16 @@ import { buildAid, liveOf, writeAid } from "./aid.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
 import { defaultTier, tierRank } from "./roles.ts";
 import type { AgentInput, AgentQuery, AgentSummary, AgentView } from "./schema.ts";
-import { type AgentRow, findAgent, findAncestors, findEscrows, findMarkets, insertAgent, listAgents } from "./store.ts";
+import {
+  type AgentRow,
+  findAgent,
+  findAncestors,
+  findEscrows,
+  findMarkets,
+  findOwnAgent,
+  insertAgent,
+  listAgents,
+} from "./store.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
 
 /** Answers the full AID, unsigned: a DRAFT has no key and no certificate (3.3). */
@@ -168,6 +177,14 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
     ({ agent, principal }) => toAgentSummary(agent, principal, call.now),
   );
 }
+
+/** As below, for the routes where a live key reaches the platform's sandbox agents. */
+export const examineOwnAgent = (call: ManagementCall, did: string): Examination =>
+  examination({ found: findOwnAgent(call.db, call.scope, did) }, ({ found }) => {
+    if (!found || (found.agent.environment !== call.environment && call.environment !== "production"))
+      throw new ServiceError("not_found");
+    return [];
+  });
 
 /** Of a body that the schema finds faulty: whether the agent of the path is the caller's. */
 export const examineAgent = (call: ManagementCall, did: string): Examination =>

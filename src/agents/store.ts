@@ -139,6 +139,28 @@ export const findMarkets = (
       .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
   );
 
+/** A page of them; the codes of market and network are the keyset. */
+export const listMarketRows = (
+  db: Database,
+  did: string,
+  environment: string,
+  page: { limit: number; after: readonly [market: string, network: string] },
+): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(
+        and(
+          eq(agentMarkets.did, did),
+          eq(agentMarkets.environment, environment),
+          sql`(${agentMarkets.market}, ${agentMarkets.network}) > (${page.after[0]}, ${page.after[1]})`,
+        ),
+      )
+      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network))
+      .limit(page.limit + 1),
+  );
+
 export const findEscrows = (
   db: Database,
   did: string | SQL<string>,

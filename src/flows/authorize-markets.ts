@@ -3,7 +3,7 @@
 import { recordActivity } from "../activity/store.ts";
 import { marketCodes } from "../agents/aid.ts";
 import { refuseFinal } from "../agents/edits.ts";
-import type { MarketInput, ProposedMarket } from "../agents/market-schema.ts";
+import type { MarketInput, MarketsQuery, ProposedMarket } from "../agents/market-schema.ts";
 import type { MarketView } from "../agents/schema.ts";
 import {
   type AgentRow,
@@ -12,6 +12,7 @@ import {
   findEscrows,
   findMarkets,
   findOwnAgent,
+  listMarketRows,
   type MarketRow,
   putMarket,
 } from "../agents/store.ts";
@@ -22,6 +23,7 @@ import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { decodeCursor, type Page, toPage } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
 import { EVERYWHERE, REGIONS } from "../markets/jurisdictions.ts";
@@ -203,10 +205,21 @@ const codeOf = (row: { market: string }): string => row.market;
 const walletOn = (rows: readonly MarketRow[], network: string): string =>
   rows.find((row) => row.network === network)?.operationalWallet ?? "";
 
-export async function listMarkets(call: ManagementCall, did: string) {
-  const { found, markets } = await readForMarkets(call, did);
-  ownAgent(found, call.environment);
-  return { data: markets.map((row) => toMarketView(call.deps.config, row)), next_cursor: null, has_more: false };
+export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
+  const { db, scope, environment } = call;
+  const [market = "", network = ""] = query.cursor === undefined ? [] : decodeCursor(query.cursor).id.split(" ");
+  const page = { limit: query.limit, after: [market, network] as const };
+  const { found, rows } = await call.read({
+    found: findOwnAgent(db, scope, did),
+    rows: listMarketRows(db, did, environment, page),
+  });
+  ownAgent(found, environment);
+  return toPage(
+    rows,
+    query.limit,
+    (row) => ({ at: 0, id: `${row.market} ${row.network}` }),
+    (row) => toMarketView(call.deps.config, row),
+  );
 }
 
 /** Takes a market away. The vault and what it holds stay: they belong to the provider, not to the market. */

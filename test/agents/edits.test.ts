@@ -104,6 +104,23 @@ describe("the status patch", () => {
     expect((await read(provider.did)).status).toBe("SUSPENDED");
   });
 
+  it("names the status that the agent is shown with, also before the job has recorded it", async () => {
+    const principal_id = await world.principal({
+      verification_attestation: {
+        attestation_id: "att_1",
+        verifier_id: "ver_1",
+        model: "kyb",
+        issued_at: new Date(world.now() - 1_000).toISOString(),
+        expires_at: new Date(world.now() + 3_000).toISOString(),
+      },
+    });
+    const { did } = await world.consumer({ principal_id });
+    world.advance(3_000);
+    const { body } = await patchStatus(did, "ACTIVE");
+    expect(body.detail).toEqual({ status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" });
+    expect(body.message).toBe("The agent is SUSPENDED: that does not permit this.");
+  });
+
   it.each([
     ["SUSPENDED", "principal"],
     ["ATTESTATION_EXPIRED", "attestation"],

@@ -189,6 +189,27 @@ describe("opening a market", () => {
   });
 });
 
+describe("the list of a provider's markets", () => {
+  it("comes in pages that follow on each other, in the order of their codes", async () => {
+    const provider = await world.agent("PROVIDER");
+    const codes = ["AT", "BE", "DE", "EU", "GLOBAL"].map((jurisdiction) => `${jurisdiction}-USDC`);
+    await open(provider.did, codes.map((code) => market({ market: code })).reverse());
+    const path = `/v1/agents/${provider.did}/scope/authorized_markets`;
+    const seen: string[] = [];
+    let cursor = "";
+    do {
+      const page = expectStatus(await world.call("GET", `${path}?limit=2${cursor}`), 200);
+      seen.push(...page.data.map((entry: Json) => entry.market));
+      expect(page.has_more).toBe(page.next_cursor !== null);
+      cursor = page.next_cursor === null ? "" : `&cursor=${page.next_cursor}`;
+    } while (cursor !== "");
+    expect(seen).toEqual(codes);
+    expect((await world.call("GET", `${path}?limit=101`)).body.field_errors[0].code).toBe("too_big");
+    const other = await createWorld();
+    expect((await other.call("GET", `${path}?limit=101`)).body.code).toBe("not_found");
+  });
+});
+
 describe("taking a market away", () => {
   it("removes it from the document and makes a new version", async () => {
     const provider = await world.agent("PROVIDER");

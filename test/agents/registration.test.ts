@@ -29,6 +29,22 @@ const register = (body: Body, of = world, key = of.key) => of.call("POST", "/v1/
 type Fault = { field: string; code: string };
 const faultsOf = (reply: Reply) => reply.body.field_errors?.map(({ field, code }: Fault) => [field, code]).sort();
 
+describe("a capability", () => {
+  it.each(["Translation", "text to speech", "übersetzen", "x"])("may be %s", async (capability) => {
+    const scope = { authorized_actions: ["purchase"], capabilities: [capability] };
+    const { did } = await world.draft("CONSUMER", { scope });
+    const view = expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
+    expect(view.scope.capabilities).toEqual([capability]);
+  });
+
+  it.each(["a,b", " a", "a ", "", "a\n", "x".repeat(101)])("is not %j", async (capability) => {
+    const scope = { authorized_actions: ["purchase"], capabilities: [capability] };
+    const body = { ...agentBody("CONSUMER"), principal_id: await world.principal(), scope };
+    const reply = await world.call("POST", "/v1/agents", { body });
+    expect([reply.status, reply.body.field_errors[0].field]).toEqual([422, "scope.capabilities.0"]);
+  });
+});
+
 describe("an agent", () => {
   it("is registered as DRAFT without key, certificate or signature, and leaves an event and an entry, in two trips", async () => {
     world.meter.reset();

@@ -111,7 +111,7 @@ describe("the faults of a request", () => {
       cert_tier: "TIER_1",
       scope: {
         authorized_actions: ["purchase"],
-        capabilities: ["A"],
+        capabilities: ["a,b"],
         dispute_window_days: 366,
         max_transaction_value: "1",
       },

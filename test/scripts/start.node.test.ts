@@ -63,7 +63,7 @@ describe("npm start", { timeout: START_MS }, () => {
 
   describe("on a fresh folder", () => {
     beforeAll(async () => {
-      running = launch("npm", ["start", "--", "--dir", dir, ...FREE_PORTS]);
+      running = launch("npm", ["start"], { PORT: "0", CHAIN_PORT: "0", CHAIN_PORT_PRODUCTION: "0", DEV_DIR: dir });
       first = await described(running);
       firstBlock = await blockNumber(first);
     }, START_MS);
@@ -173,8 +173,8 @@ function startScript(npm: number): number {
 const run = (script: string, ...options: string[]): Command =>
   launch(process.execPath, [join(root, "scripts", script), "--dir", dir, ...options]);
 
-function launch(file: string, args: readonly string[]): Command {
-  const child = spawn(file, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+function launch(file: string, args: readonly string[], env: Record<string, string> = {}): Command {
+  const child = spawn(file, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {
