@@ -6,8 +6,9 @@ import { createPublicRouter } from "../auth/public.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Answer, answer } from "../http/responses.ts";
 import { instant } from "../http/schemas.ts";
+import { aidView, didDocumentView } from "./aid-schema.ts";
 import { getAid, getCertificate, getDidDocument, getRating, getStatus, type ServedAid } from "./identity.ts";
-import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
+import { agentParams, aidQuery, certificateView, statusView } from "./schema.ts";
 
 export const publicAgentRoutes = createPublicRouter();
 

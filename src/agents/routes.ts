@@ -2,6 +2,7 @@
 import { createManagementRouter } from "../auth/management.ts";
 import { validFields } from "../http/validation.ts";
 import { activateAgent, reissueCertificate } from "./activation.ts";
+import { aidView } from "./aid-schema.ts";
 import { examineScopePatch, patchScope, patchStatus } from "./edits.ts";
 import { registrationFaults } from "./roles.ts";
 import {
@@ -10,7 +11,6 @@ import {
   agentParams,
   agentQuery,
   agentView,
-  aidView,
   certificateView,
   credentialsView,
   scopePatch,

@@ -114,7 +114,7 @@ export const statusPatch = z
 
 export type StatusPatch = z.infer<typeof statusPatch>;
 
-const scopeView = z.object({
+export const scopeView = z.object({
   authorized_actions: z.array(z.string()),
   capabilities: z.array(z.string()),
   dispute_window_days: z.number().int(),
@@ -235,45 +235,4 @@ export const certificateView = z
   .object({ did: z.string(), certificate: z.string(), certificate_expires_at: instant, key_id: z.string() })
   .openapi("AgentCertificate");
 
-export const aidView = z
-  .looseObject({
-    version: z.number().int(),
-    revision: z.number().int(),
-    did: z.string(),
-    issuer: z.string(),
-    issued_at: instant,
-    identity: z.looseObject({
-      did: z.string(),
-      economic_role: z.string(),
-      scope: scopeView,
-      authorized_markets: z.array(z.string()),
-    }),
-    // What the platform does not control is absent from an earlier version.
-    performance: z.looseObject({
-      agent_rating: z.number().nullable().optional(),
-      interactions: z.number().int().optional(),
-    }),
-    escrow: z
-      .looseObject({
-        liability_profile: z.looseObject({
-          total_balance: z.string(),
-          effective_threshold: z.string(),
-          escrow_state: z.string(),
-        }),
-      })
-      .nullable(),
-    disputes: z.looseObject({ open: z.number().int().optional(), dispute_window_days: z.number().int() }),
-    governance: z.looseObject({ operator: z.string(), jurisdiction: z.string() }),
-    proof: z.string().nullable(),
-    live: z
-      .object({ status: z.enum(AGENT_STATUSES), environment: z.enum(["sandbox", "production"]), as_of: instant })
-      .optional(),
-    status: z.string().optional(),
-  })
-  .openapi("AgentIdentityDocument");
-
 export const aidQuery = z.strictObject({ version: wholeNumber(z.number().min(1)).optional() });
-
-export const didDocumentView = z
-  .looseObject({ id: z.string(), verificationMethod: z.array(z.looseObject({})) })
-  .openapi("DidDocument");

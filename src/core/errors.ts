@@ -156,7 +156,8 @@ export function validationError(faults: FieldError[]): ServiceError {
   return new ServiceError(code, { field_errors: faults });
 }
 
-const TOP_LEVEL_422: ReadonlySet<string> = new Set(
+/** Codes of a whole answer that stand inside `field_errors` too. */
+export const TOP_LEVEL_422: ReadonlySet<string> = new Set(
   Object.entries(ERRORS)
     .filter(([code, { status }]) => status === 422 && code !== "validation_failed")
     .map(([code]) => code),

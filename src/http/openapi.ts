@@ -1,5 +1,5 @@
 // The OpenAPI 3.1 document: the published form of everything that the routers define.
-import type { OpenAPIHono } from "@hono/zod-openapi";
+import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { AppEnv } from "./app-env.ts";
 
 const header = (name: string, description: string) => ({
@@ -27,9 +27,25 @@ const SECURITY_SCHEMES = {
   OperatorAccess: header("Cf-Access-Jwt-Assertion", "The same people, by Cloudflare Access, which sets it."),
 };
 
+const HEALTH: RouteConfig = {
+  method: "get",
+  path: "/healthz",
+  operationId: "getHealth",
+  tags: ["Service"],
+  summary: "Whether the Worker answers",
+  description: "Asks nothing else: no database, no chain.",
+  responses: {
+    200: {
+      description: "It does.",
+      content: { "application/json": { schema: z.object({ status: z.literal("ok") }).openapi("Health") } },
+    },
+  },
+};
+
 export function describeService(app: OpenAPIHono<AppEnv>, serverUrl: string): unknown {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES))
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
+  app.openAPIRegistry.registerPath(HEALTH);
   return app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {

@@ -301,7 +301,12 @@ const SHARED_HEADERS = {
 const REPLAYED_HEADER = { "Idempotent-Replayed": describedHeader("`true` when the answer is the original one.") };
 const ETAG_HEADER = { ETag: describedHeader("Names the content; send it in `If-None-Match`.") };
 const RETRY_HEADER = { "Retry-After": describedHeader("Seconds to wait, with jitter.") };
-const RETRIED: ReadonlySet<number> = new Set([429, 503]);
+const RETRIED: ReadonlySet<ErrorCode> = new Set([
+  "rate_limited",
+  "chain_unavailable",
+  "payment_not_found",
+  "idempotency_key_processing",
+]);
 
 const conditionalHeader = { "If-None-Match": z.string().optional().openapi({ description: "An `ETag` of before." }) };
 
@@ -324,7 +329,7 @@ export function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] 
           description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
           headers: {
             "Request-Id": SHARED_HEADERS["Request-Id"],
-            ...(RETRIED.has(status) && RETRY_HEADER),
+            ...(named.some((code) => RETRIED.has(code)) && RETRY_HEADER),
           },
           content: { "application/json": { schema: errorSchema } },
         },

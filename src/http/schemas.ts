@@ -1,7 +1,16 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, instants, addresses.
 import { z } from "@hono/zod-openapi";
+import { FIELD_ERRORS, TOP_LEVEL_422 } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { isCursor } from "../core/page.ts";
+
+const fieldErrorSchema = z.object({
+  field: z.string().openapi({ description: "Its path in the body, or the parameter's or header's name." }),
+  code: z.string().openapi({
+    description: `An open list: ${[...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422].map((code) => `\`${code}\``).join(", ")}.`,
+  }),
+  message: z.string(),
+});
 
 export const errorSchema = z
   .object({
@@ -10,7 +19,7 @@ export const errorSchema = z
     status: z.number().int(),
     request_id: z.string(),
     error: z.string().openapi({ description: "Equal to `code`." }),
-    field_errors: z.array(z.object({ field: z.string(), code: z.string(), message: z.string() })).optional(),
+    field_errors: z.array(fieldErrorSchema).optional(),
     detail: z.record(z.string(), z.unknown()).optional(),
     type: z.string().optional(),
   })

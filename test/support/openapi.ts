@@ -42,8 +42,7 @@ export function checkAnswer(
   if (response.content === undefined) return;
   const content = response.content[media];
   if (!content) throw new Error(`${method} ${template} ${status} answered ${media}, which the document does not name`);
-  if (content.schema && media === "application/json")
-    check(`${method} ${template} ${status}`, content.schema, known, body);
+  if (content.schema && media.endsWith("json")) check(`${method} ${template} ${status}`, content.schema, known, body);
 }
 
 const patternOf = (template: string): RegExp =>

@@ -85,7 +85,7 @@ export class World {
     const text = new TextDecoder().decode(await response.arrayBuffer());
     await waitOnExecutionContext(context);
     const type = response.headers.get("content-type") ?? "";
-    const parsed: Json = type.startsWith("application/json") ? JSON.parse(text) : text === "" ? null : text;
+    const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(this.app, method, path, response.status, type, parsed);
     return { status: response.status, body: parsed, headers: response.headers, text };
   }
