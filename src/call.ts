@@ -77,6 +77,8 @@ export type PublicCall = Call & { readonly surface: "public" };
 export type Examination = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
+  /** How every refusal of such a request is told, also that of its caller. */
+  readonly told?: (refusal: unknown) => unknown;
 };
 
 export const examination = <R extends Reads>(

@@ -32,15 +32,13 @@ publicAgentRoutes.route(
   async (call, { params, query, headers }) => serve(await getAid(call, params.did, query.version), headers),
 );
 
-/** RFC 9110, 12.5.1: the offered type that the caller weighs most; the first of equals. */
-function preferred(accept: string, offered: readonly string[]): string {
+/** RFC 9110, 12.5.1: how much the caller weighs a type, by the most particular range that covers it. */
+function weights(accept: string): (type: string) => number {
   const ranges = parseAccept(accept);
-  const weightOf = (type: string): number => {
-    const named = [type, `${type.split("/")[0]}/*`, "*/*"];
-    const range = named.map((name) => ranges.find((one) => one.type.toLowerCase() === name)).find((one) => one);
-    return range?.q ?? 0;
+  return (type) => {
+    const covering = [type, `${type.split("/")[0]}/*`, "*/*"];
+    return covering.map((name) => ranges.find((range) => range.type.toLowerCase() === name)).find(Boolean)?.q ?? 0;
   };
-  return [...offered].sort((a, b) => weightOf(b) - weightOf(a))[0] ?? "";
 }
 
 const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
@@ -48,7 +46,9 @@ const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 const IMMUTABLE = "public, max-age=31536000, immutable";
 
 function serve(aid: ServedAid, headers: Record<string, string | undefined>): Answer {
-  const wantsJwt = preferred(headers["accept"] ?? "*/*", ["application/json", "application/jwt"]) === "application/jwt";
+  const [json, jwt] = ["application/json", "application/jwt"] as const;
+  const weight = weights(headers["accept"] ?? "*/*");
+  const wantsJwt = weight(jwt) > weight(json) && (aid.jwt !== null || weight(json) === 0);
   if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
   const shared = {
     ETag: aid.etag,

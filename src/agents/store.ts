@@ -246,14 +246,17 @@ export const whileStanding = (now: number): SQL => principalStands(sql`${agents.
 const RUNNING = sql`status in ('ACTIVE', 'FUNDING')`;
 
 /** The agents of a principal that run, with what a view of them needs. */
-export const findRunningAgents = (db: Database, principalId: string) => {
-  const running = sql`(select did, environment from agents where principal_id = ${principalId} and ${RUNNING})`;
+export const findRunningAgents = (db: Database, principalId: string, slice: number) => {
+  const running = sql`(select did, environment from agents where principal_id = ${principalId} and ${RUNNING}
+      order by created_at, did limit ${slice})`;
   return {
     agents: readAll(
       db
         .select()
         .from(agents)
-        .where(and(eq(agents.principalId, principalId), RUNNING)),
+        .where(and(eq(agents.principalId, principalId), RUNNING))
+        .orderBy(asc(agents.createdAt), asc(agents.did))
+        .limit(slice),
     ),
     markets: readAll(
       db
@@ -268,23 +271,26 @@ export const findRunningAgents = (db: Database, principalId: string) => {
   };
 };
 
-/** 3.2: every running agent of a principal at once; all of those that were read, or none. */
+/**
+ * 3.2: the agents that were read, or (`all`) every one of the principal that runs: fails when there is another by now, because
+ * one that began to run meanwhile is not passed by.
+ */
 export const suspendAgents = (
   db: Database,
   read: readonly AgentRow[],
+  all: { principalId: string } | null,
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
-): Statement[] =>
-  read.length === 0
-    ? []
-    : [
-        db
-          .update(agents)
-          .set({ ...set, status: "SUSPENDED", suspendedFrom: sql`${agents.status}`, statusNote: null })
-          .where(
-            sql`did in (select value from json_each(${JSON.stringify(read.map(({ did }) => did))})) and ${RUNNING}`,
-          ),
-        guard(db, sql`changes() = ${sql.raw(String(read.length))}`),
-      ];
+): Statement[] => {
+  const dids = JSON.stringify(read.map(({ did }) => did));
+  const which = all ? eq(agents.principalId, all.principalId) : sql`did in (select value from json_each(${dids}))`;
+  return [
+    db
+      .update(agents)
+      .set({ ...set, status: "SUSPENDED", suspendedFrom: sql`${agents.status}`, statusNote: null })
+      .where(and(which, RUNNING)),
+    guard(db, sql`changes() = ${sql.raw(String(read.length))}`),
+  ];
+};
 
 const changedColumns = (before: AgentRow, set: Partial<AgentRow>): Partial<AgentRow> =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
@@ -361,11 +367,15 @@ export const deleteMarket = (
       ),
   );
 
+/** Of one that is there only what the contract splits by: balance and threshold are others' to move. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db
     .insert(escrows)
     .values(row)
-    .onConflictDoUpdate({ target: [escrows.did, escrows.environment, escrows.network], set: row });
+    .onConflictDoUpdate({
+      target: [escrows.did, escrows.environment, escrows.network],
+      set: { operationalWallet: row.operationalWallet, chainThreshold: row.chainThreshold },
+    });
 
 export const findStalledMarkets = (db: Database, before: number, slice: number): Read<MarketRow[]> =>
   readAll(

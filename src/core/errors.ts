@@ -127,6 +127,8 @@ export type ErrorExtra = {
   detail?: Record<string, unknown>;
   type?: string;
   headers?: Record<string, string>;
+  /** Refused beside faults of the values: the request put right may come under the same Idempotency-Key. */
+  unkept?: true;
   /** For the log only: the precise reason, which never leaves the service. */
   reason?: string;
 };

@@ -28,7 +28,7 @@ import { readBatch } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
 import { EVERYWHERE, REGIONS } from "../markets/jurisdictions.ts";
 import { findNetwork } from "../markets/networks.ts";
-import { documentChange, provisionMarkets, sameMarket } from "./provision-market.ts";
+import { documentChange, holdsOtherWallet, provisionMarkets, sameMarket } from "./provision-market.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
@@ -52,7 +52,8 @@ export async function authorizeMarkets(
     .filter((row) => row !== null);
   if (wanted.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   const networks = [...new Set(wanted.map((row) => row.network))];
-  if (environment !== "production") refuseOtherWallet(wanted, production);
+  if (environment !== "production" && holdsOtherWallet(wanted, production))
+    throw new ServiceError("environment_mismatch", { detail: { networks } });
   // One split per network: a market that waits there follows the wallet that is asked for last; one that is open follows
   // when the chain has said it.
   const moved = markets
@@ -114,18 +115,6 @@ const marketReads = ({ db, scope, environment }: ManagementCall, did: string) =>
 });
 
 const readForMarkets = (call: ManagementCall, did: string) => call.read(marketReads(call, did));
-
-/** The chain has one split for an agent and a network, whatever the environment: a sandbox key never moves real money. */
-function refuseOtherWallet(wanted: readonly MarketRow[], production: readonly MarketRow[]): void {
-  const other = production.find(
-    (row) =>
-      row.status !== "FAILED" &&
-      wanted.some(
-        ({ network, operationalWallet }) => network === row.network && operationalWallet !== row.operationalWallet,
-      ),
-  );
-  if (other) throw new ServiceError("environment_mismatch", { detail: { network: other.network } });
-}
 
 /** A live key reaches the platform's sandbox agents here: the market waits for the promotion (contract section 5). */
 function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {

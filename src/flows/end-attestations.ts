@@ -12,34 +12,36 @@ import { type AgentRow, findRunningAgents, suspendAgents } from "../agents/store
 import { toAgentView } from "../agents/views.ts";
 import type { Actor } from "../call.ts";
 import type { Deps } from "../context.ts";
-import { move } from "../core/machine.ts";
-import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
+import { type Move, move } from "../core/machine.ts";
+import { commit, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import { toPrincipalView } from "../principals/service.ts";
 import { type PrincipalStatus, principalMachine } from "../principals/states.ts";
 import { findEndedAttestations, movePrincipal, type PrincipalRow } from "../principals/store.ts";
+import { sweepEach } from "./sweep.ts";
 
 const ACTOR: Actor = { type: "system", id: "attestation_expiry" };
+
+/** So many agents at most stop in one transaction with their principal; a principal of more stops slice by slice. */
+const AGENTS_AT_ONCE = 1_000;
 
 /** The cron's. Returns how many principals. */
 export async function recordEndedAttestations(deps: Deps, slice: number): Promise<number> {
   const now = deps.clock.now();
   const { ended } = await readBatch(deps.db, { ended: findEndedAttestations(deps.db, now, slice) });
-  let recorded = 0;
-  for (const principal of ended) {
-    try {
-      await commit(deps.db, await stopPrincipal(deps, principal, now));
-      recorded += 1;
-    } catch (thrown) {
-      // A new attestation, or an agent that changed meanwhile: what is still due is due again in a minute.
-      if (!(thrown instanceof Conflict)) throw thrown;
+  return sweepEach(ended, async (principal) => {
+    for (;;) {
+      const running = await readBatch(deps.db, findRunningAgents(deps.db, principal.principalId, AGENTS_AT_ONCE));
+      await commit(deps.db, stopPrincipal(deps, principal, running, now));
+      if (running.agents.length < AGENTS_AT_ONCE) return;
     }
-  }
-  return recorded;
+  });
 }
 
-async function stopPrincipal(deps: Deps, before: PrincipalRow, now: number): Promise<Statement[]> {
+type Running = ReadResults<ReturnType<typeof findRunningAgents>>;
+
+function stopPrincipal(deps: Deps, before: PrincipalRow, running: Running, now: number): Statement[] {
   const { db, config } = deps;
-  const running = await readBatch(db, findRunningAgents(db, before.principalId));
+  const last = running.agents.length < AGENTS_AT_ONCE;
   const ended = move(principalMachine, before.status as PrincipalStatus, "attestation_ends");
   const set = { statusReason: "attestation_expired", updatedAt: now };
   const principal: PrincipalRow = { ...before, ...set, status: ended.to };
@@ -61,15 +63,8 @@ async function stopPrincipal(deps: Deps, before: PrincipalRow, now: number): Pro
   };
   const statusOf = ({ suspendedFrom, status }: AgentRow) => ({ status: { from: suspendedFrom, to: status } });
   return [
-    ...movePrincipal(db, before, ended, set),
-    ...suspendAgents(db, running.agents, { suspensionReason: "attestation", updatedAt: now }),
-    recordActivity(db, before, now, {
-      action: "principal.attestation_expired",
-      actor: ACTOR,
-      subject: { type: "principal", id: before.principalId },
-      changes: { status: { from: ended.from, to: ended.to } },
-    }),
-    recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(principal, now) }),
+    ...suspendAgents(db, running.agents, last ? before : null, { suspensionReason: "attestation", updatedAt: now }),
+    ...(last ? recordPrincipal(db, before, principal, ended, now) : []),
     ...recordActivities(
       db,
       now,
@@ -85,6 +80,24 @@ async function stopPrincipal(deps: Deps, before: PrincipalRow, now: number): Pro
     ...recordDirectoryChanges(db, "status_changed", now, stopped),
   ];
 }
+
+/** The principal's own part, with the last of its agents. */
+const recordPrincipal = (
+  db: Database,
+  before: PrincipalRow,
+  after: PrincipalRow,
+  ended: Move<PrincipalStatus>,
+  now: number,
+): Statement[] => [
+  ...movePrincipal(db, before, ended, after),
+  recordActivity(db, before, now, {
+    action: "principal.attestation_expired",
+    actor: ACTOR,
+    subject: { type: "principal", id: before.principalId },
+    changes: { status: { from: ended.from, to: ended.to } },
+  }),
+  recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
+];
 
 type Owned = { readonly did: string; readonly environment: string };
 const keyOf = ({ did, environment }: Owned): string => `${environment} ${did}`;

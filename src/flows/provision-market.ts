@@ -30,6 +30,7 @@ import { createChainSender } from "../chain/sender.ts";
 import { registrarOn } from "../chain/signer.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
+import type { ErrorCode } from "../core/errors.ts";
 import { ESCROW_BASE_THRESHOLD, MINUTE_MS } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
 import { Conflict, commit, readBatch, type Statement } from "../db/batch.ts";
@@ -48,15 +49,21 @@ export type Provisioning = { did: string; environment: string; network: string }
 export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<boolean> {
   const { db } = deps;
   const { did, environment, network: name } = job;
-  const { found, markets, escrows } = await readBatch(db, {
+  const { found, markets, escrows, production } = await readBatch(db, {
     found: findPublicAgent(db, did),
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
+    production: findMarkets(db, did, "production"),
   });
   const network = deps.config.networks.find((known) => known.network === name);
   const waiting = markets.filter((row) => row.network === name && row.status === "PROVISIONING");
   const [first] = waiting;
   if (!found || !network || !first) return true;
+  const forbidden = forbiddenBy(found.agent, first, production);
+  if (forbidden !== null) {
+    await settleMarkets(deps, job, { failed: forbidden, wallet: first.operationalWallet });
+    return true;
+  }
   const base = baseThreshold(network);
   const escrow = escrows.find((row) => row.network === name);
   const threshold = escrow?.threshold ?? escrowThreshold(base, found.agent.agentRating);
@@ -87,6 +94,22 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   await settleMarkets(deps, job, { wallet: first.operationalWallet, onChain: onChain.value, tx, base });
   return true;
 }
+
+const isFinal = ({ status }: AgentRow): boolean => status === "REVOKED" || status === "TERMINATED";
+
+/** What may have become so while the market waited: nobody is told of it but by the market's reason. */
+function forbiddenBy(agent: AgentRow, asked: MarketRow, production: readonly MarketRow[]): ErrorCode | null {
+  if (isFinal(agent)) return "agent_status_not_mutable";
+  return asked.environment === "sandbox" && holdsOtherWallet([asked], production) ? "environment_mismatch" : null;
+}
+
+/** The chain has one split for an agent and a network, whatever the environment: a sandbox key never moves real money. */
+export const holdsOtherWallet = (asked: readonly MarketRow[], production: readonly MarketRow[]): boolean =>
+  production.some(
+    (row) =>
+      row.status !== "FAILED" &&
+      asked.some((one) => one.network === row.network && one.operationalWallet !== row.operationalWallet),
+  );
 
 /** What became of the transaction; null while the chain has not said so. */
 async function waitFor(
@@ -133,50 +156,65 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
   const { db } = deps;
   const now = deps.clock.now();
   const { did, environment, network } = job;
-  const { found, markets, escrows } = await readBatch(db, {
+  const { found, markets, escrows, otherMarkets, otherEscrows } = await readBatch(db, {
     found: findPublicAgent(db, did),
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
+    otherMarkets: findMarkets(db, did, OTHER[environment] ?? ""),
+    otherEscrows: findEscrows(db, did, OTHER[environment] ?? ""),
   });
-  const here = markets.filter((row) => row.network === network);
   // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
-  const waiting = here.filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
+  const waiting = markets
+    .filter((row) => row.network === network)
+    .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
   if (!found || waiting.length === 0) return;
+  const said: Result = isFinal(found.agent) ? { failed: "agent_status_not_mutable", wallet: result.wallet } : result;
   const known = escrows.find((row) => row.network === network);
-  const moves = waiting.map((row) => ({ before: row, after: settledRow(row, result, known, now) }));
+  const moves = waiting.map((row) => ({ before: row, after: settledRow(row, said, known, now) }));
   const settled = moves.map(({ after }) => after);
-  const owner = { platformId: found.agent.platformId, environment };
-  const statements: Statement[] = moves.flatMap(({ before, after }) => updateMarket(db, before, after));
-  const own = environment === found.agent.environment;
-  if ("failed" in result) {
-    const after = markets.map((row) => settled.find((other) => sameMarket(other, row)) ?? row);
-    const promised = settled.some((row) => row.status === "ACTIVE");
-    if (own && promised) statements.push(...(await documentChange(deps, found, after, escrows, now)));
-  } else {
-    const following = here
-      .filter((row) => row.status === "ACTIVE" && row.operationalWallet !== result.wallet)
-      .map((row) => ({ before: row, after: { ...row, operationalWallet: result.wallet, updatedAt: now } }));
-    statements.push(...following.flatMap(({ before, after }) => updateMarket(db, before, after)));
-    const escrow = escrowRow(deps, job, result, escrows, settled, now);
+  // The chain has one split: what is open there follows it, in both environments.
+  const following = [...markets, ...otherMarkets]
+    .filter((row) => !("failed" in said) && row.network === network && row.status === "ACTIVE")
+    .filter((row) => row.operationalWallet !== said.wallet)
+    .map((row) => ({ before: row, after: { ...row, operationalWallet: said.wallet, updatedAt: now } }));
+  const written = [...moves, ...following];
+  const statements: Statement[] = written.flatMap(({ before, after }) => updateMarket(db, before, after));
+  const escrow = "failed" in said ? null : escrowRow(deps, job, said, known, now);
+  const otherEscrow = otherEscrows.find((row) => row.network === network);
+  if (escrow) {
+    const { operationalWallet, chainThreshold } = escrow;
     statements.push(putEscrow(db, escrow));
-    const written = [...moves, ...following].map(({ after }) => after);
-    const after = markets.map((row) => written.find((other) => sameMarket(other, row)) ?? row);
-    const escrowsAfter = [...escrows.filter((row) => row.network !== network), escrow];
-    if (own) statements.push(...(await documentChange(deps, found, after, escrowsAfter, now)));
-    for (const row of settled) {
-      statements.push(
-        recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(deps.config, row) } }),
-      );
-    }
+    if (otherEscrow) statements.push(putEscrow(db, { ...otherEscrow, operationalWallet, chainThreshold }));
+  }
+  const own = environment === found.agent.environment;
+  const ownEscrows = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
+  const changed = written.some(
+    ({ before, after }) =>
+      before.environment === found.agent.environment && (before.status === "ACTIVE" || after.status === "ACTIVE"),
+  );
+  if (changed && !isFinal(found.agent)) {
+    const after = (own ? markets : otherMarkets).map(
+      (row) => written.find(({ before }) => before === row)?.after ?? row,
+    );
+    statements.push(...(await documentChange(deps, found, after, own ? ownEscrows : otherEscrows, now)));
+  }
+  const owner = { platformId: found.agent.platformId, environment };
+  for (const row of settled.filter((one) => escrow !== null && one.status === "ACTIVE")) {
+    statements.push(
+      recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(deps.config, row) } }),
+    );
   }
   await commit(db, statements);
 }
+
+const OTHER: Readonly<Record<string, string>> = { sandbox: "production", production: "sandbox" };
 
 /** A market that the chain has goes on with the wallet that the chain has, when another is refused. */
 function settledRow(row: MarketRow, result: Result, known: EscrowRow | undefined, now: number): MarketRow {
   if ("failed" in result) {
     const { failed: reason } = result;
-    if (row.escrowWallet === null || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
+    const kept = row.escrowWallet !== null && reason !== "agent_status_not_mutable";
+    if (!kept || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
     return { ...row, status: "ACTIVE", operationalWallet: known.operationalWallet, reason, updatedAt: now };
   }
   const { onChain, tx } = result;
@@ -184,31 +222,31 @@ function settledRow(row: MarketRow, result: Result, known: EscrowRow | undefined
   return { ...row, status: "ACTIVE", escrowWallet: onChain.vault, registrationTx, reason: null, updatedAt: now };
 }
 
+/**
+ * The vault as the chain has it when the first market opens. Later it is not written from a reading that others may have
+ * overtaken: its balance follows the settlements, its threshold the rating, and only what the contract splits by is said here.
+ */
 function escrowRow(
   deps: Deps,
   job: Provisioning,
-  result: Exclude<Result, { failed: string }>,
-  escrows: readonly EscrowRow[],
-  settled: readonly MarketRow[],
+  { onChain, base, wallet }: Exclude<Result, { failed: string }>,
+  known: EscrowRow | undefined,
   now: number,
 ): EscrowRow {
-  const { onChain, base } = result;
-  const before = escrows.find((row) => row.network === job.network);
-  const currency = deps.config.networks.find((known) => known.network === job.network)?.currency ?? "USDC";
-  const balance = Number(onChain.balance);
   const threshold = Number(onChain.threshold);
-  const state = escrowStateAt(before?.state ?? "FUNDING", balance, threshold);
-  const operationalWallet = settled[0]?.operationalWallet ?? before?.operationalWallet ?? "";
+  if (known) return { ...known, operationalWallet: wallet, chainThreshold: threshold };
+  const currency = deps.config.networks.find((network) => network.network === job.network)?.currency ?? "USDC";
+  const balance = Number(onChain.balance);
   return {
     ...job,
     currency,
     vault: onChain.vault,
-    operationalWallet,
+    operationalWallet: wallet,
     balance,
     baseThreshold: base,
     threshold,
     chainThreshold: threshold,
-    state,
+    state: escrowStateAt("FUNDING", balance, threshold),
     updatedAt: now,
   };
 }

@@ -12,13 +12,13 @@ import { consumerSignal } from "../ratings/rating.ts";
 import { findCounterparty, findHeaviest } from "../ratings/store.ts";
 import { inTurn } from "./in-turn.ts";
 import { rateAgent } from "./rate-agent.ts";
+import { sweepEach } from "./sweep.ts";
 
 /** The cron's. Returns how many. */
 export async function rateAbandonedIntents(deps: Deps, slice: number): Promise<number> {
   const endedBefore = deps.clock.now() - LATE_MS;
   const { due } = await readBatch(deps.db, { due: findUnratedIntents(deps.db, endedBefore, slice) });
-  for (const intent of due) await inTurn(deps, (touches) => rateAbandoned(deps, intent, touches));
-  return due.length;
+  return sweepEach(due, (intent) => inTurn(deps, (touches) => rateAbandoned(deps, intent, touches)));
 }
 
 async function rateAbandoned(deps: Deps, intent: IntentRow, touches: (dids: readonly string[]) => void): Promise<void> {

@@ -7,7 +7,7 @@ import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move, tryMove } from "../core/machine.ts";
-import { Conflict, commit, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { commit, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { Environment } from "../db/scope.ts";
 import { type ClosedTask, taskSignals } from "../ratings/rating.ts";
 import { findCounterparty, findHeaviest } from "../ratings/store.ts";
@@ -26,6 +26,7 @@ import {
 import { toTaskView } from "../tasks/views.ts";
 import { inTurn } from "./in-turn.ts";
 import { rateAgent } from "./rate-agent.ts";
+import { sweepEach } from "./sweep.ts";
 
 export async function confirmTask(call: AgentCall, taskId: string, input: ConfirmInput): Promise<ConfirmationView> {
   const { db, deps, now } = call;
@@ -176,24 +177,14 @@ async function autoConfirmed(deps: Deps, found: Found, now: number): Promise<Sta
 export async function autoConfirmTasks(deps: Deps, slice: number): Promise<number> {
   const now = deps.clock.now();
   const { due } = await readBatch(deps.db, { due: findDueTasks(deps.db, now, slice) });
-  let recorded = 0;
-  for (const taskId of due) {
-    try {
-      recorded += await autoConfirmOne(deps, taskId, now);
-    } catch (thrown) {
-      // Somebody else closed it, or its agents are busy: it is due again in a minute.
-      if (!(thrown instanceof Conflict)) throw thrown;
-    }
-  }
-  return recorded;
+  return sweepEach(due, (taskId) => autoConfirmOne(deps, taskId, now));
 }
 
-const autoConfirmOne = (deps: Deps, taskId: string, now: number): Promise<number> =>
+const autoConfirmOne = (deps: Deps, taskId: string, now: number): Promise<void> =>
   inTurn(deps, async (touches) => {
     const found = await readBatch(deps.db, closingReads(deps.db, taskId));
     const task = found.task?.task;
-    if (task?.status !== "open" || now < task.confirmBy) return 0;
+    if (task?.status !== "open" || now < task.confirmBy) return;
     touches([task.providerDid, task.consumerDid]);
     await commit(deps.db, await autoConfirmed(deps, found, now));
-    return 1;
   });

@@ -90,7 +90,7 @@ async function keepRefusal(performance: Performance, refusal: ServiceError): Pro
   const { idempotency, owner, db, now } = performance;
   if (!idempotency || owner === null || !KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
   // Faulty values are no outcome: the body put right may come under the same key.
-  if (refusal.extra.field_errors) return;
+  if (refusal.extra.field_errors || refusal.extra.unkept) return;
   const { message, detail, type } = refusal.extra;
   const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {

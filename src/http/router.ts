@@ -174,22 +174,30 @@ async function afterAuthentication<S extends Surface>(
 }
 
 /** The schema's faults, and those of the fields that it passed; of a body that is unreadable, just that. */
-const refuseFaults = <S extends Surface>(
+async function refuseFaults<S extends Surface>(
   call: Calls[S],
   faults: readonly FieldError[],
   examination?: Examination,
   unreadable?: ServiceError,
-) =>
-  afterAuthentication(
-    call,
-    (found) => {
-      const named = new Set(faults.map((fault) => fault.field));
-      const more = examination?.judge(found, faults) ?? [];
-      if (unreadable) return unreadable;
-      return validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
-    },
-    examination?.reads,
-  );
+): Promise<unknown> {
+  const { reads, judge, told = (refusal: unknown) => refusal } = examination ?? {};
+  try {
+    return told(
+      await afterAuthentication(
+        call,
+        (found) => {
+          const named = new Set(faults.map((fault) => fault.field));
+          const more = judge?.(found, faults) ?? [];
+          return unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
+        },
+        reads,
+      ),
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof ServiceError)) throw thrown;
+    return told(new ServiceError(thrown.code, { ...thrown.extra, unkept: true }));
+  }
+}
 
 function parseQuery<Q>(
   schema: (z.ZodType<Q> & z.ZodObject) | undefined,

@@ -156,11 +156,10 @@ export function examineIntent(call: AgentCall, input: Partial<IntentInput>): Exa
 }
 
 /** The client form: a faulty order is refused as every other refusal of an intent is; without an order it is a plain 422. */
-export const examineAddress = (query: Readonly<Record<string, string>>): Examination =>
-  examination({}, (_found, faults) => {
-    if (!isOrder(query)) return [];
-    throw asPolicyViolation(validationError([...faults]));
-  });
+export const examineAddress = (query: Readonly<Record<string, string>>): Examination => ({
+  ...examination({}, () => []),
+  ...(isOrder(query) && { told: asPolicyViolation }),
+});
 
 function networkFaults(config: Config, { network, currency }: Payable, candidates: readonly Network[]): FieldError[] {
   if (network !== null && findNetwork(config.networks, network) === null) {

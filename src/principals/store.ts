@@ -131,13 +131,13 @@ export const movePrincipal = (
   db: Database,
   before: PrincipalRow,
   { from, to }: Move<PrincipalStatus>,
-  set: Pick<PrincipalRow, "statusReason" | "updatedAt">,
+  { statusReason, updatedAt }: Pick<PrincipalRow, "statusReason" | "updatedAt">,
 ): Statement[] =>
   mustChange(
     db,
     db
       .update(principals)
-      .set({ ...set, status: to })
+      .set({ statusReason, updatedAt, status: to })
       .where(
         and(
           eq(principals.principalId, before.principalId),
