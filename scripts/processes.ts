@@ -51,7 +51,7 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
     ended,
     stop: async () => {
       signalGroup(pid, "SIGTERM");
-      await Promise.race([ended, sleep(PATIENCE_MS)]);
+      await endedWithin(ended, PATIENCE_MS);
       // The leader is gone, its helpers may not be.
       signalGroup(pid, "SIGKILL");
       await until(() => !signalGroup(pid, 0), LAST_WAIT_MS);
@@ -145,6 +145,16 @@ function endOf(child: ChildProcess): Promise<string> {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code, signal) => resolve(signal === null ? `code ${code}` : signal));
   });
+}
+
+// Its timer goes with it: one that is left keeps the whole command from ending.
+async function endedWithin(ended: Promise<unknown>, patienceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise((resolve) => {
+    timer = setTimeout(resolve, patienceMs);
+  });
+  await Promise.race([ended, patience]);
+  clearTimeout(timer);
 }
 
 const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => pid > 0 && send(-pid, signal);

@@ -25,6 +25,13 @@ const patchScope = async (did: string, body: unknown) =>
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
 
 describe("the identity document", () => {
+  it("answers a DRAFT as JSON, which is all there is of it, and 404 to who takes nothing else than a JWS", async () => {
+    const { did } = await world.draft("CONSUMER");
+    const either = await aidOf(did, "", { Accept: "application/jwt, application/json;q=0.5" });
+    expect([either.status, either.headers.get("content-type")]).toEqual([200, "application/json"]);
+    expect((await aidOf(did, "", { Accept: "application/jwt" })).body.code).toBe("not_found");
+  });
+
   it.each([
     ["application/jwt", true],
     ["application/jwt;q=0.9, application/json;q=0.2", true],

@@ -2,9 +2,9 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
-import { agentMarkets } from "../../src/db/tables.ts";
+import { agentMarkets, escrows } from "../../src/db/tables.ts";
 import { provisionMarkets } from "../../src/flows/provision-market.ts";
-import { account, chainOf, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { account, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -186,6 +186,81 @@ describe("opening a market", () => {
     expect(reply.body.field_errors[0].code).toBe(fieldCode);
     const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
     expect(list.body.data).toEqual([]);
+  });
+});
+
+describe("one split for both environments of a network", () => {
+  const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
+  const openLive = (did: string, wallet: string) =>
+    world.call("POST", path(did), { key: world.liveKey, body: { markets: [market({ operational_wallet: wallet })] } });
+  const OTHER = () => account(7).toLowerCase();
+
+  it("is what the signed document names, whichever key set it last", async () => {
+    const provider = await world.provider();
+    expectStatus(await openLive(provider.did, OTHER()), 200);
+    expect(await walletOnChain(provider.did)).toBe(OTHER());
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
+    expect(aid.escrow.wallets[0].operational_wallet).toBe(OTHER());
+    const list = expectStatus(await world.call("GET", path(provider.did)), 200);
+    expect(list.data[0]).toMatchObject({ status: "ACTIVE", operational_wallet: OTHER() });
+  });
+
+  it("is not moved by a sandbox market that waited while a production market opened", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await openLive(did, OTHER()), 200);
+    const now = world.now();
+    const waiting = { ...market(), operationalWallet: account(8).toLowerCase(), status: "PROVISIONING" };
+    const row = {
+      did,
+      environment: "sandbox",
+      market: "DE-USDC",
+      network: "base-sepolia",
+      createdAt: now,
+      updatedAt: now,
+    };
+    await world.deps.db.insert(agentMarkets).values({ ...row, ...waiting });
+    const job = { did, environment: "sandbox", network: "base-sepolia" };
+    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).toBe(true);
+    expect(await walletOnChain(did)).toBe(OTHER());
+    const list = expectStatus(await world.call("GET", path(did)), 200);
+    expect(list.data[0]).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
+  });
+});
+
+describe("while the chain takes its time", () => {
+  it.each([3, 5])("an agent that is TERMINATED gets no market (before trip %i)", async (trip) => {
+    const { did } = await world.agent("PROVIDER");
+    world.meter.beforeBatch(trip, () =>
+      world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }),
+    );
+    const [opened] = expectStatus(await open(did, [market()]), 200).markets;
+    expect(opened).toMatchObject({ status: "FAILED", reason: "agent_status_not_mutable" });
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+    expect([aid.version, aid.identity.authorized_markets]).toEqual([2, []]);
+  });
+
+  it.each([4, 5])("a settlement and a rating stay what they are (before trip %i)", async (trip) => {
+    const provider = await world.provider();
+    const consumer = await world.consumer();
+    const { intent_id } = await world.intent(consumer, provider, "5000.00");
+    const payment_tx = await payOnChain(consumer.did, provider.did, 5_000_000_000, { intentId: intent_id });
+    let settled: Json;
+    world.meter.beforeBatch(trip, async () => {
+      settled = expectStatus(await world.as(provider, "POST", "/v1/facilitate", { intent_id, payment_tx }), 200);
+      const path = `/v1/tasks/${settled.task_id}/confirm`;
+      expectStatus(await world.as(consumer, "POST", path, { outcome: "confirmed" }), 200);
+    });
+    expectStatus(await open(provider.did, [market()]), 200);
+    const [escrow] = await world.deps.db.select().from(escrows).where(eq(escrows.did, provider.did));
+    expect(settled.escrow_balance).toBe("15.00");
+    expect(escrow).toMatchObject({
+      balance: 15_000_000,
+      threshold: 10_200_000,
+      chainThreshold: 15_000_000,
+      state: "ACTIVE",
+    });
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
+    expect(aid.escrow.liability_profile).toMatchObject({ total_balance: "15.00", effective_threshold: "10.20" });
   });
 });
 

@@ -176,6 +176,17 @@ describe("an attestation that ends", () => {
     expect((await stored(did))?.status).toBe("DRAFT");
   });
 
+  it("does not pass by an agent that began to run between its reading and its commit", async () => {
+    const principalId = await world.principal(attested(1));
+    const { did } = await world.draft("CONSUMER", { principal_id: principalId });
+    const ended = { ...world.deps, clock: { now: () => world.now() + HOUR_MS } };
+    world.meter.beforeBatch(3, async () => expectStatus(await world.call("POST", `/v1/agents/${did}/activate`), 200));
+    expect(await recordEndedAttestations(ended, 20)).toBe(0);
+    expect((await stored(did))?.status).toBe("ACTIVE");
+    expect(await recordEndedAttestations(ended, 20)).toBe(1);
+    expect((await stored(did))?.status).toBe("SUSPENDED");
+  });
+
   it("leaves the agents SUSPENDED until each is returned", async () => {
     const principalId = await world.principal(attested(1));
     const agent = await world.consumer({ principal_id: principalId });

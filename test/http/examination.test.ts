@@ -221,6 +221,23 @@ describe("before any fault of a body comes", () => {
   });
 });
 
+describe("a refusal beside faults", () => {
+  it("is no outcome of its Idempotency-Key: the request put right may come under it", async () => {
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const order = (consumer_did: string, amount: string) =>
+      world.as(
+        consumer,
+        "POST",
+        "/v1/payment-intents",
+        { consumer_did, provider_did: provider.did, amount, currency: "USDC" },
+        headers,
+      );
+    const stranger = await world.consumer();
+    expect((await order(stranger.did, "abc")).body.code).toBe("forbidden");
+    expect((await order(consumer.did, "1.00")).status).toBe(201);
+  });
+});
+
 describe("a body that cannot be read", () => {
   it.each(["", "{", '{"a": 1, "a": 2}'])("(%s) is 404 and 403 before it is 400", async (rawBody) => {
     const other = await createWorld();
@@ -261,6 +278,20 @@ describe("an order in the client form that the schema finds faulty", () => {
         "validation_failed",
       ]);
       expect(body.detail.field_errors.map((fault: { field: string }) => fault.field)).toEqual([field]);
+    }
+  });
+
+  it("of a caller that is SUSPENDED is the same 403", async () => {
+    const paused = await world.consumer();
+    await world.call("PATCH", `/v1/agents/${paused.did}/status`, { body: { status: "SUSPENDED" } });
+    const query = `market=DE-USDC&network=base-sepolia&consumer_did=${paused.did}&provider_did=${provider.did}&amount=1.0`;
+    for (const asked of [query, `${query}&tip=1`]) {
+      const { status, body } = await world.as(paused, "GET", `/v1/payment-address?${asked}`);
+      expect([status, body.code, body.detail?.failed_check]).toEqual([
+        403,
+        "spend_policy_violation",
+        "agent_not_active",
+      ]);
     }
   });
 

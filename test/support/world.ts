@@ -331,7 +331,8 @@ export async function payOnChain(
     token,
     encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
   );
-  const allowance = approved ? amount : 0n;
+  // Files pay from the same account at once: an exact allowance would be each other's.
+  const allowance = approved ? 2n ** 256n - 1n : 0n;
   await send(
     network,
     from,
