@@ -168,7 +168,13 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     .filter((row) => row.network === network)
     .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.wallet);
   if (!found || waiting.length === 0) return;
-  const said: Result = isFinal(found.agent) ? { failed: "agent_status_not_mutable", wallet: result.wallet } : result;
+  // A production market opened while a sandbox key's transaction was on its way: the chain is told its wallet again.
+  const overtaken = environment === "sandbox" && !("failed" in result) && holdsOtherWallet(waiting, otherMarkets);
+  const forbidden = isFinal(found.agent) ? "agent_status_not_mutable" : overtaken ? "environment_mismatch" : null;
+  const said: Result = forbidden === null ? result : { failed: forbidden, wallet: result.wallet };
+  const again = otherMarkets
+    .filter((row) => overtaken && row.network === network && row.status === "ACTIVE")
+    .map((row) => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } }));
   const known = escrows.find((row) => row.network === network);
   const moves = waiting.map((row) => ({ before: row, after: settledRow(row, said, known, now) }));
   const settled = moves.map(({ after }) => after);
@@ -177,7 +183,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     .filter((row) => !("failed" in said) && row.network === network && row.status === "ACTIVE")
     .filter((row) => row.operationalWallet !== said.wallet)
     .map((row) => ({ before: row, after: { ...row, operationalWallet: said.wallet, updatedAt: now } }));
-  const written = [...moves, ...following];
+  const written = [...moves, ...following, ...again];
   const statements: Statement[] = written.flatMap(({ before, after }) => updateMarket(db, before, after));
   const escrow = "failed" in said ? null : escrowRow(deps, job, said, known, now);
   const otherEscrow = otherEscrows.find((row) => row.network === network);
@@ -205,6 +211,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Result): Promis
     );
   }
   await commit(db, statements);
+  if (again.length > 0) await deps.env.JOBS.send({ kind: "provision_market", did, environment: "production", network });
 }
 
 const OTHER: Readonly<Record<string, string>> = { sandbox: "production", production: "sandbox" };

@@ -1,6 +1,6 @@
 // Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { agentMarkets, escrows } from "../../src/db/tables.ts";
 import { provisionMarkets } from "../../src/flows/provision-market.ts";
@@ -224,6 +224,29 @@ describe("one split for both environments of a network", () => {
     expect(await walletOnChain(did)).toBe(OTHER());
     const list = expectStatus(await world.call("GET", path(did)), 200);
     expect(list.data[0]).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
+  });
+});
+
+describe("a production market that opens while a sandbox key's transaction is on its way", () => {
+  it("has its wallet told to the chain again", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const wallet = account(7).toLowerCase();
+    const now = world.now();
+    // The fourth trip reads what the chain's answer is written onto: by then the live key's market is open.
+    world.meter.beforeBatch(4, () =>
+      world.deps.db.insert(agentMarkets).values({
+        ...{ did, environment: "production", market: "DE-USDC", network: "base-sepolia" },
+        ...{ operationalWallet: wallet, escrowWallet: account(6), status: "ACTIVE", createdAt: now, updatedAt: now },
+      }),
+    );
+    const [refused] = expectStatus(await open(did, [market()]), 200).markets;
+    expect(refused).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
+    await vi.waitFor(async () => expect(await walletOnChain(did)).toBe(wallet), { timeout: 20_000 });
+    const path = `/v1/agents/${did}/scope/authorized_markets`;
+    const live = async () => (await world.call("GET", path, { key: world.liveKey })).body.data[0];
+    await vi.waitFor(async () => expect(await live()).toMatchObject({ status: "ACTIVE", operational_wallet: wallet }), {
+      timeout: 20_000,
+    });
   });
 });
 
