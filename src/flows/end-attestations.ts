@@ -32,7 +32,7 @@ export async function recordEndedAttestations(deps: Deps, slice: number): Promis
     for (;;) {
       const running = await readBatch(deps.db, findRunningAgents(deps.db, principal.principalId, AGENTS_AT_ONCE));
       await commit(deps.db, stopPrincipal(deps, principal, running, now));
-      if (running.agents.length < AGENTS_AT_ONCE) return;
+      if (running.agents.length < AGENTS_AT_ONCE) return true;
     }
   });
 }

@@ -21,7 +21,11 @@ export async function rateAbandonedIntents(deps: Deps, slice: number): Promise<n
   return sweepEach(due, (intent) => inTurn(deps, (touches) => rateAbandoned(deps, intent, touches)));
 }
 
-async function rateAbandoned(deps: Deps, intent: IntentRow, touches: (dids: readonly string[]) => void): Promise<void> {
+async function rateAbandoned(
+  deps: Deps,
+  intent: IntentRow,
+  touches: (dids: readonly string[]) => void,
+): Promise<boolean> {
   const { db } = deps;
   const { consumerDid, providerDid, intentId } = intent;
   const { consumer, provider, heaviest } = await readBatch(db, {
@@ -32,7 +36,10 @@ async function rateAbandoned(deps: Deps, intent: IntentRow, touches: (dids: read
   if (!consumer || !provider) throw new Error("an intent without its parties");
   touches([consumerDid]);
   const counterpartyPrincipalId = provider.agent.principalId;
-  if (counterpartyPrincipalId === consumer.agent.principalId) return commit(db, markRated(db, intentId));
+  if (counterpartyPrincipalId === consumer.agent.principalId) {
+    await commit(db, markRated(db, intentId));
+    return true;
+  }
   const { counterparty } = await readBatch(db, {
     counterparty: findCounterparty(db, consumerDid, counterpartyPrincipalId),
   });
@@ -57,4 +64,5 @@ async function rateAbandoned(deps: Deps, intent: IntentRow, touches: (dids: read
     },
   );
   await commit(db, [...markRated(db, intentId), ...rated.statements]);
+  return true;
 }

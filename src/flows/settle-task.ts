@@ -180,11 +180,12 @@ export async function autoConfirmTasks(deps: Deps, slice: number): Promise<numbe
   return sweepEach(due, (taskId) => autoConfirmOne(deps, taskId, now));
 }
 
-const autoConfirmOne = (deps: Deps, taskId: string, now: number): Promise<void> =>
+const autoConfirmOne = (deps: Deps, taskId: string, now: number): Promise<boolean> =>
   inTurn(deps, async (touches) => {
     const found = await readBatch(deps.db, closingReads(deps.db, taskId));
     const task = found.task?.task;
-    if (task?.status !== "open" || now < task.confirmBy) return;
+    if (task?.status !== "open" || now < task.confirmBy) return false;
     touches([task.providerDid, task.consumerDid]);
     await commit(deps.db, await autoConfirmed(deps, found, now));
+    return true;
   });

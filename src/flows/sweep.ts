@@ -2,13 +2,12 @@
 // stops none of the others.
 import { Conflict } from "../db/batch.ts";
 
-/** Returns how many were done. */
-export async function sweepEach<T>(due: readonly T[], work: (one: T) => Promise<unknown>): Promise<number> {
+/** Returns how many were done; `work` answers false where nothing was left to do. */
+export async function sweepEach<T>(due: readonly T[], work: (one: T) => Promise<boolean>): Promise<number> {
   let done = 0;
   for (const one of due) {
     try {
-      await work(one);
-      done += 1;
+      if (await work(one)) done += 1;
     } catch (thrown) {
       if (thrown instanceof Conflict) continue;
       const message = thrown instanceof Error ? thrown.message : "unknown";
