@@ -5,9 +5,9 @@ import type { AgentCall } from "../call.ts";
 import type { ChainGateway, ChainResult, Network, SettlementReading } from "../chain/gateway.ts";
 import { intentHash, parseTxHash } from "../chain/hashes.ts";
 import { ServiceError } from "../core/errors.ts";
-import { present } from "../db/batch.ts";
+import { present, readBatch } from "../db/batch.ts";
 import { findNetwork } from "../markets/networks.ts";
-import { findIntent, findOpenIntentOf, type IntentRow } from "../payments/store.ts";
+import { findIntent, findNamedIntentOf, findOpenIntentOf, type IntentRow } from "../payments/store.ts";
 import type { FacilitationInput, FacilitationView } from "../transactions/schema.ts";
 import {
   findBuyer,
@@ -21,7 +21,15 @@ import {
 import { toFacilitationView } from "../transactions/views.ts";
 import { inTurn } from "./in-turn.ts";
 import { recordSettlement } from "./record-settlement.ts";
-import { chainTime, judgePayment, minedOf, type Pair, settlementsOf, unverified } from "./settlement-evidence.ts";
+import {
+  chainTime,
+  judgePayment,
+  type Mined,
+  minedOf,
+  type Pair,
+  settlementsOf,
+  unverified,
+} from "./settlement-evidence.ts";
 
 /** Seed's form: the intent by name. What else the body says is held against it. */
 type ByIntent = {
@@ -44,13 +52,13 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
     const early =
       claim.intentId === null ? await provePair(call, claim, claim.said).then(() => read(claim.network)) : null;
     const found = await readFacts(call, claim, early);
-    const intent = found.named ?? found.open ?? null;
+    const first = found.named ?? found.open ?? null;
     if (claim.intentId !== null && !found.named) throw new ServiceError("not_found");
     const seen = await provePair(call, claim, claim.intentId === null ? claim.said : (found.named ?? null));
     const replayed = seen || found.replayed;
     refuseMixed([
       found.caller.environment,
-      intent?.environment,
+      first?.environment,
       found.provider?.agent.environment,
       found.consumer?.environment,
     ]);
@@ -60,14 +68,15 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
     if (replayed) throw new ServiceError("aeap_verification_failed", { type: "replay", reason: "replay" });
     if (found.byIntent) throw unverified("intent_settled");
 
-    const network = claim.network ?? networkOf(call, intent);
+    const network = claim.network ?? networkOf(call, first);
     const mined = minedOf(network, early ?? (await read(network)));
     if (claim.intentId === null && settlementsOf(mined, network, claim.said).length === 0) {
       throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
     }
     const { provider, consumer, markets, escrows } = found;
-    if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
     const minedAt = chainTime(call.deps, mined.minedAt);
+    const intent = claim.intentId === null ? await intentPaid(call, claim, first, mined, minedAt) : first;
+    if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
     const settlement = judgePayment(network, mined, intent, found.onChain, { minedAt, now: call.now });
     // What a party has become since the intent was opened does not matter: the money has moved, and only a recorded
     // settlement can be confirmed or disputed. An agent that is not ACTIVE cannot make this call itself; the other can.
@@ -123,16 +132,25 @@ function readFacts(call: AgentCall, claim: Claim, early: Reading | null) {
   return call.read(reads, { replays: "tell" });
 }
 
-/** The intent of the pair that this payment names, or else the newest that it can settle: its amount is the settled gross. */
+/** The newest intent of the pair that this payment can settle: its amount is the settled gross. */
 function openIntentOf(call: AgentCall, claim: Claim, early: Reading | null) {
   if (claim.intentId !== null || !early?.ok || early.value.state !== "mined") return null;
   const [settled] = settlementsOf(early.value, claim.network, claim.said);
   if (!settled) return null;
   const minedAt = chainTime(call.deps, early.value.minedAt);
   const by = { ...claim.said, network: claim.network.network, amount: Number(settled.gross), minedAt };
-  const hash = settled.intentHash;
-  const named = hash === null ? {} : { named: (intentId: string) => intentHash(intentId) === hash };
-  return findOpenIntentOf(call.db, { ...by, ...named }, call.now);
+  return findOpenIntentOf(call.db, by, call.now);
+}
+
+/** A payment that names its intent settles that one, also behind a newer one of the same amount: then it costs a trip more. */
+async function intentPaid(call: AgentCall, claim: ByPayment, newest: IntentRow | null, mined: Mined, minedAt: number) {
+  const [settled] = settlementsOf(mined, claim.network, claim.said);
+  const hash = settled?.intentHash ?? null;
+  const isNamed = (intentId: string) => intentHash(intentId) === hash;
+  if (!settled || hash === null || (newest && isNamed(newest.intentId))) return newest;
+  const by = { ...claim.said, network: claim.network.network, amount: Number(settled.gross), minedAt };
+  const { named } = await readBatch(call.db, { named: findNamedIntentOf(call.db, by, isNamed, call.now) });
+  return named ?? newest;
 }
 
 /**

@@ -26,46 +26,51 @@ const NAMED_AMONG = 50;
 export const findIntent = (db: Database, intentId: string): Read<IntentRow | null> =>
   readOne(db.select().from(paymentIntents).where(eq(paymentIntents.intentId, intentId)));
 
+type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };
+
+const payableOf = (by: OfPair): SQL | undefined =>
+  and(
+    eq(paymentIntents.consumerDid, by.consumerDid),
+    eq(paymentIntents.providerDid, by.providerDid),
+    eq(paymentIntents.network, by.network),
+    eq(paymentIntents.amount, by.amount),
+    // Literal, as the partial index says it.
+    sql`status in ('OPEN', 'ABANDONED')`,
+    by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
+  );
+
 /**
  * The newest intent that a payment can settle where the caller names none (the client form of facilitation): open, or ended
  * less than 24 hours ago. With `minedAt`, only one that was there and had not ended when the payment was mined, so that a
- * late payment does not take the place of one for a newer intent. With `named`, the one that the payment itself names.
+ * late payment does not take the place of one for a newer intent.
  */
-export function findOpenIntentOf(db: Database, by: OpenIntentOf, now: number): Read<IntentRow | null> {
-  const { named, minedAt = 0 } = by;
-  const inTime = and(gt(paymentIntents.expiresAt, now - LATE_MS), gt(paymentIntents.expiresAt, minedAt));
-  const newest = db
-    .select()
-    .from(paymentIntents)
-    .where(
-      and(
-        eq(paymentIntents.consumerDid, by.consumerDid),
-        eq(paymentIntents.providerDid, by.providerDid),
-        eq(paymentIntents.network, by.network),
-        eq(paymentIntents.amount, by.amount),
-        // Literal, as the partial index says it.
-        sql`status in ('OPEN', 'ABANDONED')`,
-        by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
-        // Among several candidates the time is judged below: here it would read on through all that ever ended.
-        named ? undefined : inTime,
-      ),
-    )
-    .orderBy(desc(paymentIntents.createdAt))
-    .limit(named ? NAMED_AMONG : 1);
-  return read(newest, (rows) => {
-    if (!named) return rows[0] ?? null;
-    return rows.find((row) => row.expiresAt > Math.max(now - LATE_MS, minedAt) && named(row.intentId)) ?? null;
-  });
-}
+export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<IntentRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(paymentIntents)
+      .where(
+        and(
+          payableOf(by),
+          gt(paymentIntents.expiresAt, now - LATE_MS),
+          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt),
+        ),
+      )
+      .orderBy(desc(paymentIntents.createdAt))
+      .limit(1),
+  );
 
-type OpenIntentOf = {
-  consumerDid: string;
-  providerDid: string;
-  network: string;
-  amount: number;
-  minedAt?: number;
-  named?: (intentId: string) => boolean;
-};
+/** The same, where the payment names one that is not the newest. */
+export const findNamedIntentOf = (
+  db: Database,
+  by: OfPair & { minedAt: number },
+  isNamed: (intentId: string) => boolean,
+  now: number,
+): Read<IntentRow | null> =>
+  read(
+    db.select().from(paymentIntents).where(payableOf(by)).orderBy(desc(paymentIntents.createdAt)).limit(NAMED_AMONG),
+    (rows) => rows.find((row) => row.expiresAt > Math.max(now - LATE_MS, by.minedAt) && isNamed(row.intentId)) ?? null,
+  );
 
 /** Intents that have ended and are still stored as OPEN, those longest over first. */
 export const findDueIntents = (db: Database, now: number, slice: number): Read<IntentRow[]> =>
