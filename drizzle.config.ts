@@ -2,7 +2,7 @@ import { defineConfig } from "drizzle-kit";
 
 export default defineConfig({
   dialect: "sqlite",
-  schema: "./src/db/tables.ts",
+  schema: "./src/db/tables/*.ts",
   out: "./migrations",
   casing: "snake_case",
 });

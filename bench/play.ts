@@ -1,7 +1,7 @@
 // What the cases play with: a platform's calls, agents that sign, and payments on the local chain.
 import { approve, devAccounts, mintTestUsdc, payIntent } from "../scripts/chain.ts";
-import type { Network } from "../src/chain/gateway.ts";
 import { didHash, intentHash } from "../src/chain/hashes.ts";
+import type { Network } from "../src/chain/networks.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import { proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
 import type { Stage } from "./stage.ts";

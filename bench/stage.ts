@@ -4,8 +4,9 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
 import { type Anvil, deployContracts, devAccounts, startAnvil } from "../scripts/chain.ts";
-import { generateManagementKey, hashKey } from "../src/auth/management-key.ts";
-import type { Network } from "../src/chain/gateway.ts";
+import { generateManagementKey } from "../src/accounts/management-key.ts";
+import type { Network } from "../src/chain/networks.ts";
+import { sha256Hex } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
 import { closeConnections, send } from "./wire.ts";
 
@@ -133,7 +134,7 @@ async function benchConfig(networks: readonly Network[], serviceDid: string) {
       CA_KEYS: JSON.stringify([{ jwk: await drawSigningKey(), use: "signing" }]),
       SERVICE_DID: serviceDid,
       NONCE_KEY: randomBytes(32).toString("base64url"),
-      OPERATOR_KEY_HASHES: await hashKey(randomBytes(24).toString("base64url")),
+      OPERATOR_KEY_HASHES: await sha256Hex(randomBytes(24).toString("base64url")),
       CHAIN_REGISTRAR_KEY: registrar?.privateKey ?? "",
     },
   };

@@ -2,7 +2,8 @@
 // (performance design 4.2). Never deployed: bench/stage.ts alone starts it, on loopback.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
-import type { Env, Job } from "../src/context.ts";
+import type { Env } from "../src/context.ts";
+import type { Message } from "../src/queue.ts";
 import service, {
   AgentObject,
   IdempotencyObject,
@@ -73,6 +74,9 @@ function meteredEnv(env: Env, cost: Cost): Env {
   const other = () => {
     cost.others += 1;
   };
+  const queued = () => {
+    cost.queues += 1;
+  };
   return {
     ...env,
     DB: meterD1(env.DB, cost),
@@ -80,9 +84,9 @@ function meteredEnv(env: Env, cost: Cost): Env {
     IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost),
     REPLAY: meterObjects(env.REPLAY, "REPLAY", cost),
     CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost),
-    JOBS: tellCalls(env.JOBS, () => {
-      cost.queues += 1;
-    }),
+    CHAIN_QUEUE: tellCalls(env.CHAIN_QUEUE, queued),
+    JOB_QUEUE: tellCalls(env.JOB_QUEUE, queued),
+    OUTBOX_QUEUE: tellCalls(env.OUTBOX_QUEUE, queued),
     DOCUMENTS: tellCalls(env.DOCUMENTS, other),
     MAIL: tellCalls(env.MAIL, other),
     ASSETS: tellCalls(env.ASSETS, other),
@@ -180,4 +184,4 @@ export default {
   },
   queue: service.queue,
   scheduled: service.scheduled,
-} satisfies ExportedHandler<Env, Job>;
+} satisfies ExportedHandler<Env, Message>;

@@ -1,8 +1,8 @@
 // The Worker on a laptop: its database brought up to date, then `wrangler dev` with its state, secrets and mails in one folder.
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hashKey } from "../src/auth/management-key.ts";
-import type { Network } from "../src/chain/gateway.ts";
+import type { Network } from "../src/chain/networks.ts";
+import { sha256Hex } from "../src/core/encoding.ts";
 import { complaintIn, type Group, type Guard, plain, run, StackError, sleep, spawnGroup } from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 
@@ -156,7 +156,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     CA_KEYS: JSON.stringify(secrets.ca_keys),
     SERVICE_DID: secrets.service_did,
     NONCE_KEY: secrets.nonce_key,
-    OPERATOR_KEY_HASHES: await hashKey(secrets.operator_key),
+    OPERATOR_KEY_HASHES: await sha256Hex(secrets.operator_key),
     CHAIN_REGISTRAR_KEY: secrets.chain.registrar.private_key,
   };
   return Object.entries(variables)

@@ -1,26 +1,44 @@
-// The OpenAPI document without a server: prints it; `--write` updates docs/openapi.json; `--check` exits non-zero when that
-// file is behind the routes.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { createApp } from "../src/app.ts";
-import { describeService } from "../src/http/openapi.ts";
+// The OpenAPI documents without a server: prints the public one; `--write` updates docs/openapi.json, docs/openapi-operator.json and
+// what the Worker serves; `--check` exits non-zero when one of them is behind the routes, or is not what it should be.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROUTES } from "../src/app.ts";
+import type { Route } from "../src/http/route.ts";
+import { buildDocument } from "./openapi/document.ts";
+import { reviewDocument } from "./openapi/review.ts";
 
 // Where `npm start` serves it; a deployed service names itself at /openapi.json.
 const SERVER_URL = "http://127.0.0.1:8787";
-const file = join(import.meta.dirname, "../docs/openapi.json");
-const document = `${JSON.stringify(describeService(createApp(), SERVER_URL), null, 2)}\n`;
+const PLACEHOLDER = "https://issuer.example";
+const root = join(import.meta.dirname, "..");
+
+const isOperators = ({ surfaces }: Route): boolean => surfaces.every((surface: string) => surface === "operator");
+const PUBLIC = ROUTES.filter((route) => !isOperators(route));
+const OPERATORS = ROUTES.filter(isOperators);
+
+const pretty = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
+const served = `// Printed by scripts/openapi.ts from the routes: \`npm run generate\`.
+export const SERVER_PLACEHOLDER = ${JSON.stringify(PLACEHOLDER)};
+export const OPENAPI_DOCUMENT =
+  ${JSON.stringify(JSON.stringify(buildDocument(PUBLIC, PLACEHOLDER)))};
+`;
+const files: Readonly<Record<string, string>> = {
+  "docs/openapi.json": pretty(buildDocument(PUBLIC, SERVER_URL)),
+  "docs/openapi-operator.json": pretty(buildDocument(OPERATORS, SERVER_URL)),
+  "src/http/openapi-document.ts": served,
+};
 
 if (process.argv.includes("--check")) {
-  const committed = existsSync(file) ? readFileSync(file, "utf8") : "";
-  if (committed !== document) {
-    console.error("docs/openapi.json is behind the routes: run `npm run generate`");
-    process.exit(1);
-  }
+  const read = (file: string) => (existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "");
+  const behind = Object.entries(files).filter(([file, text]) => read(file) !== text);
+  for (const [file] of behind) console.error(`${file} is behind the routes: run \`npm run generate\``);
+  const faults = [PUBLIC, OPERATORS].flatMap((routes) => reviewDocument(buildDocument(routes, SERVER_URL)));
+  for (const fault of faults) console.error(fault);
+  if (behind.length > 0 || faults.length > 0) process.exit(1);
 } else if (process.argv.includes("--write")) {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, document);
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(root, file), text);
 } else {
   // Whoever reads may stop early.
   process.stdout.on("error", () => process.exit());
-  process.stdout.write(document);
+  process.stdout.write(files["docs/openapi.json"] ?? "");
 }

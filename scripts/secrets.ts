@@ -4,10 +4,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from "node:path";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
-import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/auth/management-key.ts";
+import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/accounts/management-key.ts";
+import { encodeBase64Url } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
 import { DID_PATTERN, generateDid } from "../src/protocol/did.ts";
-import { encodeBase64Url } from "../src/protocol/encoding.ts";
 import { StackError } from "./processes.ts";
 
 const hex = (digits: number) => z.templateLiteral(["0x", z.string().regex(new RegExp(`^[0-9a-fA-F]{${digits}}$`))]);

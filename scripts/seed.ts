@@ -2,12 +2,14 @@
 // tenant principal and its sandbox key (of which only the hash is stored). `node scripts/seed.ts <state> <secrets file>`.
 import { join } from "node:path";
 import { getPlatformProxy } from "wrangler";
-import { hashKey, keyPrefixOf } from "../src/auth/management-key.ts";
+import { keyPrefixOf } from "../src/accounts/management-key.ts";
 import type { Env } from "../src/context.ts";
+import { sha256Hex } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
 import { DAY_MS } from "../src/core/limits.ts";
 import { openDatabase } from "../src/db/batch.ts";
-import { managementKeys, platforms, principals } from "../src/db/tables.ts";
+import { managementKeys, platforms } from "../src/db/tables/accounts.ts";
+import { principals } from "../src/db/tables/principals.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 
 const NAME = "Demo Platform GmbH";
@@ -71,7 +73,7 @@ async function seed(d1: D1Database, platform: Secrets["platform"]): Promise<void
     db
       .insert(managementKeys)
       .values({
-        keyHash: await hashKey(key),
+        keyHash: await sha256Hex(key),
         keyId: newId("key", now),
         platformId,
         environment: "sandbox",

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Hex } from "viem";
-import type { Network } from "../src/chain/gateway.ts";
+import type { Network } from "../src/chain/networks.ts";
 import { type Anvil, anvilBinary, clientFor, deployContracts, devAccounts, startAnvil } from "./chain.ts";
 import { folders, prepareDatabase, startCron, startWorker, type Workspace, wrangler } from "./local-worker.ts";
 import { startMailbox } from "./mailbox.ts";

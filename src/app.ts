@@ -1,129 +1,108 @@
-// The whole service as one Hono app: mounts the routers, answers unknown paths and methods, prints the OpenAPI document.
-import { OpenAPIHono } from "@hono/zod-openapi";
-import { marketRoutes } from "./agents/market-routes.ts";
-import { publicAgentRoutes } from "./agents/public-routes.ts";
+// The whole service as one Hono app: binds the routes to the entrances, answers unknown paths and methods.
+import { Hono } from "hono";
+import { accountRoutes } from "./accounts/routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
-import type { Deps } from "./context.ts";
+import { agentEntrance } from "./auth/agent.ts";
+import { keyConfiguration, managementEntrance } from "./auth/management.ts";
+import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
+import { publicEntrance } from "./auth/public.ts";
+import type { Deps, Env } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
+import { memoizeBy } from "./core/memo.ts";
+import { facilitationRoutes } from "./facilitation/routes.ts";
 import type { AppEnv } from "./http/app-env.ts";
+import type { Entrances } from "./http/call.ts";
 import { depsOf } from "./http/deps.ts";
-import { docsAsset, docsPage, docsStart } from "./http/docs.ts";
-import { describeService } from "./http/openapi.ts";
-import { chargeAddress, rateHeaders } from "./http/rate-limit.ts";
-import { errorResponse, jsonResponse } from "./http/responses.ts";
-import type { Registered, Router, Surface } from "./http/router.ts";
-import { marketListingRoutes } from "./markets/routes.ts";
+import { bindService } from "./http/docs.ts";
+import { decorate } from "./http/headers.ts";
+import { methodsOf, preflight } from "./http/methods.ts";
+import { chargeAddress } from "./http/rate-limit.ts";
+import { errorResponse } from "./http/responses.ts";
+import type { Route } from "./http/route.ts";
+import { bindRoute } from "./http/router.ts";
+import { handshakeRoutes } from "./identity/handshake-routes.ts";
+import { identityRoutes } from "./identity/routes.ts";
+import { jobRoutes } from "./jobs/routes.ts";
+import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
-import { operatorPlatformRoutes, platformRoutes } from "./platform/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
+import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
-import { transactionRoutes } from "./transactions/routes.ts";
-import { verifyRoutes } from "./verify/routes.ts";
 
-const ROUTERS: readonly Router<Surface>[] = [
-  platformRoutes,
-  operatorPlatformRoutes,
-  principalRoutes,
-  agentRoutes,
-  marketRoutes,
-  publicAgentRoutes,
-  verifyRoutes,
-  marketListingRoutes,
-  paymentRoutes,
-  transactionRoutes,
-  taskRoutes,
-  ratingRoutes,
-] as never;
+/** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
+export const ROUTES: readonly Route[] = [
+  ...accountRoutes,
+  ...principalRoutes,
+  ...agentRoutes,
+  ...identityRoutes,
+  ...handshakeRoutes,
+  ...marketRoutes,
+  ...ratingRoutes,
+  ...paymentRoutes,
+  ...taskRoutes,
+  ...facilitationRoutes,
+  ...jobRoutes,
+];
 
-/** Every operation with its surface: the credential matrix of the tests and the method table below read it. */
-export const OPERATIONS: readonly Registered[] = ROUTERS.flatMap((router) => router.registered);
+const ENTRANCES: Entrances = {
+  management: managementEntrance,
+  agent: agentEntrance,
+  operator: operatorEntrance,
+  public: publicEntrance,
+};
 
-/** `deps` is for tests that bring their own clock. */
-export function createApp(deps?: Deps): OpenAPIHono<AppEnv> {
-  const app = new OpenAPIHono<AppEnv>();
+/** What features read from Env. A service that is set up wrongly refuses its first call, not its hundredth. */
+export const checkConfiguration = memoizeBy((env: Env): true => {
+  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods]) parse(env);
+  return true;
+});
 
+/** `deps` is for tests that bring their own clock; `routes` for those that bring a route. */
+export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
   app.use(async (context, next) => {
     const requestId = newId("req", Date.now());
     context.set("requestId", requestId);
     if (deps) context.set("deps", deps);
     try {
+      checkConfiguration(depsOf(context).env);
+      // A GET that changes something is no HEAD: its proof would cover nothing of the effect.
+      if (context.req.method === "HEAD") refuseHead(routes, context.req.path);
       await next();
     } catch (thrown) {
       // Hono hands over errors; whatever else is thrown ends here.
-      context.res = errorResponse(thrown, requestId);
+      context.res = errorResponse(thrown, requestId, context);
     }
-    const { headers } = context.res;
-    headers.set("Request-Id", requestId);
-    headers.set("X-Content-Type-Options", "nosniff");
-    headers.set("Strict-Transport-Security", "max-age=31536000; includeSubDomains");
-    if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
-    const rate = context.get("rate");
-    if (rate) for (const [name, value] of Object.entries(rateHeaders(rate))) headers.set(name, value);
-    if (isOpenToAnyOrigin(context.req.method, context.req.path)) headers.set("Access-Control-Allow-Origin", "*");
+    decorate(context, routes);
   });
-  app.onError((thrown, context) => errorResponse(thrown, context.get("requestId")));
-  app.notFound((context) => {
-    const allowed = methodsOf(context.req.path);
-    if (allowed.length === 0) return errorResponse(new ServiceError("not_found"), context.get("requestId"));
-    if (context.req.method === "OPTIONS" && isOpenToAnyOrigin("GET", context.req.path)) {
-      return new Response(null, {
-        status: 204,
-        headers: {
-          Allow: allowed.join(", "),
-          "Access-Control-Allow-Methods": "GET",
-          "Access-Control-Allow-Headers": "Accept, If-None-Match",
-        },
-      });
+  app.onError((thrown, context) => errorResponse(thrown, context.get("requestId"), context));
+  app.notFound(async (context) => {
+    const requestId = context.get("requestId");
+    const allowed = methodsOf(routes, context.req.path);
+    if (allowed.length === 0) {
+      const message = "There is no such path: see /docs for those that there are.";
+      return errorResponse(new ServiceError("not_found", { message }), requestId, context);
     }
+    const allowing = preflight(routes, context.req.method, context.req.path, allowed);
+    if (allowing) return allowing;
     const refusal = new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
-    return errorResponse(refusal, context.get("requestId"));
+    return errorResponse(refusal, requestId, context);
   });
-
-  for (const router of ROUTERS) app.route("/", router.app);
+  for (const route of routes) bindRoute(app, route, ENTRANCES);
   // What comes here is of no surface, which would charge it.
   app.use(async (context, next) => {
     await chargeAddress(context, depsOf(context));
     await next();
   });
-  app.get("/openapi.json", (context) =>
-    jsonResponse(200, describeService(app, new URL(context.req.url).origin), {
-      "Cache-Control": "public, max-age=300",
-    }),
-  );
-  app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
-  app.get("/", (context) => context.redirect("/docs"));
-  app.get("/docs", () => docsPage());
-  app.get("/docs/", (context) => context.redirect("/docs"));
-  app.get("/docs/start.js", () => docsStart());
-  app.get("/docs/:asset", async (context) => {
-    const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
-    return asset ?? errorResponse(new ServiceError("not_found"), context.get("requestId"));
-  });
+  bindService(app);
   return app;
 }
 
-type PathRule = { pattern: RegExp; method: string; cors: boolean };
-const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", "/docs"].map((path) => ({
-  pattern: new RegExp(`^${path.replace(".", "\\.")}$`),
-  method: "GET",
-  cors: path === "/openapi.json",
-}));
-const RULES: readonly PathRule[] = [
-  ...OWN,
-  ...OPERATIONS.map(({ definition }) => ({
-    pattern: new RegExp(`^${definition.path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
-    method: definition.method.toUpperCase(),
-    cors: definition.cors === true,
-  })),
-];
-
-const methodsOf = (path: string): string[] => [
-  ...new Set(RULES.filter((rule) => rule.pattern.test(path)).map((rule) => rule.method)),
-];
-
-const isOpenToAnyOrigin = (method: string, path: string): boolean => {
-  const wanted = method === "HEAD" || method === "OPTIONS" ? "GET" : method;
-  return RULES.some((rule) => rule.cors && rule.method === wanted && rule.pattern.test(path));
-};
+function refuseHead(routes: readonly Route[], path: string): void {
+  const allowed = methodsOf(routes, path);
+  if (allowed.includes("GET") && !allowed.includes("HEAD")) {
+    throw new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
+  }
+}

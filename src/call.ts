@@ -1,46 +1,57 @@
-// What a service is handed: who calls (known after the first trip), the two trips, and the turn of an agent. A service
-// reads once, refuses in the specification's order, and commits once; it never sees HTTP.
+// What a service is handed: who calls (known after the first trip), the two trips, and the agent's lock. A service reads once,
+// refuses in the specification's order, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import type { FieldError } from "./core/errors.ts";
+import { type FieldError, fieldError, validationError } from "./core/errors.ts";
+import { decodeCursor, type Listing, type Position } from "./core/page.ts";
+import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
-import type { Environment, Scope } from "./db/scope.ts";
+import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
-/** What every surface gives. */
-export type Call = {
+export type Surface = "management" | "agent" | "operator" | "public";
+
+/** What every surface gives. `C` is who calls. */
+type Base<S extends Surface, C> = {
+  readonly surface: S;
   readonly deps: Deps;
   readonly db: Database;
-  /** Epoch milliseconds of this call: one instant for all that it decides. */
+  /** Epoch milliseconds of this call: one instant for all that it decides, on the clock that rules it. */
   readonly now: number;
+  /** How far that clock is ahead of real time, in milliseconds: block times are shifted by it before they are compared. */
+  readonly ahead: number;
   readonly requestId: string;
   /** Goes on after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
+  /** One trip: the reads, and the authentication that allows them. */
+  readonly read: <R extends Reads>(
+    reads: R,
+    options?: ReadOptions<ReadResults<R>>,
+  ) => Promise<ReadResults<R> & { caller: C }>;
   /** One atomic batch; `view` is the answer, which is kept with the effect where the call has an Idempotency-Key. */
   readonly commit: (statements: readonly Statement[], view: unknown) => Promise<void>;
+  /** Gives the agent's lock back: for a call that goes on to wait for somebody else, its commit made. */
+  readonly unlock: () => void;
 };
 
-/** `system`: what fell due by itself; the id names what it was. */
-export type Actor = {
-  readonly type: "management_api" | "dashboard_admin" | "operator" | "system";
-  readonly id: string;
+export type ReadOptions<F> = {
+  /**
+   * How far the sandbox clock that rules the call was moved, where it is another platform's than the caller's; among the reads.
+   * Undefined where they found nobody.
+   */
+  readonly clock?: (found: F) => number | undefined;
 };
 
 export type ManagementCaller = {
   readonly platformId: string;
   readonly environment: Environment;
   readonly actor: Actor;
-  readonly accreditationTier: string;
+  readonly accreditationTier: Tier;
 };
 
-export type ManagementCall = Call & {
-  readonly surface: "management";
+export type ManagementCall = Base<"management", ManagementCaller> & {
   readonly environment: Environment;
   /** The platform is the owner of the presented key, as an expression: usable before the caller is known. */
-  readonly scope: Scope;
-  /** One trip: the reads, and the authentication that allows them. */
-  readonly read: <R extends Reads>(reads: R) => Promise<ReadResults<R> & { caller: ManagementCaller }>;
-  /** The agent's next transition may begin: for a call that goes on to wait for somebody else, its commit made. */
-  readonly endTurn: () => void;
+  readonly tenant: Tenant;
 };
 
 /** The calling agent as the database has it. */
@@ -49,39 +60,56 @@ export type AgentCaller = {
   readonly platformId: string;
   readonly principalId: string;
   readonly environment: Environment;
-  readonly economicRole: string;
+  readonly economicRole: EconomicRole;
 };
 
-export type AgentCall = Call & {
-  readonly surface: "agent";
+export type AgentCall = Base<"agent", AgentCaller> & {
   readonly did: string;
   readonly claims: CertificateClaims;
-  /** False at facilitation when the proof is not the caller's own request: then `proveBoundTo` decides. */
+  /** False where a bound proof counts and the proof is not the caller's own request: then `proveBoundTo` decides. */
   readonly proven: boolean;
-  /** Checks and uses up the consumer's proof bound to a provider. Throws `proof_invalid`. True when it was seen before. */
-  readonly proveBoundTo: (calleeDid: string) => Promise<boolean>;
-  /** One trip. A replayed proof is refused here, unless `replays: "tell"`: then the service is told. */
-  readonly read: <R extends Reads>(
-    reads: R,
-    options?: { replays: "tell" },
-  ) => Promise<ReadResults<R> & { caller: AgentCaller; replayed: boolean }>;
+  /** Checks and uses up the caller's proof bound to another agent. Throws `proof_invalid`. */
+  readonly proveBoundTo: (calleeDid: string) => Promise<void>;
 };
 
-export type OperatorCall = Call & { readonly surface: "operator"; readonly actor: Actor };
-export type PublicCall = Call & { readonly surface: "public" };
+export type OperatorCaller = { readonly actor: Actor };
+export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: Actor };
+export type PublicCall = Base<"public", null>;
+
+type Calls = { management: ManagementCall; agent: AgentCall; operator: OperatorCall; public: PublicCall };
+/** The call of a surface; of several surfaces, any of theirs. */
+export type CallOf<S extends Surface> = Calls[S];
+export type AnyCall = CallOf<Surface>;
 
 /**
  * What a faulty request is judged by beside its schema: reads that go with the authentication, and what they tell. `judge`
  * throws what comes before a fault of the values (404, 403), and answers the further faults.
  */
-export type Examination = {
+export type Precheck = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
   /** How every refusal of such a request is told, also that of its caller. */
-  readonly told?: (refusal: unknown) => unknown;
+  readonly mapRefusal?: (refusal: unknown) => unknown;
 };
 
-export const examination = <R extends Reads>(
+export const precheck = <R extends Reads>(
   reads: R,
   judge: (found: ReadResults<R>, faults: readonly FieldError[]) => readonly FieldError[],
-): Examination => ({ reads, judge: judge as Examination["judge"] });
+): Precheck => ({ reads, judge: judge as Precheck["judge"] });
+
+/** A page that is asked for: how many rows, from where on, and what a cursor to the next one continues. */
+export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
+
+/** A cursor of another listing, environment or filter is a fault of the value, told once the caller is known. */
+export async function askedPage(
+  call: AnyCall,
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+  listing: Listing,
+): Promise<AskedPage> {
+  if (cursor === undefined) return { limit, after: null, listing };
+  const after = decodeCursor(cursor, listing);
+  if (after) return { limit, after, listing };
+  await call.read({});
+  const message = "The cursor continues another listing, environment or filter.";
+  throw validationError([fieldError("cursor", "invalid_value", message)]);
+}

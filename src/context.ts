@@ -1,18 +1,19 @@
-// Env (bindings, parsed once) and Deps (what the domain works with): the only place where adapters are chosen.
-import { type AccessIdentify, type AccessTeam, openAccess, parseAccessTeam } from "./auth/access.ts";
-import { type CertificateAuthority, openCertificateAuthority } from "./auth/certificate-authority.ts";
-import { type KeyBrands, parseKeyBrands } from "./auth/management-key.ts";
+// Env (what Cloudflare binds) and Deps (what the domain works with): the only place where adapters are chosen. What belongs to one
+// feature (rating parameters, key brands) is read from Env by that feature.
 import { createChainGateway } from "./chain/evm.ts";
-import type { ChainGateway, Network } from "./chain/gateway.ts";
-import { parseNetworks } from "./chain/networks.ts";
+import type { ChainGateway } from "./chain/gateway.ts";
+import { type Network, parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
+import { memoizeBy } from "./core/memo.ts";
+import { splitList } from "./core/text.ts";
+import type { Environment } from "./core/vocabulary.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
-import type { Environment } from "./db/scope.ts";
+import type { JobMessage } from "./jobs/job.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
-import { parseRatingParameters, type RatingMethod, type RatingMinimum } from "./ratings/method.ts";
+import { type CertificateAuthority, openCertificateAuthority } from "./protocol/certificate-authority.ts";
 
 export type Env = {
   DB: D1Database;
@@ -20,7 +21,9 @@ export type Env = {
   IDEMPOTENCY: DurableObjectNamespace<IdempotencyObject>;
   REPLAY: DurableObjectNamespace<ReplayGuard>;
   CHAIN_SIGNER: DurableObjectNamespace<ChainSigner>;
-  JOBS: Queue<Job>;
+  CHAIN_QUEUE: Queue<ChainMessage>;
+  JOB_QUEUE: Queue<JobMessage>;
+  OUTBOX_QUEUE: Queue<OutboxMessage>;
   DOCUMENTS: R2Bucket;
   RATE_CREDENTIAL: RateLimit;
   RATE_ADDRESS: RateLimit;
@@ -49,10 +52,13 @@ export type Env = {
   CHAIN_REGISTRAR_KEY: string;
 };
 
-/** Work that goes on after the answer, through the queue. */
-export type Job =
-  | { kind: "provision_market"; did: string; environment: string; network: string }
-  | { kind: "follow_threshold"; did: string; environment: string; network: string };
+/** What is asked of the chain after the answer. */
+export type ChainMessage =
+  | { kind: "provision_market"; did: string; environment: Environment; network: string }
+  | { kind: "follow_threshold"; did: string; environment: Environment; network: string };
+
+/** There are events to hand on. It names none: the outbox knows how far it is. */
+export type OutboxMessage = { kind: "hand_on_events" };
 
 export type Config = {
   issuer: string;
@@ -60,14 +66,8 @@ export type Config = {
   serviceDid: string;
   networks: readonly Network[];
   jurisdictions: ReadonlySet<string>;
-  managementKeyHeaders: readonly string[];
-  managementKeyBrands: KeyBrands;
-  /** Null: Cloudflare Access is off. */
-  access: AccessTeam | null;
   intentLifeSeconds: number;
-  rating: Readonly<Record<Environment, RatingMethod>>;
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
-  operatorKeyHashes: ReadonlySet<string>;
 };
 
 export type Deps = {
@@ -76,8 +76,9 @@ export type Deps = {
   readonly db: Database;
   readonly clock: Clock;
   readonly chain: ChainGateway;
-  readonly access: AccessIdentify | null;
   readonly ca: () => Promise<CertificateAuthority>;
+  /** Who a token of Cloudflare Access names, where it is not Env that says which team's (tests). */
+  readonly access?: (token: string) => Promise<string>;
 };
 
 const cached = new WeakMap<Env, Deps>();
@@ -91,62 +92,24 @@ export function depsFor(env: Env, origin: string): Deps {
   return deps;
 }
 
+const authorityOf = memoizeBy((env: Env) => openCertificateAuthority(env.CA_KEYS));
+
 export function buildDeps(env: Env, origin: string, clock: Clock = systemClock): Deps {
   const config = parseConfig(env, origin);
-  let ca: Promise<CertificateAuthority> | undefined;
-  return {
-    env,
-    config,
-    clock,
-    db: openDatabase(env.DB),
-    chain: createChainGateway(config.networks),
-    access: config.access && openAccess(config.access),
-    ca: () => {
-      ca ??= openCertificateAuthority(env.CA_KEYS);
-      return ca;
-    },
-  };
+  const chain = createChainGateway(config.networks);
+  return { env, config, clock, db: openDatabase(env.DB), chain, ca: () => authorityOf(env) };
 }
 
-function parseConfig(env: Env, origin: string): Config {
-  const ratingParameters = parseRatingParameters(env.RATING_PARAMETERS);
-  return {
-    issuer: env.ISSUER || origin,
-    operatorName: env.OPERATOR_NAME,
-    serviceDid: env.SERVICE_DID,
-    networks: parseNetworks(env.NETWORKS),
-    jurisdictions: new Set(splitList(env.JURISDICTIONS)),
-    managementKeyHeaders: splitList(env.MANAGEMENT_KEY_HEADERS),
-    managementKeyBrands: parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
-    access: parseAccessTeam(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUDIENCE),
-    intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
-    rating: {
-      sandbox: { ...ratingParameters, minimum: minimumOf(env, "sandbox") },
-      production: { ...ratingParameters, minimum: minimumOf(env, "production") },
-    },
-    rate: {
-      credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
-      addressQuota: Number(env.RATE_ADDRESS_QUOTA),
-      windowSeconds: Number(env.RATE_WINDOW_SECONDS),
-    },
-    operatorKeyHashes: new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
-  };
-}
-
-const minimumOf = (env: Env, environment: Environment): RatingMinimum => ({
-  interactions: countOf(env.RATING_MIN_INTERACTIONS, environment),
-  counterparties: countOf(env.RATING_MIN_COUNTERPARTIES, environment),
+const parseConfig = (env: Env, origin: string): Config => ({
+  issuer: env.ISSUER || origin,
+  operatorName: env.OPERATOR_NAME,
+  serviceDid: env.SERVICE_DID,
+  networks: parseNetworks(env.NETWORKS),
+  jurisdictions: new Set(splitList(env.JURISDICTIONS)),
+  intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
+  rate: {
+    credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
+    addressQuota: Number(env.RATE_ADDRESS_QUOTA),
+    windowSeconds: Number(env.RATE_WINDOW_SECONDS),
+  },
 });
-
-/** `sandbox=1,production=10` */
-function countOf(text: string, environment: Environment): number {
-  const count = Number(new Map(splitList(text).map((entry) => entry.split("=") as [string, string])).get(environment));
-  if (!Number.isSafeInteger(count) || count < 0) throw new Error(`no count for ${environment} in "${text}"`);
-  return count;
-}
-
-const splitList = (text: string): string[] =>
-  text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "");

@@ -1,13 +1,20 @@
-// Queue message → work that goes on after an answer. Every job is safe to run twice; one that fails is tried again later.
-import { buildDeps, type Deps, type Env, type Job } from "./context.ts";
-import { followThreshold } from "./flows/follow-threshold.ts";
-import { provisionMarkets } from "./flows/provision-market.ts";
+// Queue message → work that goes on after an answer. Every message is safe to work twice; one that fails is tried again later.
+import { buildDeps, type ChainMessage, type Deps, type Env, type OutboxMessage } from "./context.ts";
+import { JOBS, SUBSCRIBERS } from "./cron.ts";
+import { followThreshold } from "./escrow/follow-threshold.ts";
+import type { JobMessage } from "./jobs/job.ts";
+import { runMessage } from "./jobs/run.ts";
+import { handOnEvents } from "./journal/outbox.ts";
+import { provisionMarkets } from "./markets/provision.ts";
 
-type Runner<K extends Job["kind"]> = (deps: Deps, job: Extract<Job, { kind: K }>) => Promise<unknown>;
-type Runners = { readonly [K in Job["kind"]]: Runner<K> };
+export type Message = ChainMessage | OutboxMessage | JobMessage;
+type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
+type Runners = { readonly [K in Message["kind"]]: Runner<K> };
 
-/** How long one job waits for the chain before it is put back. */
+/** How long one message waits for the chain before it is put back. */
 const WAIT_MS = 20_000;
+
+const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(deps, JOBS, message);
 
 const RUNNERS: Runners = {
   async provision_market(deps, job) {
@@ -16,20 +23,24 @@ const RUNNERS: Runners = {
   async follow_threshold(deps, job) {
     if (!(await followThreshold(deps, job, Date.now() + WAIT_MS))) throw new Error("the chain has not answered yet");
   },
+  hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
+  record: runJob,
+  find: runJob,
+  run: runJob,
 };
 
 const RETRY_SECONDS = 5;
 
-export async function runJobs(batch: MessageBatch<Job>, env: Env): Promise<void> {
+export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
   for (const message of batch.messages) {
     try {
-      await (RUNNERS[message.body.kind] as Runner<Job["kind"]>)(deps, message.body as never);
+      await (RUNNERS[message.body.kind] as Runner<Message["kind"]>)(deps, message.body as never);
       message.ack();
     } catch (thrown) {
       const text = thrown instanceof Error ? thrown.message : "unknown";
       console.error(
-        JSON.stringify({ event: "job_failed", kind: message.body.kind, attempts: message.attempts, message: text }),
+        JSON.stringify({ event: "message_failed", kind: message.body.kind, attempts: message.attempts, message: text }),
       );
       message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
     }

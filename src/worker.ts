@@ -1,8 +1,8 @@
 // fetch, queue, scheduled; re-exports the Durable Objects. Nothing else.
 import { createApp } from "./app.ts";
-import type { Env, Job } from "./context.ts";
+import type { Env } from "./context.ts";
 import { runCron } from "./cron.ts";
-import { runJobs } from "./queue.ts";
+import { type Message, runMessages } from "./queue.ts";
 
 export { AgentObject } from "./objects/agent-object.ts";
 export { ChainSigner } from "./objects/chain-signer.ts";
@@ -13,6 +13,6 @@ const app = createApp();
 
 export default {
   fetch: app.fetch,
-  queue: runJobs,
+  queue: runMessages,
   scheduled: runCron,
-} satisfies ExportedHandler<Env, Job>;
+} satisfies ExportedHandler<Env, Message>;

@@ -1,10 +1,11 @@
-// Contract section 5, Delegation: a delegate's scope is a part of its delegator's, and stays so over the life of the AID.
+// Delegation: a delegate's scope is a part of its delegator's, and stays so over the life of the AID.
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
-import { effectivePrincipalStatus } from "../principals/states.ts";
-import { tierRank } from "./roles.ts";
-import { effectiveAgentStatus } from "./states.ts";
-import type { AgentRow, AgentWithPrincipal } from "./store.ts";
+import { compareDecimals } from "../core/money.ts";
+import { tierRank } from "../core/vocabulary.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 
 /** Scope fields as stored; a wide one is null. */
 export type Bounds = Pick<
@@ -23,7 +24,6 @@ export type Delegate = { readonly principalId?: string | undefined; readonly sco
 export function delegationFaults(
   { principalId, scope }: Delegate,
   delegator: AgentWithPrincipal | null,
-  ancestors: readonly AgentRow[],
   now: number,
 ): FieldError[] {
   if (!delegator) return [fieldError("delegated_by", "not_found")];
@@ -35,7 +35,7 @@ export function delegationFaults(
   if (effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now)) !== "ACTIVE") {
     faults.push(fieldError("delegated_by", "invalid_value", "The delegator is not ACTIVE."));
   }
-  if (ancestors.length + 1 > DELEGATION_DEPTH_MAX) {
+  if (agent.delegators.length + 1 > DELEGATION_DEPTH_MAX) {
     faults.push(fieldError("delegated_by", "invalid_value", `A delegation is at most ${DELEGATION_DEPTH_MAX} deep.`));
   }
   const wider = scope === undefined ? [] : exceeding(scope, agent);
@@ -59,15 +59,8 @@ export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
   return fields;
 }
 
-const COMPARE_DECIMALS = 80;
-/** Ceilings are stored as plain decimals, of more digits than any token has: compared exactly, not in a token's units. */
-const unitsOf = (amount: string): bigint => {
-  const [whole = "", fraction = ""] = amount.split(".");
-  return BigInt(whole + fraction.slice(0, COMPARE_DECIMALS).padEnd(COMPARE_DECIMALS, "0"));
-};
-
 const above = (mine: string | null, bound: string | null): boolean =>
-  bound !== null && (mine === null || unitsOf(mine) > unitsOf(bound));
+  bound !== null && (mine === null || compareDecimals(mine, bound) > 0);
 
 function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
   if (bound === null) return false;
@@ -75,7 +68,7 @@ function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"
   // "Window no wider": a delegate's spending is bounded at least as tightly over the same span.
   return (
     mine.currency !== bound.currency ||
-    unitsOf(mine.amount) > unitsOf(bound.amount) ||
+    compareDecimals(mine.amount, bound.amount) > 0 ||
     mine.window_days > bound.window_days
   );
 }

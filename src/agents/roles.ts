@@ -1,10 +1,10 @@
 // Specification 1, Roles: what each role may hold, as a table, and the faults of a body against it.
 import { type FieldError, fieldError } from "../core/errors.ts";
+import { type EconomicRole, isTier, type Tier } from "../core/vocabulary.ts";
 
-export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
-export type Tier = (typeof TIERS)[number];
-export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER"] as const;
-export type EconomicRole = (typeof ECONOMIC_ROLES)[number];
+/** What can be registered: ENTERPRISE is a role of the specification that registration refuses. */
+export const REGISTRABLE_ROLES = ["CONSUMER", "PROVIDER"] as const satisfies readonly EconomicRole[];
+export type RegistrableRole = (typeof REGISTRABLE_ROLES)[number];
 
 type Role = {
   readonly must: string;
@@ -14,21 +14,22 @@ type Role = {
   readonly sells: boolean;
 };
 
-export const ROLES: Readonly<Record<EconomicRole, Role>> = {
+export const ROLES: Readonly<Record<RegistrableRole, Role>> = {
   CONSUMER: { must: "purchase", mustNot: "sell", tiers: ["TIER_1", "TIER_2", "TIER_3"], spends: true, sells: false },
   PROVIDER: { must: "sell", mustNot: "purchase", tiers: ["TIER_2", "TIER_3"], spends: false, sells: true },
 };
 
-export const isRole = (value: unknown): value is EconomicRole => ECONOMIC_ROLES.some((role) => role === value);
-export const isTier = (value: unknown): value is Tier => TIERS.some((tier) => tier === value);
-export const tierRank = (tier: string): number => TIERS.indexOf(tier as Tier);
-export const defaultTier = (role: EconomicRole): Tier => ROLES[role].tiers[0] ?? "TIER_1";
+const isRegistrable = (value: unknown): value is RegistrableRole => REGISTRABLE_ROLES.some((role) => role === value);
+/** An ENTERPRISE agent sells and escrows as a PROVIDER does; none is registered. */
+const roleOf = (role: EconomicRole): Role => ROLES[isRegistrable(role) ? role : "PROVIDER"];
+export const defaultTier = (role: RegistrableRole): Tier => ROLES[role].tiers[0] ?? "TIER_1";
 
 const SPEND_FIELDS = [
   "max_transaction_value",
   "spending_limit",
   "minimum_counterparty_cert_tier",
   "minimum_counterparty_ar",
+  "intents_from",
 ] as const;
 
 type Fields = Record<string, unknown>;
@@ -40,9 +41,9 @@ export function registrationFaults(raw: unknown): FieldError[] {
   const body = asFields(raw);
   const role = body["economic_role"];
   const faults: FieldError[] = [];
-  if (role !== undefined && !isRole(role)) faults.push(fieldError("economic_role", "invalid_economic_role"));
+  if (role !== undefined && !isRegistrable(role)) faults.push(fieldError("economic_role", "invalid_economic_role"));
   if (given(body, "cert_tier") && !isTier(body["cert_tier"])) faults.push(fieldError("cert_tier", "invalid_cert_tier"));
-  if (!isRole(role)) return faults;
+  if (!isRegistrable(role)) return faults;
   const tier = body["cert_tier"];
   if (isTier(tier) && !ROLES[role].tiers.includes(tier))
     faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
@@ -54,7 +55,7 @@ export function registrationFaults(raw: unknown): FieldError[] {
 
 /** Scope fields against the role; `prefix` is where they stand in the body, `whole` when absent actions are a fault. */
 export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
-  const { must, mustNot, spends, sells } = ROLES[role];
+  const { must, mustNot, spends, sells } = roleOf(role);
   const faults: FieldError[] = [];
   const actions = scope["authorized_actions"];
   if (Array.isArray(actions) && (whole || actions.length > 0)) {

@@ -1,27 +1,18 @@
 // Specification 4, Agents: what a platform does with its own agents.
-import { createManagementRouter } from "../auth/management.ts";
-import { validFields } from "../http/validation.ts";
-import { activateAgent, reissueCertificate } from "./activation.ts";
-import { aidView } from "./aid-schema.ts";
-import { examineScopePatch, patchScope, patchStatus } from "./edits.ts";
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { agentParams, aidView, certificateView } from "../identity/schema.ts";
+import { activateAgent } from "./activate.ts";
+import { getAgent, getAgents, precheckAgent } from "./read.ts";
+import { precheckRegistration, registerAgent } from "./register.ts";
+import { reissueCertificate } from "./reissue.ts";
 import { registrationFaults } from "./roles.ts";
-import {
-  agentInput,
-  agentList,
-  agentParams,
-  agentQuery,
-  agentView,
-  certificateView,
-  credentialsView,
-  scopePatch,
-  statusPatch,
-} from "./schema.ts";
-import { examineAgent, examineRegistration, getAgent, getAgents, registerAgent } from "./service.ts";
+import { agentInput, agentList, agentQuery, agentView, credentialsView, scopePatch, statusPatch } from "./schema.ts";
+import { patchScope, precheckScopePatch } from "./scope.ts";
+import { patchStatus } from "./status.ts";
 
-export const agentRoutes = createManagementRouter();
-
-agentRoutes.route(
-  {
+export const agentRoutes = [
+  route({
     method: "post",
     path: "/v1/agents",
     operationId: "registerAgent",
@@ -35,13 +26,11 @@ agentRoutes.route(
     response: { schema: aidView, description: "The agent's identity document." },
     errors: ["tier_exceeds_accreditation", "invalid_status", "catalog_url_not_permitted", "field_not_allowed_for_role"],
     idempotency: "plain",
-  },
-  (call, { body }) => registerAgent(call, body()),
-  (call, { body }) => examineRegistration(call, validFields(agentInput, body)),
-);
-
-agentRoutes.route(
-  {
+    surfaces: ["management"],
+    handle: (call, { body }) => registerAgent(call, body),
+    precheck: (call, { body }) => precheckRegistration(call, validFields(agentInput, body)),
+  }),
+  route({
     method: "get",
     path: "/v1/agents",
     operationId: "listAgents",
@@ -52,12 +41,10 @@ agentRoutes.route(
     status: 200,
     response: { schema: agentList, description: "A page of agents." },
     errors: [],
-  },
-  (call, { query }) => getAgents(call, query),
-);
-
-agentRoutes.route(
-  {
+    surfaces: ["management"],
+    handle: (call, { query }) => getAgents(call, query),
+  }),
+  route({
     method: "get",
     path: "/v1/agents/{did}",
     operationId: "getAgent",
@@ -67,12 +54,10 @@ agentRoutes.route(
     status: 200,
     response: { schema: agentView, description: "The agent, its markets and its escrow." },
     errors: ["not_found"],
-  },
-  (call, { params }) => getAgent(call, params.did),
-);
-
-agentRoutes.route(
-  {
+    surfaces: ["management"],
+    handle: (call, { params }) => getAgent(call, params.did),
+  }),
+  route({
     method: "post",
     path: "/v1/agents/{did}/activate",
     operationId: "activateAgent",
@@ -85,13 +70,11 @@ agentRoutes.route(
     response: { schema: credentialsView, description: "The agent's credentials." },
     errors: ["not_found", "invalid_status"],
     idempotency: "secret",
-    turn: ({ did }) => did,
-  },
-  (call, { params }) => activateAgent(call, params.did),
-);
-
-agentRoutes.route(
-  {
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params }) => activateAgent(call, params.did),
+  }),
+  route({
     method: "post",
     path: "/v1/agents/{did}/certificate",
     operationId: "reissueAgentCertificate",
@@ -103,13 +86,11 @@ agentRoutes.route(
     response: { schema: certificateView, description: "The certificate." },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
-    turn: ({ did }) => did,
-  },
-  (call, { params }) => reissueCertificate(call, params.did),
-);
-
-agentRoutes.route(
-  {
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params }) => reissueCertificate(call, params.did),
+  }),
+  route({
     method: "patch",
     path: "/v1/agents/{did}/scope",
     operationId: "patchAgentScope",
@@ -120,14 +101,12 @@ agentRoutes.route(
     status: 200,
     response: { schema: agentView, description: "The agent." },
     errors: ["not_found", "no_changes_requested", "agent_status_not_mutable", "field_not_allowed_for_role"],
-    turn: ({ did }) => did,
-  },
-  (call, { params, body }) => patchScope(call, params.did, body()),
-  (call, { params, body }) => examineScopePatch(call, params.did, body, validFields(scopePatch, body)),
-);
-
-agentRoutes.route(
-  {
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => patchScope(call, params.did, body),
+    precheck: (call, { params, body }) => precheckScopePatch(call, params.did, body, validFields(scopePatch, body)),
+  }),
+  route({
     method: "patch",
     path: "/v1/agents/{did}/status",
     operationId: "patchAgentStatus",
@@ -138,8 +117,9 @@ agentRoutes.route(
     status: 200,
     response: { schema: agentView, description: "The agent." },
     errors: ["not_found", "invalid_status", "use_activate_endpoint", "escrow_constrained_cannot_reactivate"],
-    turn: ({ did }) => did,
-  },
-  (call, { params, body }) => patchStatus(call, params.did, body()),
-  (call, { params }) => examineAgent(call, params.did),
-);
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => patchStatus(call, params.did, body),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+];

@@ -1,5 +1,5 @@
 // Specification 2.4 and 2.5 on the wire: the agent, its scope, its document, its public status.
-import { z } from "@hono/zod-openapi";
+import * as z from "zod";
 import {
   CAPABILITIES_MAX,
   DISPUTE_WINDOW_DAYS_DEFAULT,
@@ -7,28 +7,51 @@ import {
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
-import { amountInput, didParam, httpUrl, instant, listOf, pageQuery, text, wholeNumber } from "../http/schemas.ts";
-import { ECONOMIC_ROLES, TIERS } from "./roles.ts";
-import { AGENT_STATUSES } from "./states.ts";
+import { nameFault } from "../core/text.ts";
+import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
+import {
+  agentStatus,
+  amount,
+  amountInput,
+  currencyInput,
+  did,
+  didInput,
+  economicRole,
+  environment,
+  escrowState,
+  fraction,
+  httpUrl,
+  idInput,
+  instant,
+  jws,
+  listOf,
+  name,
+  pageQuery,
+  text,
+  tier,
+} from "../http/schemas.ts";
+import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
+import { REGISTRABLE_ROLES } from "./roles.ts";
 
+/** An action or a capability. Lists of them are written with commas. */
 const word = z
   .string()
-  .regex(
-    /^(?! )[^,\p{C}]{1,100}(?<! )$/u,
-    "It is 1 to 100 characters, without a comma (lists are written with it) and without spaces around it.",
-  );
+  .min(1, { abort: true })
+  .max(100, { abort: true })
+  .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })
+  .superRefine((value, context) => {
+    const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
+    if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });
+  })
+  .register(z.globalRegistry, { id: "Word" });
 const unique = (items: string[]) => new Set(items).size === items.length;
 const wordList = z
   .array(word)
   .max(CAPABILITIES_MAX)
-  .refine(unique, { params: { code: "invalid_value" }, message: "A value stands twice." });
+  .refine(unique, { params: { code: "invalid_value" }, message: "A value occurs twice." })
+  .register(z.globalRegistry, { id: "Words" });
 
-const disputeWindow = z
-  .number()
-  .int()
-  .min(0)
-  .max(DISPUTE_WINDOW_DAYS_MAX)
-  .openapi({ description: "Days; 0 means final sale." });
+const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 
 /** Signed as it is written, so it is written in one way only. */
 const ceiling = amountInput.transform((text, context) => {
@@ -38,28 +61,28 @@ const ceiling = amountInput.transform((text, context) => {
   return plain ?? text;
 });
 
-const spendingLimit = z.strictObject({
-  amount: ceiling,
-  currency: z.string().regex(/^[A-Z]{3,6}$/, "It is three to six capital letters, as USDC."),
-  window_days: z.number().int().min(1).max(SPENDING_WINDOW_DAYS_MAX),
-});
+const spendingLimit = z
+  .strictObject({
+    amount: ceiling,
+    currency: currencyInput,
+    window_days: z.number().int().min(1).max(SPENDING_WINDOW_DAYS_MAX),
+  })
+  .register(z.globalRegistry, { id: "SpendingLimitInput" });
 
 const spendFields = {
   max_transaction_value: ceiling.nullable().optional(),
   spending_limit: spendingLimit.nullable().optional(),
-  minimum_counterparty_cert_tier: z.enum(TIERS).nullable().optional(),
-  minimum_counterparty_ar: z.number().min(0).max(1).nullable().optional(),
+  minimum_counterparty_cert_tier: tier.nullable().optional(),
+  minimum_counterparty_ar: fraction.nullable().optional(),
+  intents_from: intentsFrom.optional(),
 };
 
-/** Refused by the rules in its own words; here so that it is not an unknown field. */
-const authorizedMarkets = z
-  .unknown()
-  .optional()
-  .openapi({ type: "array", items: { type: "string" }, deprecated: true });
+/** Refused by the role's rules in their own words; here so that it is not an unknown field. */
+const authorizedMarkets = z.unknown().optional();
 
 const scopeInput = z.strictObject({
-  authorized_actions: wordList.min(1).openapi({ example: ["sell"] }),
-  capabilities: wordList.openapi({ example: ["translation"] }),
+  authorized_actions: wordList.min(1),
+  capabilities: wordList,
   dispute_window_days: disputeWindow.default(DISPUTE_WINDOW_DAYS_DEFAULT),
   authorized_markets: authorizedMarkets,
   ...spendFields,
@@ -67,32 +90,19 @@ const scopeInput = z.strictObject({
 
 export const agentInput = z
   .strictObject({
-    principal_id: z.string().min(1).max(100),
-    economic_role: z.enum(ECONOMIC_ROLES),
-    cert_tier: z.enum(TIERS).optional(),
+    principal_id: idInput,
+    economic_role: z.enum(REGISTRABLE_ROLES),
+    cert_tier: tier.optional(),
     profile: z.strictObject({
-      display_name: text(200),
+      display_name: name(200),
       description: text(2000).nullable().optional(),
       catalog_url: httpUrl.nullable().optional(),
     }),
     endpoint_url: httpUrl,
     scope: scopeInput,
-    delegated_by: z
-      .string()
-      .max(100)
-      .nullable()
-      .optional()
-      .openapi({ description: "The DID of an ACTIVE agent of the same principal." }),
+    delegated_by: didInput.nullable().optional(),
   })
-  .openapi("AgentInput", {
-    example: {
-      principal_id: "prn_01JD3S2Q4N7W8X9Y0Z1A2B3C4D",
-      economic_role: "PROVIDER",
-      profile: { display_name: "Polyglot", description: "Translates documents.", catalog_url: null },
-      endpoint_url: "https://polyglot.example/agent",
-      scope: { authorized_actions: ["sell"], capabilities: ["translation"], dispute_window_days: 14 },
-    },
-  });
+  .register(z.globalRegistry, { id: "AgentInput" });
 
 export type AgentInput = z.infer<typeof agentInput>;
 
@@ -104,135 +114,97 @@ export const scopePatch = z
     authorized_markets: authorizedMarkets,
     ...spendFields,
   })
-  .openapi("ScopePatch");
+  .register(z.globalRegistry, { id: "ScopePatch" });
 
 export type ScopePatch = z.infer<typeof scopePatch>;
 
 export const statusPatch = z
   .strictObject({ status: z.enum(["ACTIVE", "SUSPENDED", "TERMINATED"]), reason: text(500).optional() })
-  .openapi("StatusPatch");
+  .register(z.globalRegistry, { id: "StatusPatch" });
 
 export type StatusPatch = z.infer<typeof statusPatch>;
 
-export const scopeView = z.object({
-  authorized_actions: z.array(z.string()),
-  capabilities: z.array(z.string()),
-  dispute_window_days: z.number().int(),
-  max_transaction_value: z.string().nullable().optional(),
-  spending_limit: z
-    .object({ amount: z.string(), currency: z.string(), window_days: z.number().int() })
-    .nullable()
-    .optional(),
-  minimum_counterparty_cert_tier: z.string().nullable().optional(),
-  minimum_counterparty_ar: z.number().nullable().optional(),
-});
+const suspensionReason = z.enum(SUSPENSION_REASONS).register(z.globalRegistry, { id: "SuspensionReason" });
 
 const agentFields = {
-  did: z.string(),
+  did,
   principal_id: z.string(),
-  environment: z.enum(["sandbox", "production"]),
-  economic_role: z.enum(ECONOMIC_ROLES),
-  cert_tier: z.enum(TIERS),
-  status: z.enum(AGENT_STATUSES),
-  suspension_reason: z.string().nullable().openapi({
-    description: "Whose suspension it is: `platform`, `principal`, `attestation` or `operator`.",
-  }),
-  status_reason: z.string().nullable().openapi({ description: "What the platform gave as its reason." }),
-  profile: z.object({
-    display_name: z.string(),
-    description: z.string().nullable(),
-    catalog_url: z.string().nullable(),
-  }),
+  environment: environment,
+  economic_role: economicRole,
+  cert_tier: tier,
+  status: agentStatus,
+  suspension_reason: suspensionReason.nullable(),
+  status_reason: z.string().nullable(),
+  profile: profileView,
   endpoint_url: z.string(),
   scope: scopeView,
-  delegated_by: z.string().nullable(),
+  delegated_by: did.nullable(),
   version: z.number().int(),
   key_id: z.string().nullable(),
   certificate_expires_at: instant.nullable(),
-  agent_rating: z.number().nullable(),
+  agent_rating: fraction.nullable(),
   created_at: instant,
   updated_at: instant,
 };
 
-export const agentSummary = z.object(agentFields).openapi("AgentSummary");
+export const agentSummary = z.object(agentFields).register(z.globalRegistry, { id: "AgentSummary" });
 export type AgentSummary = z.infer<typeof agentSummary>;
-export const agentList = listOf(agentSummary).openapi("AgentList");
+export const agentList = listOf(agentSummary).register(z.globalRegistry, { id: "AgentList" });
 
-export const marketStatus = z.enum(["PROVISIONING", "ACTIVE", "FAILED"]);
 export const marketView = z
   .object({
     market: z.string(),
     network: z.string(),
     caip2: z.string(),
-    environment: z.enum(["sandbox", "production"]),
+    environment: environment,
     operational_wallet: z.string(),
     escrow_wallet: z.string().nullable(),
-    status: marketStatus,
+    status: z.enum(MARKET_STATUSES),
     registration_tx: z.string().nullable(),
     reason: z.string().optional(),
   })
-  .openapi("AgentMarket");
+  .register(z.globalRegistry, { id: "AgentMarket" });
 export type MarketView = z.infer<typeof marketView>;
 
-const escrowView = z.object({
-  network: z.string(),
-  caip2: z.string(),
-  currency: z.string(),
-  escrow_wallet: z.string(),
-  balance: z.string(),
-  threshold: z.string(),
-  state: z.enum(["FUNDING", "ACTIVE", "CONSTRAINED"]),
-});
+const escrowView = z
+  .object({
+    network: z.string(),
+    caip2: z.string(),
+    currency: z.string(),
+    escrow_wallet: z.string(),
+    balance: amount,
+    threshold: amount,
+    state: escrowState,
+  })
+  .register(z.globalRegistry, { id: "AgentEscrow" });
 
 export const agentView = z
   .object({
     ...agentFields,
     authorized_markets: z.array(z.string()),
     markets: z.array(marketView),
-    escrow_state: z.enum(["FUNDING", "ACTIVE", "CONSTRAINED"]).nullable(),
+    escrow_state: escrowState.nullable(),
     escrow: z.array(escrowView),
   })
-  .openapi("Agent");
+  .register(z.globalRegistry, { id: "Agent" });
 export type AgentView = z.infer<typeof agentView>;
 
 export const agentQuery = z.strictObject({
   ...pageQuery,
   principal_id: z.string().max(100).optional(),
-  status: z.enum(AGENT_STATUSES).optional(),
-  economic_role: z.enum(ECONOMIC_ROLES).optional(),
+  status: agentStatus.optional(),
+  economic_role: economicRole.optional(),
 });
 export type AgentQuery = z.infer<typeof agentQuery>;
 
-export const agentParams = z.object({ did: didParam });
-
 export const credentialsView = z
   .object({
-    did: z.string(),
-    status: z.enum(AGENT_STATUSES),
-    private_key: z.string().openapi({ description: "PKCS#8 PEM. In this answer only; the service does not store it." }),
-    certificate: z.string(),
+    did,
+    status: agentStatus,
+    private_key: z.string(),
+    certificate: jws,
     certificate_expires_at: instant,
     key_id: z.string(),
     warning: z.string(),
   })
-  .openapi("AgentCredentials");
-
-export const statusView = z
-  .object({
-    did: z.string(),
-    status: z.enum(AGENT_STATUSES),
-    environment: z.enum(["sandbox", "production"]),
-    cert_tier: z.enum(TIERS),
-    economic_role: z.enum(ECONOMIC_ROLES),
-    escrow_state: z.enum(["FUNDING", "ACTIVE", "CONSTRAINED"]).nullable(),
-    agent_rating: z.number().min(0).max(1).nullable(),
-    principal_status: z.string(),
-    as_of: instant,
-  })
-  .openapi("AgentStatus");
-
-export const certificateView = z
-  .object({ did: z.string(), certificate: z.string(), certificate_expires_at: instant, key_id: z.string() })
-  .openapi("AgentCertificate");
-
-export const aidQuery = z.strictObject({ version: wholeNumber(z.number().min(1)).optional() });
+  .register(z.globalRegistry, { id: "AgentCredentials" });

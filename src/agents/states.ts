@@ -1,8 +1,6 @@
-// Specification 3.3: the agent's machine, as data, and the status that counts at this instant.
+// Specification 3.3: the agent's machine, as data. What counts at an instant is computed in principals/standing.ts.
 import { defineMachine, refuse } from "../core/machine.ts";
-
-export const AGENT_STATUSES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
-export type AgentStatus = (typeof AGENT_STATUSES)[number];
+import { AGENT_STATUSES, type AgentStatus } from "../core/vocabulary.ts";
 
 export const AGENT_TRIGGERS = [
   "activate",
@@ -48,7 +46,7 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     },
     FUNDING: {
       fund: "ACTIVE",
-      // Contract 5: a further call while still unfunded.
+      // A further call while still unfunded.
       promote_unfunded: refuse("escrow_below_threshold"),
       patch_suspended: "SUSPENDED",
       patch_terminated: "TERMINATED",
@@ -60,9 +58,3 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     TERMINATED: {},
   },
 });
-
-/** What an agent is at this instant: an ACTIVE one is SUSPENDED as soon as its principal is not ACTIVE (3.2, no grace). */
-export function effectiveAgentStatus(status: string, principalStatus: string): AgentStatus {
-  const stopped = principalStatus !== "ACTIVE";
-  return stopped && (status === "ACTIVE" || status === "FUNDING") ? "SUSPENDED" : (status as AgentStatus);
-}

@@ -2,7 +2,7 @@
 // of trust: the algorithm, the team's key, the signature, then issuer, audience and time, and last whom the token names.
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
-import { z } from "zod";
+import * as z from "zod";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 

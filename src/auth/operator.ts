@@ -1,49 +1,63 @@
-// Contract section 2, Operator: the people who run the service. A bearer key whose SHA-256 stands in a secret, or the token of
-// Cloudflare Access, which names the person.
-import type { Actor, OperatorCall } from "../call.ts";
-import type { Deps } from "../context.ts";
+// The people who run the service. A bearer key whose SHA-256 stands in a secret, or the token of Cloudflare Access, which names the
+// person.
+import type { Env } from "../context.ts";
+import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
-import { commit } from "../db/batch.ts";
-import type { AppContext } from "../http/app-env.ts";
-import { depsOf } from "../http/deps.ts";
-import { chargeAddress } from "../http/rate-limit.ts";
-import { createRouter, type Router } from "../http/router.ts";
-import { hashKey } from "./management-key.ts";
+import { memoizeBy } from "../core/memo.ts";
+import { splitList } from "../core/text.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { Entrance } from "../http/call.ts";
+import type { Incoming } from "../http/incoming.ts";
+import { openAccess, parseAccessTeam } from "./access.ts";
 
-export const createOperatorRouter = (): Router<"operator"> =>
-  createRouter("operator", async (incoming, run) => {
-    const deps = depsOf(incoming.context);
-    await chargeAddress(incoming.context, deps);
-    const call: OperatorCall = {
-      surface: "operator",
-      actor: { type: "operator", id: await identify(incoming.context, deps) },
-      deps,
-      db: deps.db,
-      now: deps.clock.now(),
-      requestId: incoming.context.get("requestId"),
-      background: (work) => incoming.context.executionCtx.waitUntil(work),
-      commit: (statements) => commit(deps.db, statements),
+export const operatorEntrance: Entrance = {
+  presents: ({ context: { req } }) =>
+    req.header("authorization") !== undefined || req.header("cf-access-jwt-assertion") !== undefined,
+  check: async (incoming) => {
+    const actor: Actor = { type: "operator", id: await identify(incoming) };
+    return {
+      quota: null,
+      keys: null,
+      reads: () => ({}),
+      offsetOf: () => null,
+      admit: async () => ({ caller: { actor }, platformId: null }),
+      parts: { actor },
     };
-    return run(call as never);
-  });
+  },
+};
+
+const operatorKeyHashes = memoizeBy(
+  (env: Env): ReadonlySet<string> => new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
+);
+
+/** Null: Access is off. */
+export const accessConfiguration = memoizeBy((env: Env) => {
+  const team = parseAccessTeam(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUDIENCE);
+  return team && openAccess(team);
+});
 
 /**
  * A key that is presented decides alone, good or bad. Access puts its token on every request, also on those that bring a key, and
  * the key is the way in when Access is down.
  */
-async function identify({ req }: AppContext, deps: Deps): Promise<Actor["id"]> {
+async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
   const authorization = req.header("authorization");
-  if (authorization !== undefined) return identifyByKey(authorization, deps.config.operatorKeyHashes);
+  if (authorization !== undefined) return identifyByKey(authorization, operatorKeyHashes(deps.env));
   const token = req.header("cf-access-jwt-assertion");
-  if (token === undefined) throw new ServiceError("invalid_credentials");
-  if (deps.access === null) throw new ServiceError("invalid_credentials", { reason: "Access token: Access is off" });
-  return deps.access(token);
+  if (token === undefined) {
+    throw new ServiceError("invalid_credentials", { message: "Send an operator key as Authorization: Bearer." });
+  }
+  const access = deps.access ?? accessConfiguration(deps.env);
+  if (access === null) throw new ServiceError("invalid_credentials", { reason: "Access token: Access is off" });
+  return access(token);
 }
 
 async function identifyByKey(authorization: string, hashes: ReadonlySet<string>): Promise<Actor["id"]> {
-  const presented = /^Bearer (\S+)$/.exec(authorization)?.[1];
-  const hash = presented === undefined ? null : await hashKey(presented);
+  const presented = /^Bearer (\S+)$/i.exec(authorization)?.[1];
+  const hash = presented === undefined ? null : await sha256Hex(presented);
   // Hashes of high-entropy keys: how long the comparison takes tells nothing of a key.
-  if (hash === null || !hashes.has(hash)) throw new ServiceError("invalid_credentials");
+  if (hash === null || !hashes.has(hash)) throw new ServiceError("invalid_credentials", { message: OPERATOR_KEY_ONLY });
   return hash.slice(0, 12);
 }
+
+const OPERATOR_KEY_ONLY = "This is no operator key; the operator's routes take nothing else.";

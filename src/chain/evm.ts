@@ -1,14 +1,13 @@
-// The port to the chain over JSON-RPC (contract section 6, Facilitation). Order of trust: the node's chain id, the receipt's
+// The port to the chain over JSON-RPC. Order of trust: the node's chain id, the receipt's
 // status and depth, the address that emitted a log, and only then what the log says. Of viem only the ABI coding is used
 // here, which is what keeps the Worker's start-up short.
 import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
-import { z } from "zod";
-import { settlementAbi } from "./abi.ts";
+import * as z from "zod";
+import { settlementAbi, tokenAbi } from "./abi.ts";
 import type {
   ChainCall,
   ChainGateway,
   ChainResult,
-  Network,
   ProviderOnChain,
   RegistrationOutcome,
   Settled,
@@ -16,6 +15,7 @@ import type {
   Signer,
 } from "./gateway.ts";
 import { parseTxHash } from "./hashes.ts";
+import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 
 const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
@@ -28,6 +28,7 @@ const logSchema = z.object({
   blockTimestamp: quantity.nullish(),
 });
 const receiptSchema = z.object({
+  transactionHash: hex,
   status: quantity,
   blockNumber: quantity,
   blockHash: hex,
@@ -124,6 +125,8 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
   const receipt = receiptSchema.safeParse(resultOf(receiptReply));
   const head = quantity.safeParse(resultOf(headReply));
   if (!receipt.success || !head.success) return unavailable(network.network, "bad_answer");
+  // A node that answers for another transaction is not believed, whatever it says.
+  if (receipt.data.transactionHash.toLowerCase() !== txHash) return unavailable(network.network, "bad_answer");
 
   const blockNumber = Number(receipt.data.blockNumber);
   // The receipt itself proves that the head is at least its block, whatever another node of the same provider says.
@@ -161,28 +164,46 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
 
-// Every `Settled` of the network's own contract is followed at once by the `SettlementRecorded` that numbers it.
+// Every `Settled` of the network's own contract comes between the transfer of the provider's part and the `SettlementRecorded` that
+// numbers it. Indices are counted from the transaction's first log: a block's count changes when it is mined again elsewhere.
 function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
-  const own = logs.filter((log) => log.address.toLowerCase() === network.settlement_contract);
+  const first = Number(logs[0]?.logIndex ?? 0);
   const settlements: Settled[] = [];
-  for (const [index, log] of own.entries()) {
-    const settled = decodeLog(log);
-    const next = own[index + 1];
-    const recorded = next && Number(next.logIndex) === Number(log.logIndex) + 1 ? decodeLog(next) : undefined;
+  for (const [at, log] of logs.entries()) {
+    const [transfer, next] = [logs[at - 1], logs[at + 1]];
+    const settled = decodeOwn(log, network);
+    const recorded = next && decodeOwn(next, network);
     if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") continue;
     const { token, payer, intentHash, ...amounts } = settled.args;
     settlements.push({
       ...amounts,
-      logIndex: Number(log.logIndex),
+      logIndex: Number(log.logIndex) - first,
       settlementId: recorded.args.settlementId,
       intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
       token: token.toLowerCase(),
       payer: payer.toLowerCase(),
+      operationalWallet: (transfer && recipientOf(transfer, token)) ?? "",
       vaultBalance: recorded.args.vaultBalance,
     });
   }
   return settlements;
 }
+
+/** To whom a transfer of the token went. */
+function recipientOf(log: Log, token: string): string | undefined {
+  if (log.address.toLowerCase() !== token.toLowerCase()) return undefined;
+  const [signature, ...rest] = log.topics;
+  if (signature === undefined) return undefined;
+  try {
+    const event = decodeEventLog({ abi: tokenAbi, data: log.data, topics: [signature, ...rest] });
+    return event.eventName === "Transfer" ? event.args.to.toLowerCase() : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const decodeOwn = (log: Log, network: Network) =>
+  log.address.toLowerCase() === network.settlement_contract ? decodeLog(log) : undefined;
 
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   if (signature === undefined) return undefined;

@@ -2,21 +2,6 @@
 // library here and no exceptions. What cannot be known now, because a node does not answer, is `ok: false`; the caller maps
 // that to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
 
-/** One network of the configuration (contract section 1, Networks). */
-export type Network = {
-  network: string;
-  chain_id: number;
-  kind: "testnet" | "mainnet";
-  rpc_url: string;
-  fallback_rpc_url?: string | undefined;
-  settlement_contract: string;
-  token: string;
-  currency: string;
-  decimals: number;
-  required_confirmations: number;
-  explorer?: string | undefined;
-};
-
 export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainUnavailable };
 
 /** Why the chain could not be asked. Never names a URL: those may carry a provider's key. */
@@ -28,6 +13,7 @@ export type ChainUnavailable = {
 
 /** One `Settled` of the network's own settlement contract, with the number that an arbiter's payout is bound to. */
 export type Settled = {
+  /** Counted from the transaction's first log, so that it stays when a reorganisation moves the transaction. */
   logIndex: number;
   settlementId: bigint;
   providerDidHash: string;
@@ -36,6 +22,8 @@ export type Settled = {
   intentHash: string | null;
   token: string;
   payer: string;
+  /** Where the provider's part went. */
+  operationalWallet: string;
   gross: bigint;
   fee: bigint;
   escrow: bigint;

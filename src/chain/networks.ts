@@ -1,23 +1,50 @@
-// Contract section 1, Networks: the configured chains, from the variable NETWORKS. Parsed strictly: a wrong address would send
-// money nowhere.
-import { z } from "zod";
-import type { Network } from "./gateway.ts";
+// The configured chains, from the variable NETWORKS: known by name, and by CAIP-2 beside it. Parsed strictly: a wrong address
+// would send money nowhere.
+import * as z from "zod";
+import { formatAmount } from "../core/money.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
-const networksSchema = z.array(
-  z.object({
-    network: z.string(),
-    chain_id: z.number().int().positive(),
-    kind: z.enum(["testnet", "mainnet"]),
-    rpc_url: z.url(),
-    fallback_rpc_url: z.url().optional(),
-    settlement_contract: address,
-    token: address,
-    currency: z.string().regex(/^[A-Z]{3,6}$/),
-    decimals: z.number().int().min(0).max(18),
-    required_confirmations: z.number().int().min(1),
-    explorer: z.url().optional(),
-  }),
-);
+const networkSchema = z.object({
+  network: z.string(),
+  chain_id: z.number().int().positive(),
+  kind: z.enum(["testnet", "mainnet"]),
+  rpc_url: z.url(),
+  fallback_rpc_url: z.url().optional(),
+  settlement_contract: address,
+  token: address,
+  currency: z.string().regex(/^[A-Z]{3,6}$/),
+  decimals: z.number().int().min(0).max(18),
+  required_confirmations: z.number().int().min(1),
+  explorer: z.url().optional(),
+});
 
-export const parseNetworks = (text: string): readonly Network[] => networksSchema.parse(JSON.parse(text));
+/** One network of the configuration. */
+export type Network = z.infer<typeof networkSchema>;
+
+export const parseNetworks = (text: string): readonly Network[] => z.array(networkSchema).parse(JSON.parse(text));
+
+export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
+
+/** By name or CAIP-2; null when the configuration has no such network. */
+export const findNetwork = (networks: readonly Network[], nameOrCaip2: string): Network | null =>
+  networks.find((known) => known.network === nameOrCaip2 || caip2Of(known) === nameOrCaip2) ?? null;
+
+/** The network that a stored row names. One that was ever used stays configured, because amounts are read by its decimals. */
+export function networkNamed(networks: readonly Network[], name: string): Network {
+  const network = networks.find((known) => known.network === name);
+  if (!network) throw new Error(`the network ${name} is stored and not configured any more`);
+  return network;
+}
+
+/** Base units of the network's token, in whole units of its currency. */
+export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
+  formatAmount(units, decimals);
+
+/** The one currency that every network settles in, for sums that are kept in one: throws where there are several. */
+export function soleCurrency(networks: readonly Network[]): Pick<Network, "currency" | "decimals"> {
+  const [first, ...others] = networks;
+  if (!first) throw new Error("no network is configured");
+  const other = others.find(({ currency, decimals }) => currency !== first.currency || decimals !== first.decimals);
+  if (other) throw new Error(`sums of ${first.currency} and ${other.currency} are not kept apart yet`);
+  return first;
+}

@@ -1,7 +1,8 @@
 // JSON-RPC over fetch, for the adapter behind the port (contract section 6, Facilitation): one batch is one request, with a
 // hard timeout, and one retry at the fallback node or once more at the same. A node is believed only after it has named the
 // network's chain id, so a misconfigured URL can't pass test money for real money.
-import type { ChainResult, ChainUnavailable, Network } from "./gateway.ts";
+import type { ChainResult, ChainUnavailable } from "./gateway.ts";
+import type { Network } from "./networks.ts";
 
 export type RpcCall = { method: string; params: readonly unknown[] };
 export type RpcError = { code: number; message: string; data?: unknown };

@@ -2,7 +2,8 @@
 // request, sending, and waiting. It holds no key and remembers nothing: the order of nonces is the Durable Object's.
 import { decodeErrorResult } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import type { ChainCall, ChainResult, Network, Submission } from "./gateway.ts";
+import type { ChainCall, ChainResult, Submission } from "./gateway.ts";
+import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcError, type RpcReply, unavailable } from "./rpc.ts";
 
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };

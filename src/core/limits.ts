@@ -3,6 +3,8 @@
 // Section 8
 export const PROOF_WINDOW_SECONDS = 30;
 export const CHALLENGE_NONCE_SECONDS = 120;
+/** How long a proof may be presented again for the act that it was used for. */
+export const REPEATED_ACT_SECONDS = 600;
 export const CONFIRMATION_WINDOW_HOURS = 72;
 export const ATTESTATION_MAX_AGE_MONTHS = 12;
 export const PAGE_SIZE_DEFAULT = 20;
@@ -19,8 +21,10 @@ export const CERTIFICATE_MONTHS = 12;
 export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
 export const DISPUTE_WINDOW_DAYS_MAX = 365;
 export const DELEGATION_DEPTH_MAX = 5;
-export const INTENT_LIFE_SECONDS_DEFAULT = 300;
 export const LATE_FACILITATION_HOURS = 24;
+export const BLOCK_CLOCK_SKEW_SECONDS = 30;
+/** How many intents of its own a provider may have open for one consumer. */
+export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;
@@ -39,6 +43,7 @@ export const DAY_MS = 24 * HOUR_MS;
 /** Contract 6, Escrow: the base of a market's threshold, in whole units of its currency. */
 export const ESCROW_BASE_THRESHOLD = "15.00";
 
-/** Contract 5, Certificate: places in a status list, and how long a reader may keep one. */
-export const STATUS_LIST_SIZE = 1 << 20;
+/** Places in a status list, how full the newest may be before another begins, and how long a reader may keep one. */
+export const STATUS_LIST_SIZE = 1 << 16;
+export const STATUS_LIST_FULL = 0.75;
 export const STATUS_LIST_TTL_SECONDS = 300;

@@ -1,49 +1,66 @@
-// Contract section 1, Money: decimal strings in whole units on the wire, integers in token base units inside, bounded by
+// Money: decimal strings in whole units on the wire, integers in token base units inside, bounded by
 // 2^53-1. A number or exponent form on input is read as decimal text, never through a binary float.
 
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 
+export type MoneyFault = "invalid_format" | "too_big" | "too_small";
+
 const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;
 
-export type MoneyFault = "invalid_format" | "too_big" | "too_small";
+/** digits × 10^-scale, exactly. A negative scale is a power of ten. */
+type Decimal = { readonly digits: bigint; readonly scale: number };
+
+function readDecimal(text: string): Decimal | null {
+  const match = DECIMAL.exec(text);
+  const [, whole = "", fraction = "", exponent = "0"] = match ?? [];
+  if (!match) return null;
+  return { digits: BigInt(whole + fraction), scale: fraction.length - Number(exponent) };
+}
+
+/** digits × 10^(decimals - scale): whole, and whether anything was cut off. */
+function atScale({ digits, scale }: Decimal, decimals: number): { units: bigint; exact: boolean } {
+  if (decimals >= scale) return { units: digits * 10n ** BigInt(decimals - scale), exact: true };
+  const divisor = 10n ** BigInt(scale - decimals);
+  return { units: digits / divisor, exact: digits % divisor === 0n };
+}
 
 /** Whole units as text → base units; a fault when it is malformed, finer than the token or out of range. */
 export function parseAmount(
   text: string,
   decimals: number,
 ): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
-  const match = DECIMAL.exec(text);
-  if (!match) return { ok: false, fault: "invalid_format" };
-  const [, whole = "", fraction = "", exponent = "0"] = match;
-  const digits = (whole + fraction).replace(/^0+/, "");
-  if (digits === "") return { ok: true, units: 0 };
-  const shift = Number(exponent) - fraction.length + decimals;
-  if (shift >= 0) {
-    if (digits.length + shift > 20) return { ok: false, fault: "too_big" };
-    return bounded(BigInt(digits + "0".repeat(shift)));
-  }
-  const cut = digits.length + shift;
-  const dropped = cut <= 0 ? digits : digits.slice(cut);
-  if (/[1-9]/.test(dropped)) return { ok: false, fault: "invalid_format" };
-  return bounded(cut <= 0 ? 0n : BigInt(digits.slice(0, cut)));
+  const decimal = readDecimal(text);
+  if (!decimal) return { ok: false, fault: "invalid_format" };
+  const { units, exact } = atScale(decimal, decimals);
+  if (!exact) return { ok: false, fault: "invalid_format" };
+  return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
 }
 
-const EXPONENT_MAX = 40;
+/** A ceiling in base units: rounded down to what the token can express, and never above what an amount can be. */
+export function floorAmount(text: string, decimals: number): number {
+  const decimal = readDecimal(text);
+  if (!decimal) throw new Error("a stored amount is no decimal number");
+  const { units } = atScale(decimal, decimals);
+  return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
+}
+
+/** Below zero when `a` is less than `b`, above when it is more; exactly, whatever their digits. */
+export function compareDecimals(a: string, b: string): number {
+  const [one, other] = [readDecimal(a), readDecimal(b)];
+  if (!one || !other) throw new Error("a stored amount is no decimal number");
+  const scale = Math.max(one.scale, other.scale);
+  const difference = atScale(one, scale).units - atScale(other, scale).units;
+  return difference === 0n ? 0 : difference < 0n ? -1 : 1;
+}
+
+const PLAIN_EXPONENT_MAX = 40;
 
 /** The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null out of reason. */
 export function plainAmount(text: string): string | null {
-  const match = DECIMAL.exec(text);
-  const [, whole = "", fraction = "", exponent = "0"] = match ?? [];
-  if (!match || Math.abs(Number(exponent)) > EXPONENT_MAX) return null;
-  const point = whole.length + Number(exponent);
-  const digits = (point < 1 ? "0".repeat(1 - point) : "") + (whole + fraction).padEnd(point, "0");
-  const at = Math.max(point, 1);
-  const units = digits.slice(0, at).replace(/^0+(?=\d)/, "");
-  return `${units}.${digits.slice(at).replace(/0+$/, "").padEnd(2, "0")}`;
-}
-
-function bounded(units: bigint): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
-  return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
+  const decimal = readDecimal(text);
+  if (!decimal || Math.abs(Number(/[eE](.*)$/.exec(text)?.[1] ?? 0)) > PLAIN_EXPONENT_MAX) return null;
+  const scale = Math.max(2, decimal.scale);
+  return formatAmount(atScale(decimal, scale).units, scale);
 }
 
 /** Base units → whole units as text, with at least `minFraction` fraction digits and no needless zeros after that. */
@@ -56,7 +73,7 @@ export function formatAmount(units: number | bigint, decimals: number, minFracti
   return `${negative ? "-" : ""}${whole}${trimmed === "" ? "" : `.${trimmed}`}`;
 }
 
-/** A value of 0..1 rounded half-even to two decimals (contract 6, Rating). */
+/** A value of 0..1 rounded half-even to two decimals. */
 export function roundHalfEven2(value: number): number {
   const scaled = value * 100;
   const floor = Math.floor(scaled);

@@ -1,44 +1,75 @@
-// Contract section 1, Lists: {data, next_cursor, has_more}; opaque keyset cursors that survive concurrent inserts.
-import { fieldError, validationError } from "./errors.ts";
+// Lists: {data, next_cursor, has_more}; opaque keyset cursors that survive concurrent inserts. A cursor names what it continues: the
+// listing, whose it is, and its filters. On another one it is no cursor.
+import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
 
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
-export type Position = { at: number; id: string };
+export type Position = { readonly at: number; readonly id: string };
 
-export function encodeCursor(position: Position): string {
-  return btoa(JSON.stringify([position.at, position.id]))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
+/** What a cursor continues, in short. */
+export type Listing = string;
+
+/** `whose` and every filter by name; a filter that is not given and one that is undefined are the same. */
+export function listingOf(
+  name: string,
+  whose: readonly (string | undefined)[],
+  filters: Readonly<Record<string, unknown>>,
+): Listing {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+  return shortHash(JSON.stringify([name, whose, given.sort(([a], [b]) => (a < b ? -1 : 1))]));
 }
 
-/** A malformed cursor is 422 `validation_failed`. */
-export function decodeCursor(cursor: string): Position {
-  const position = readCursor(cursor);
-  if (position === null) throw validationError([fieldError("cursor", "invalid_format")]);
-  return position;
+export const encodeCursor = (listing: Listing, { at, id }: Position): string =>
+  encodeBase64Url(encodeUtf8(JSON.stringify([listing, at, id])));
+
+/** Where to go on; null for a cursor that is malformed or continues something else. */
+export function decodeCursor(cursor: string, listing: Listing): Position | null {
+  const read = readCursor(cursor);
+  return read?.listing === listing ? read.position : null;
 }
 
 /** For the edge, which names faults of the values only to who may call. */
 export const isCursor = (text: string): boolean => readCursor(text) !== null;
 
-function readCursor(cursor: string): Position | null {
+function readCursor(cursor: string): { listing: Listing; position: Position } | null {
+  const bytes = decodeBase64Url(cursor);
+  const text = bytes && decodeUtf8(bytes);
   try {
-    const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));
-    if (Array.isArray(value) && value.length === 2) {
-      const [at, id] = value as unknown[];
-      if (typeof at === "number" && Number.isSafeInteger(at) && typeof id === "string") return { at, id };
+    const value: unknown = JSON.parse(text ?? "");
+    if (!Array.isArray(value) || value.length !== 3) return null;
+    const [listing, at, id] = value as unknown[];
+    if (typeof listing !== "string" || typeof at !== "number" || !Number.isSafeInteger(at) || typeof id !== "string") {
+      return null;
     }
+    return { listing, position: { at, id } };
   } catch {
-    // Falls through to the one answer for every malformed cursor.
+    return null;
   }
-  return null;
 }
 
 /** Stores read `limit + 1` rows: the surplus row tells that there is more. */
-export function toPage<R, T>(rows: R[], limit: number, position: (row: R) => Position, format: (row: R) => T): Page<T> {
-  const shown = rows.slice(0, limit);
+export function toPage<R, T>(
+  rows: R[],
+  page: { readonly limit: number; readonly listing: Listing },
+  position: (row: R) => Position,
+  format: (row: R) => T,
+): Page<T> {
+  const shown = rows.slice(0, page.limit);
   const last = shown.at(-1);
-  const more = rows.length > limit;
-  return { data: shown.map(format), next_cursor: more && last ? encodeCursor(position(last)) : null, has_more: more };
+  const more = rows.length > page.limit;
+  const next = more && last ? encodeCursor(page.listing, position(last)) : null;
+  return { data: shown.map(format), next_cursor: next, has_more: more };
+}
+
+/** 53 bits of a text (cyrb53): enough to tell listings apart, and no secret. */
+function shortHash(text: string): string {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    high = Math.imul(high ^ code, 2654435761);
+    low = Math.imul(low ^ code, 1597334677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  return (4294967296 * (2097151 & low) + (high >>> 0)).toString(36);
 }

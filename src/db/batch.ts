@@ -4,6 +4,7 @@ import { fillPlaceholders, getTableColumns, type InferSelectModel, type SQL, sql
 import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { Conflict } from "../core/retry.ts";
 
 export type Database = DrizzleD1Database;
 export type Statement = BatchItem<"sqlite">;
@@ -45,6 +46,9 @@ export function compileOnce<Row, V extends Record<string, unknown>>(
   };
 }
 
+/** A write among reads, for a trip that changes nothing that anybody decides on. */
+export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
+
 /** Every read in one batch: one trip, one consistent view. */
 export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
   const names = Object.keys(reads);
@@ -80,14 +84,6 @@ type Present<R> = { [K in keyof R as null extends R[K] ? never : K]: R[K] } & {
 export const present = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
   Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
 
-/** The state a commit was decided on is no longer the state: read again and decide again. */
-export class Conflict extends Error {
-  constructor(cause: unknown) {
-    super("the batch was refused: what it was decided on has changed", { cause });
-    this.name = "Conflict";
-  }
-}
-
 /**
  * The statement, and a guard that fails the whole batch when it changed no row. The guard costs no row: malformed JSON is
  * an error that SQLite raises only in the branch taken.
@@ -97,12 +93,10 @@ export const mustChange = (db: Database, statement: Statement): Statement[] => [
   guard(db, sql`changes() > 0`),
 ];
 
-/**
- * Fails the whole batch unless the condition holds at its place in the batch. The condition binds nothing: Drizzle cannot
- * put a raw statement with parameters into a batch.
- */
+/** Fails the whole batch unless the condition holds at its place in the batch. */
 export const guard = (db: Database, condition: SQL): Statement =>
-  db.all(sql`select json(case when ${condition} then '1' else 'guard' end)`) as unknown as Statement;
+  // A query of the builder's and not a raw one, which Drizzle cannot put into a batch with parameters.
+  db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
 /** One atomic batch: all of it or nothing. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {

@@ -1,7 +1,7 @@
-// Contract section 9: what a call with an Idempotency-Key answered, kept with its effect for 24 hours.
+// What a call with an Idempotency-Key answered, kept with its effect for 24 hours.
 import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, readOne, type Statement } from "./batch.ts";
-import { idempotencyOutcomes } from "./tables.ts";
+import { type Database, type Read, read, readOne, type Statement } from "./batch.ts";
+import { idempotencyOutcomes } from "./tables/journal.ts";
 
 export type Outcome = { bodyHash: string; status: number; body: string; sealed: boolean };
 
@@ -47,7 +47,16 @@ export const insertOutcome = (
   db.insert(idempotencyOutcomes).values(row),
 ];
 
-/** At most `slice` outcomes whose window is over; the cron calls it. */
+/** How many outcomes have a window that is over, counted up to `most`. */
+export const countOutcomes = (db: Database, now: number, most: number): Read<number> =>
+  read(
+    db
+      .select({ due: sql<number>`count(*)`.as("due") })
+      .from(sql`(select 1 from idempotency_outcomes where expires_at <= ${now} limit ${most})`),
+    (rows) => rows[0]?.due ?? 0,
+  );
+
+/** At most `slice` outcomes whose window is over. */
 export const pruneOutcomes = (db: Database, now: number, slice: number): Statement =>
   db.delete(idempotencyOutcomes).where(
     sql`(platform_id, request_key) in

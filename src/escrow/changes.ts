@@ -1,7 +1,8 @@
-// Contract section 6, Escrow: what a new balance or a new rating makes of a provider's escrows, in memory; the store
-// writes it. The chain's own threshold follows through the queue.
-import type { EscrowRow } from "./store.ts";
-import { escrowStateAt, escrowThreshold } from "./threshold.ts";
+// Specification 3.4: what a new balance or a new rating makes of a provider's escrows, in memory; the store writes it. The chain's
+// own threshold follows through the queue.
+import type { EscrowRow } from "../db/tables/money.ts";
+import { escrowStateAt } from "./states.ts";
+import { escrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
 
@@ -25,5 +26,5 @@ export function credited(escrow: EscrowRow, balance: number, seenAt: number): Es
   };
 }
 
-export const differs = ({ before, after }: EscrowChange): boolean =>
-  before.balance !== after.balance || before.threshold !== after.threshold || before.state !== after.state;
+export const thresholdMoved = ({ before, after }: EscrowChange): boolean =>
+  before.threshold !== after.threshold || before.state !== after.state;

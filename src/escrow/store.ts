@@ -1,40 +1,93 @@
 // Escrows as stored: what the vault of a provider was last seen to hold.
-import { and, eq, sql } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
-import { escrows } from "../db/tables.ts";
+import { type EscrowRow, escrows } from "../db/tables/money.ts";
 
-export type EscrowRow = typeof escrows.$inferSelect;
+type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
+const keyed = ({ did, environment, network }: EscrowKey) =>
+  and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
-/** Writes only onto what the change was decided on: a balance that was read anew in between wins. */
-export const updateEscrow = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+/** A new threshold, and the state that follows. Refused when another state or threshold was written meanwhile. */
+export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
     db,
     db
       .update(escrows)
-      .set({ balance: after.balance, threshold: after.threshold, state: after.state, updatedAt: after.updatedAt })
+      .set({ threshold: after.threshold, state: after.state })
       .where(
         and(
-          eq(escrows.did, before.did),
-          eq(escrows.environment, before.environment),
-          eq(escrows.network, before.network),
-          eq(escrows.balance, before.balance),
+          keyed(before),
+          eq(escrows.threshold, before.threshold),
           eq(escrows.state, before.state),
+          // The state was judged by a balance; another one may stand by now, as long as it says the same.
+          stateIs(after.state, after.threshold),
         ),
       ),
   );
 
-/** Escrows whose threshold the contract does not have yet. */
-export const findBehind = (db: Database, slice: number): Read<EscrowRow[]> =>
-  readAll(db.select().from(escrows).where(sql`threshold <> chain_threshold`).limit(slice));
+/**
+ * The vault held `balance` right after a settlement mined at `seenAt`. Relative to what stands there: settlements that are recorded
+ * together, or in the other order, never lower what a later one saw. Refused when that makes another state than was foreseen.
+ */
+export const creditEscrow = (
+  db: Database,
+  before: EscrowRow,
+  after: EscrowRow,
+  { balance, seenAt }: { readonly balance: number; readonly seenAt: number },
+): Statement[] => {
+  const newer = sql`case when ${seenAt} > ${escrows.updatedAt} then ${balance} else max(${balance}, ${escrows.balance}) end`;
+  return mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({ balance: newer, state: after.state, updatedAt: sql`max(${seenAt}, ${escrows.updatedAt})` })
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.state, before.state),
+          eq(escrows.threshold, before.threshold),
+          after.state === "CONSTRAINED"
+            ? undefined
+            : sql`(${newer} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
+        ),
+      ),
+  );
+};
 
-export const findEscrow = (db: Database, key: Pick<EscrowRow, "did" | "environment" | "network">): Read<EscrowRow[]> =>
+const stateIs = (state: EscrowRow["state"], threshold: number) =>
+  state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
+
+/** Of one that is there only what the contract splits by: balance and threshold are others' to move. */
+export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
+  db
+    .insert(escrows)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [escrows.did, escrows.environment, escrows.network],
+      set: { operationalWallet: row.operationalWallet, chainThreshold: row.chainThreshold },
+    });
+
+/** Escrows whose threshold the contract does not have yet. */
+export const findBehind = (db: Database, after: EscrowKey | null, limit: number): Read<EscrowKey[]> =>
+  readAll(
+    db
+      .select({ did: escrows.did, environment: escrows.environment, network: escrows.network })
+      .from(escrows)
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`threshold <> chain_threshold`,
+          after === null
+            ? undefined
+            : sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) > (${after.did}, ${after.environment}, ${after.network})`,
+        ),
+      )
+      .orderBy(asc(escrows.did), asc(escrows.environment), asc(escrows.network))
+      .limit(limit),
+  );
+
+export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(keyed(key)));
 
-export const setChainThreshold = (
-  db: Database,
-  key: Pick<EscrowRow, "did" | "environment" | "network">,
-  chainThreshold: number,
-): Statement => db.update(escrows).set({ chainThreshold }).where(keyed(key));
-
-const keyed = (key: Pick<EscrowRow, "did" | "environment" | "network">) =>
-  and(eq(escrows.did, key.did), eq(escrows.environment, key.environment), eq(escrows.network, key.network));
+export const setChainThreshold = (db: Database, key: EscrowKey, chainThreshold: number): Statement =>
+  db.update(escrows).set({ chainThreshold }).where(keyed(key));

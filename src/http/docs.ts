@@ -1,4 +1,27 @@
-// /docs: the interactive reference. Its script and style are assets of this Worker, nothing comes from elsewhere.
+// What the service says of itself, beside its routes: the OpenAPI document, the interactive reference, and whether it answers. The
+// reference's script and style are assets of this Worker, nothing comes from elsewhere.
+import type { Hono } from "hono";
+import { ServiceError } from "../core/errors.ts";
+import type { AppEnv } from "./app-env.ts";
+import { depsOf } from "./deps.ts";
+import { openapiDocument } from "./openapi.ts";
+import { errorResponse, jsonResponse } from "./responses.ts";
+
+export function bindService(app: Hono<AppEnv>): void {
+  app.get("/openapi.json", (context) => {
+    const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
+    return new Response(openapiDocument(depsOf(context).config.issuer), { headers });
+  });
+  app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
+  app.get("/", (context) => context.redirect("/docs"));
+  app.get("/docs", () => docsPage());
+  app.get("/docs/", (context) => context.redirect("/docs"));
+  app.get("/docs/start.js", () => docsStart());
+  app.get("/docs/:asset", async (context) => {
+    const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
+    return asset ?? errorResponse(new ServiceError("not_found"), context.get("requestId"), context);
+  });
+}
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -19,16 +42,16 @@ const START = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#reference", dee
 
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
 
-export const docsPage = (): Response =>
+const docsPage = (): Response =>
   new Response(PAGE, { headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": POLICY } });
 
-export const docsStart = (): Response =>
+const docsStart = (): Response =>
   new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
 
 const ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
 
 /** A file of the reference from the Worker's own assets; null for any other name. */
-export async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
+async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
   if (!ASSETS.has(name)) return null;
   const stored = await assets.fetch(new URL(`/${name}`, url));
   // Copied, because the headers of a fetched response cannot be added to.

@@ -1,9 +1,9 @@
-// Contract section 1: what of a body can be read at all. Unparseable, wrong type, duplicate keys: 400; too large or too
-// deep: 413. The raw text is kept, because a request-bound proof signs it.
+// What of a body can be read at all. Unparseable, wrong type, duplicate keys: 400; too large or too deep: 413. The raw text is
+// kept, because a request-bound proof signs it.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../core/limits.ts";
 
-/** Amounts keep their own characters, so that a JSON number is never rounded by a binary float (contract 1, Money). */
+/** Amounts keep their own characters, so that a JSON number is never rounded by a binary float. */
 const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
 
 export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
@@ -52,6 +52,14 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, verbati
     const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
     throw unreadable(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
+}
+
+/** "No body" also means an empty object: some clients always send one. A byte order mark is neither. */
+export function emptyBody(raw: Uint8Array): undefined {
+  if (raw.byteLength === 0) return undefined;
+  const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw);
+  if (/^[ \t\r\n]*(?:\{[ \t\r\n]*\})?[ \t\r\n]*$/.test(text)) return undefined;
+  throw unreadable("This call takes no body.");
 }
 
 type Source = { source?: string };

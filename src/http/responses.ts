@@ -1,23 +1,6 @@
-// The two shapes of an answer: a view with the status of its definition, or the flat error envelope of section 7.
+// The shapes of an answer: a JSON view, or the flat error envelope of section 7 (as RFC 9457 members where those are asked for).
 import { ERRORS, ServiceError } from "../core/errors.ts";
-
-/** What a handler returns when it needs more than a JSON view: other headers, another type, no body. */
-export type Answer = {
-  readonly answer: true;
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: string | null;
-};
-
-export const answer = (status: number, headers: Record<string, string>, body: string | null): Answer => ({
-  answer: true,
-  status,
-  headers,
-  body,
-});
-
-export const isAnswer = (value: unknown): value is Answer =>
-  typeof value === "object" && value !== null && "answer" in value && value.answer === true;
+import type { AppContext } from "./app-env.ts";
 
 export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
@@ -50,10 +33,49 @@ export function errorEnvelope(error: ServiceError, requestId: string): ErrorEnve
 }
 
 /** Every failure ends here: what is ours is said, everything else is 500 and only logged. */
-export function errorResponse(thrown: unknown, requestId: string): Response {
+export function errorResponse(thrown: unknown, requestId: string, context: AppContext): Response {
   const error = thrown instanceof ServiceError ? thrown : unexpected(thrown, requestId);
-  if (error.extra.reason) log("refused", requestId, { code: error.code, reason: error.extra.reason });
-  return jsonResponse(error.status, errorEnvelope(error, requestId), error.extra.headers);
+  if (error.extra.reason) {
+    const said = line("refused", requestId, { code: error.code, reason: error.extra.reason });
+    // What a caller did wrong is no error of ours.
+    if (error.status < 500) console.info(said);
+    else console.error(said);
+  }
+  const headers = { ...error.extra.headers, ...challengeOf(error) };
+  const envelope = errorEnvelope(error, requestId);
+  if (!prefersProblem(context.req.header("accept"))) return jsonResponse(error.status, envelope, headers);
+  return jsonResponse(error.status, toProblem(envelope, new URL(context.req.url).origin), {
+    ...headers,
+    "Content-Type": "application/problem+json",
+  });
+}
+
+/** RFC 9110, 11.6.1: a 401 names how to authenticate. */
+function challengeOf(error: ServiceError): Record<string, string> {
+  if (error.status !== 401) return {};
+  const agents =
+    error.code === "certificate_required" || error.code.endsWith("_failed") || error.code === "proof_invalid";
+  return { "WWW-Authenticate": agents ? 'AEAP-Certificate realm="agents"' : 'Service-Api-Key realm="platforms"' };
+}
+
+/** Whether a client asks for RFC 9457 members, by name: a wildcard is answered with the envelope. */
+const prefersProblem = (accept: string | undefined): boolean =>
+  accept !== undefined && /(?:^|,)\s*application\/problem\+json\s*(?:;|,|$)/i.test(accept);
+
+/** RFC 9457, made from the same refusal. */
+function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, origin: string) {
+  return {
+    type: `${origin}/docs#${code}`,
+    title: code,
+    status,
+    detail: message,
+    instance: request_id,
+    code,
+    request_id,
+    ...(field_errors && { field_errors }),
+    ...(detail && { details: detail }),
+    ...(type && { reason: type }),
+  };
 }
 
 function unexpected(thrown: unknown, requestId: string): ServiceError {
@@ -61,11 +83,10 @@ function unexpected(thrown: unknown, requestId: string): ServiceError {
     thrown instanceof Error
       ? { name: thrown.name, message: thrown.message, stack: thrown.stack }
       : { thrown: typeof thrown };
-  log("failed", requestId, cause);
+  console.error(line("failed", requestId, cause));
   return new ServiceError("internal_error", { message: ERRORS.internal_error.message });
 }
 
 /** Structured, one line. Callers pass reasons and names, never bodies, headers or keys. */
-function log(event: string, requestId: string, fields: Record<string, unknown>): void {
-  console.error(JSON.stringify({ event, request_id: requestId, ...fields }));
-}
+const line = (event: string, requestId: string, fields: Record<string, unknown>): string =>
+  JSON.stringify({ event, request_id: requestId, ...fields });

@@ -1,81 +1,122 @@
-// Shapes that every resource shares on the wire: the error envelope, lists, paging, instants, addresses.
-import { z } from "@hono/zod-openapi";
-import { FIELD_ERRORS, TOP_LEVEL_422 } from "../core/errors.ts";
+// Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. What occurs twice has a name in the
+// OpenAPI document; its sentences stand in scripts/openapi/fields.ts.
+import * as z from "zod";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { isCursor } from "../core/page.ts";
+import { nameFault, textFault } from "../core/text.ts";
+import {
+  AGENT_STATUSES,
+  ATTESTATION_MODELS,
+  ECONOMIC_ROLES,
+  ENVIRONMENTS,
+  ESCROW_STATES,
+  PRINCIPAL_STATUSES,
+  TIERS,
+} from "../core/vocabulary.ts";
 
-const fieldErrorSchema = z.object({
-  field: z.string().openapi({ description: "Its path in the body, or the parameter's or header's name." }),
-  code: z.string().openapi({
-    description: `An open list: ${[...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422].map((code) => `\`${code}\``).join(", ")}.`,
-  }),
-  message: z.string(),
-});
+// ---- Words of the specification ------------------------------------------------------------------------------------------
+
+export const environment = z.enum(ENVIRONMENTS).register(z.globalRegistry, { id: "Environment" });
+export const tier = z.enum(TIERS).register(z.globalRegistry, { id: "Tier" });
+export const economicRole = z.enum(ECONOMIC_ROLES).register(z.globalRegistry, { id: "EconomicRole" });
+export const agentStatus = z.enum(AGENT_STATUSES).register(z.globalRegistry, { id: "AgentState" });
+export const principalStatus = z.enum(PRINCIPAL_STATUSES).register(z.globalRegistry, { id: "PrincipalState" });
+export const escrowState = z.enum(ESCROW_STATES).register(z.globalRegistry, { id: "EscrowState" });
+export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegistry, { id: "AttestationModel" });
+
+// ---- The error envelope --------------------------------------------------------------------------------------------------
+
+export const fieldErrorSchema = z
+  .object({ field: z.string(), code: z.string(), message: z.string() })
+  .register(z.globalRegistry, { id: "FieldError" });
+
+export const detailSchema = z.record(z.string(), z.unknown()).register(z.globalRegistry, { id: "ErrorDetail" });
 
 export const errorSchema = z
   .object({
-    code: z.string().openapi({ description: "Stable; branch on it." }),
-    message: z.string().openapi({ description: "For people; may be reworded." }),
+    code: z.string(),
+    message: z.string(),
     status: z.number().int(),
     request_id: z.string(),
-    error: z.string().openapi({ description: "Equal to `code`." }),
+    error: z.string(),
     field_errors: z.array(fieldErrorSchema).optional(),
-    detail: z.record(z.string(), z.unknown()).optional(),
+    detail: detailSchema.optional(),
     type: z.string().optional(),
   })
-  .openapi("Error", {
-    example: {
-      code: "validation_failed",
-      message: "Some values are not valid; see field_errors.",
-      status: 422,
-      request_id: "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D",
-      error: "validation_failed",
-      field_errors: [
-        { field: "country", code: "invalid_format", message: "The value does not have the expected format." },
-      ],
-    },
-  });
+  .register(z.globalRegistry, { id: "Error" });
 
-export const instant = z.iso.datetime().openapi({ description: "ISO 8601, UTC", example: "2026-11-21T09:30:00.000Z" });
+// ---- Values --------------------------------------------------------------------------------------------------------------
 
+/** An instant as the service writes it: ISO 8601, UTC. */
+export const instant = z.iso.datetime().register(z.globalRegistry, { id: "Instant" });
+
+const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, { id: "InstantInput" });
 /** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. */
-export const instantInput = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+export const instantInput = anyInstant.transform((text) => Date.parse(text));
+
+export const did = z.string().register(z.globalRegistry, { id: "Did" });
+/** A DID in a body; whether it is one of somebody's agents is told in the call's own words. */
+export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput" });
+/** An id of this service in a body. */
+export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
+/** A network's name or CAIP-2. */
+export const networkInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "NetworkInput" });
+export const currencyInput = z
+  .string()
+  .regex(/^[A-Z]{3,6}$/, "Must be three to six capital letters, such as USDC.")
+  .register(z.globalRegistry, { id: "CurrencyInput" });
+/** A compact JWS or JWT. */
+export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
+/** An amount as the service writes it, in whole currency units. */
+export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
+/** A JSON object of somebody else's making. */
+export const jsonObject = z.looseObject({}).register(z.globalRegistry, { id: "JsonObject" });
+/** 0 to 1. */
+export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
 /** A whole number in a query, in digits: what JavaScript would also make one of (`0x10`, `1e1`, nothing) is a fault. */
 export const wholeNumber = (number: z.ZodNumber) =>
   z.preprocess((text) => (typeof text === "string" && /^-?\d{1,9}$/.test(text) ? Number(text) : text), number.int());
 
 export const pageQuery = {
-  limit: wholeNumber(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT).openapi({ example: 20 }),
+  limit: wholeNumber(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT),
   cursor: z
     .string()
     .min(1, { abort: true })
     .max(500, { abort: true })
-    .refine(isCursor, { params: { code: "invalid_format" }, message: "The value is no cursor of this service." })
-    .optional()
-    .openapi({ description: "`next_cursor` of the page before." }),
+    .refine(isCursor, { params: { code: "invalid_format" }, message: "Must be a `next_cursor` of this service." })
+    .optional(),
 };
 
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
 
 /** A path parameter that is a DID; anything else is no DID, and so no object: 404. */
-export const didParam = z.string().openapi({ example: "did:aeap:7d0f1a52-3f0c-4d6e-9a41-0c6b8f1f2a3b" });
+export const didParam = did;
 
-/** Text that a person reads: no control characters, trimmed, bounded. */
-export const text = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-    .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$/, "It holds no control characters.");
+/** One fault a value: what comes after a wrong length says nothing more. */
+const STOP = { abort: true };
+
+/** Text of several lines that a person reads: no control characters but line breaks and tabs, trimmed, bounded. */
+export const text = (max: number, min = 1) =>
+  z.string().trim().min(min, STOP).max(max, STOP).superRefine(refuse(textFault));
+
+/** A name or a word of one line, which is compared and signed: nothing that nobody sees, and something that everybody does. */
+export const name = (max: number) => z.string().trim().min(1, STOP).max(max, STOP).superRefine(refuse(nameFault));
+
+type Check = (value: string) => string | null;
+const refuse =
+  (faultIn: Check) =>
+  (value: string, context: z.RefinementCtx): void => {
+    const message = faultIn(value);
+    if (message !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
+  };
 
 export const httpUrl = z
   .string()
   .max(2048)
-  .refine(isHttpUrl, { params: { code: "invalid_format" }, message: "The value is not an http or https URL." });
+  .refine(isHttpUrl, { params: { code: "invalid_format" }, message: "Must be an http or https URL." })
+  .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
   // What a parser drops or mends is refused: the text is stored and signed as it is written.
@@ -88,5 +129,16 @@ function isHttpUrl(value: string): boolean {
 export const amountInput = z
   .string()
   .max(80)
-  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "It is a decimal number of whole units, as 10.50.")
-  .openapi({ description: "Whole currency units, decimal; a JSON number is accepted too.", example: "10.50" });
+  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "Must be a decimal number of whole units, such as 10.50.")
+  .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
+
+/** Of an object that may be faulty, the fields that are valid: what is left to say of them is said beside the faults. */
+export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
+  if (typeof raw !== "object" || raw === null) return {};
+  const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {
+    const given = (raw as Record<string, unknown>)[name];
+    const parsed = given === undefined ? null : field.safeParse(given);
+    return parsed?.success ? [[name, parsed.data] as const] : [];
+  });
+  return Object.fromEntries(valid) as Partial<z.output<S>>;
+}

@@ -1,5 +1,5 @@
 // Strict bodies and queries: every fault is found and reported at once, in the contract's field codes.
-import type { z } from "zod";
+import type * as z from "zod";
 import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; faults: FieldError[] };
@@ -13,17 +13,6 @@ export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: u
   // A rule knows more of its field than the schema does: where both find a fault, the rule's code is said.
   const ruled = new Set(broken.map((fault) => fault.field));
   return { ok: false, faults: [...faults.filter((fault) => !ruled.has(fault.field)), ...broken] };
-}
-
-/** Of an object that may be faulty, the fields that are valid: what is left to say of them is said beside the faults. */
-export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
-  if (typeof raw !== "object" || raw === null) return {};
-  const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {
-    const given = (raw as Record<string, unknown>)[name];
-    const parsed = given === undefined ? null : field.safeParse(given);
-    return parsed?.success ? [[name, parsed.data] as const] : [];
-  });
-  return Object.fromEntries(valid) as Partial<z.output<S>>;
 }
 
 type Issue = z.core.$ZodIssue;
@@ -47,7 +36,15 @@ const KINDS: Readonly<Record<string, string>> = {
   array: "a list",
   object: "a JSON object",
 };
-const UNITS: Readonly<Record<string, string>> = { string: " characters", array: " entries" };
+const UNITS: Readonly<Record<string, string>> = { string: "character", array: "entry" };
+const PLURALS: Readonly<Record<string, string>> = { character: "characters", entry: "entries" };
+
+/** `1 character`, `2 characters`; a number alone where the bound is one of value. */
+function bound(count: number | bigint, origin: string): string {
+  const unit = UNITS[origin];
+  if (unit === undefined) return String(count);
+  return `${count} ${Number(count) === 1 ? unit : PLURALS[unit]}`;
+}
 
 /** What would be right, in the schema's own bounds; undefined where the code's own sentence says as much. */
 function fieldMessage(issue: Issue): string | undefined {
@@ -55,15 +52,16 @@ function fieldMessage(issue: Issue): string | undefined {
     case "custom":
       return issue.message;
     case "invalid_type":
-      return issue.expected in KINDS ? `It is ${KINDS[issue.expected]}.` : undefined;
+      return issue.expected in KINDS ? `Must be ${KINDS[issue.expected]}.` : undefined;
     case "invalid_value":
-      return `It is ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
+      return `Must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
     case "too_small":
-      return `It is at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
+      return `Must be at least ${bound(issue.minimum, issue.origin)}.`;
     case "too_big":
-      return `It is at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
+      return `Must be at most ${bound(issue.maximum, issue.origin)}.`;
     case "invalid_format":
-      if (issue.format === "datetime") return "It is an ISO 8601 instant with its zone, as 2026-11-21T09:30:00Z.";
+      if (issue.format === "datetime")
+        return "Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.";
       // What a schema says of its pattern; zod's own words begin like this.
       return issue.message.startsWith("Invalid ") ? undefined : issue.message;
     default:

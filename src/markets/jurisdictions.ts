@@ -1,4 +1,4 @@
-// Contract section 6, Market: `{JURISDICTION}-{CURRENCY}`. The buyer's country decides which of a provider's markets cover a
+// A market is `{JURISDICTION}-{CURRENCY}`. The buyer's country decides which of a provider's markets cover a
 // payment: its own, a region that contains it, or the whole world.
 
 /** Jurisdictions that are more than one country, and the countries in them. */

@@ -1,12 +1,16 @@
-// Contract section 6, Market: the public listing.
-import { createPublicRouter } from "../auth/public.ts";
+// Specification 4, markets: the public listing, and a provider's own, each a settlement split and an escrow wallet on-chain.
+import * as z from "zod";
+import { precheckOwnAgent } from "../agents/read.ts";
+import { route } from "../http/route.ts";
+import { networkInput } from "../http/schemas.ts";
+import { agentParams } from "../identity/schema.ts";
+import { marketInput, marketRules, marketsQuery, marketsView, ownMarketList, proposedMarkets } from "./agent-schema.ts";
+import { authorizeMarkets, listMarkets, precheckMarkets, removeMarket } from "./authorize.ts";
+import { getMarkets } from "./list.ts";
 import { marketList, marketQuery } from "./schema.ts";
-import { getMarkets } from "./service.ts";
 
-export const marketListingRoutes = createPublicRouter();
-
-marketListingRoutes.route(
-  {
+export const marketRoutes = [
+  route({
     method: "get",
     path: "/v1/markets",
     operationId: "listMarkets",
@@ -18,6 +22,65 @@ marketListingRoutes.route(
     response: { schema: marketList, description: "A page of markets, in the order of their codes." },
     errors: [],
     cors: true,
-  },
-  async (call, { query }) => getMarkets(call, query),
-);
+    surfaces: ["public"],
+    handle: async (call, { query }) => getMarkets(call, query),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/scope/authorized_markets",
+    operationId: "authorizeMarkets",
+    tag: "Agents",
+    summary: "Open markets for a provider",
+    description:
+      "Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background.",
+    params: agentParams,
+    body: marketInput,
+    rules: marketRules,
+    status: 200,
+    response: { schema: marketsView, description: "Every market of the agent in the key's environment." },
+    errors: [
+      "not_found",
+      "role_not_permitted",
+      "agent_status_not_mutable",
+      "market_not_authorized",
+      "environment_mismatch",
+      "invalid_market_format",
+    ],
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => authorizeMarkets(call, params.did, body),
+    precheck: (call, { params, body }) => precheckMarkets(call, params.did, proposedMarkets(body)),
+  }),
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/scope/authorized_markets",
+    operationId: "listAuthorizedMarkets",
+    tag: "Agents",
+    summary: "List a provider's markets",
+    description: "In the order of their codes.",
+    params: agentParams,
+    query: marketsQuery,
+    status: 200,
+    response: { schema: ownMarketList, description: "A page of markets." },
+    errors: ["not_found"],
+    surfaces: ["management"],
+    handle: (call, { params, query }) => listMarkets(call, params.did, query),
+    precheck: (call, { params }) => precheckOwnAgent(call, params.did),
+  }),
+  route({
+    method: "delete",
+    path: "/v1/agents/{did}/scope/authorized_markets/{market}",
+    operationId: "removeAuthorizedMarket",
+    tag: "Agents",
+    summary: "Take a market away",
+    description: "The vault and what it holds stay the provider's.",
+    params: agentParams.extend({ market: z.string() }),
+    query: z.strictObject({ network: networkInput }),
+    status: 204,
+    response: { schema: z.null(), description: "Taken away." },
+    errors: ["not_found", "agent_status_not_mutable"],
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, query }) => removeMarket(call, params.did, params.market, query.network),
+  }),
+];

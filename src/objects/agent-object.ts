@@ -7,33 +7,34 @@ import { SECOND_MS } from "../core/limits.ts";
 const LEASE_MS = 10 * SECOND_MS;
 
 /** Held while the caller works; given back when it is disposed, when the caller dies, or when the lease is over. */
-export class Turn extends RpcTarget {
-  readonly #done: () => void;
+export class AgentLock extends RpcTarget {
+  readonly #release: () => void;
 
-  constructor(done: () => void) {
+  constructor(release: () => void) {
     super();
-    this.#done = done;
+    this.#release = release;
   }
 
   [Symbol.dispose](): void {
-    this.#done();
+    this.#release();
   }
 }
 
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
 
-  async turn(): Promise<Turn> {
+  /** Resolves when every lock that was asked for before is given back. */
+  async lock(): Promise<AgentLock> {
     const before = this.last;
-    let done: () => void = () => undefined;
+    let release: () => void = () => undefined;
     this.last = new Promise((resolve) => {
-      done = resolve;
+      release = resolve;
     });
     await before;
-    const lease = setTimeout(done, LEASE_MS);
-    return new Turn(() => {
+    const lease = setTimeout(release, LEASE_MS);
+    return new AgentLock(() => {
       clearTimeout(lease);
-      done();
+      release();
     });
   }
 }

@@ -1,5 +1,4 @@
-// One object per calling DID: a proof is accepted once (contract section 7). A signature is remembered until its window
-// has passed, in storage, so that an eviction forgets nothing.
+// One object per calling DID: what a proof was used for, until it is stale anyway. In storage, so that an eviction forgets nothing.
 import { DurableObject } from "cloudflare:workers";
 import { SECOND_MS } from "../core/limits.ts";
 
@@ -13,24 +12,34 @@ export class ReplayGuard extends DurableObject {
 
   private prepare(): void {
     this.ctx.storage.sql.exec(
-      "create table if not exists seen (mark text primary key, until integer not null) without rowid",
+      "create table if not exists used (mark text primary key, act text not null, until integer not null) without rowid",
     );
   }
 
-  /** True the first time. `mark` is what identifies the proof; `until` is epoch ms after which it is stale anyway. */
-  async claim(mark: string, until: number): Promise<boolean> {
+  /**
+   * `first` the first time; `same` when it was used for this act before; else `replay`. An empty act is never the same.
+   * `mark` is what identifies the proof; `until` is epoch ms after which it is stale.
+   */
+  async use(mark: string, act: string, until: number): Promise<"first" | "same" | "replay"> {
     const written = this.ctx.storage.sql.exec(
-      "insert or ignore into seen (mark, until) values (?, ?)",
+      "insert or ignore into used (mark, act, until) values (?, ?, ?)",
       mark,
+      act,
       until,
     ).rowsWritten;
+    if (written === 0) return this.isUsedFor(mark, act) ? "same" : "replay";
     if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + SWEEP_AFTER_MS);
-    return written > 0;
+    return "first";
+  }
+
+  isUsedFor(mark: string, act: string): boolean {
+    const [row] = this.ctx.storage.sql.exec("select act from used where mark = ?", mark).toArray();
+    return act !== "" && row?.["act"] === act;
   }
 
   override async alarm(): Promise<void> {
-    this.ctx.storage.sql.exec("delete from seen where until < ?", Date.now());
-    const left = this.ctx.storage.sql.exec("select 1 from seen limit 1").toArray().length;
+    this.ctx.storage.sql.exec("delete from used where until < ?", Date.now());
+    const left = this.ctx.storage.sql.exec("select 1 from used limit 1").toArray().length;
     if (left > 0) await this.ctx.storage.setAlarm(Date.now() + SWEEP_AFTER_MS);
     else {
       await this.ctx.storage.deleteAll();

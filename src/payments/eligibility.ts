@@ -1,20 +1,21 @@
-// Contract section 6, Payment intent: who may pay whom now, in the contract's order, one refusal a function. Pure.
-import { effectiveAgentStatus } from "../agents/states.ts";
-import type { AgentRow, AgentWithPrincipal, EscrowRow } from "../agents/store.ts";
-import type { Network } from "../chain/gateway.ts";
-import type { Config } from "../context.ts";
+// Who may pay whom now: the refusals of a payment intent in their order, one a function. Pure.
+import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
-import type { Environment } from "../db/scope.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { marketsCovering } from "../markets/jurisdictions.ts";
-import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/states.ts";
+import type { Offer } from "../markets/store.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
+import type { RatingMethod } from "../ratings/method.ts";
 import { liveRating, type Sums } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
 import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
-import type { Offer, SpenderRow } from "./store.ts";
+import type { SpenderRow } from "./spend-store.ts";
 
 /** What a floor is held against: the provider's rating at this instant, as its status shows it. */
-export const ratingNow = ({ provider, heaviest, rating }: Parties, now: number): number | null =>
-  liveRating(ratingSums(provider.agent), heaviest, rating[provider.agent.environment as Environment], now);
+export const ratingNow = ({ provider, heaviest, method }: Parties, now: number): number | null =>
+  liveRating(ratingSums(provider.agent), heaviest, method, now);
 
 export type Parties = {
   readonly consumer: SpenderRow;
@@ -26,7 +27,7 @@ export type Parties = {
   readonly escrows: readonly EscrowRow[];
   /** The provider's heaviest counterparties. */
   readonly heaviest: readonly Sums[];
-  readonly rating: Config["rating"];
+  readonly method: RatingMethod;
 };
 
 export type Deal = { readonly network: Network; readonly market: string };

@@ -1,11 +1,11 @@
 // Specification 4, Runtime: payment intents, in the specification's form and in the AEA/P clients'.
-import { createAgentRouter } from "../auth/agent-proof.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { validFields } from "../http/validation.ts";
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { getPaymentAddress, precheckAddress } from "./address.ts";
+import { createIntent, precheckIntent } from "./open.ts";
+import { getIntent } from "./read.ts";
 import { addressQuery, addressView, intentInput, intentParams, intentView } from "./schema.ts";
-import { createIntent, examineAddress, examineIntent, getIntent, getPaymentAddress } from "./service.ts";
-
-export const paymentRoutes = createAgentRouter();
 
 const REFUSALS: readonly ErrorCode[] = [
   "forbidden",
@@ -15,10 +15,11 @@ const REFUSALS: readonly ErrorCode[] = [
   "role_not_permitted",
   "market_not_authorized",
   "spend_policy_violation",
+  "invalid_status",
 ];
 
-paymentRoutes.route(
-  {
+export const paymentRoutes = [
+  route({
     method: "post",
     path: "/v1/payment-intents",
     operationId: "createPaymentIntent",
@@ -34,13 +35,11 @@ paymentRoutes.route(
     response: { schema: intentView, description: "The intent, and what is needed to pay it." },
     errors: REFUSALS,
     idempotency: "plain",
-  },
-  (call, { body }) => createIntent(call, body()),
-  (call, { body }) => examineIntent(call, validFields(intentInput, body)),
-);
-
-paymentRoutes.route(
-  {
+    surfaces: ["agent"],
+    handle: (call, { body }) => createIntent(call, body),
+    precheck: (call, { body }) => precheckIntent(call, validFields(intentInput, body)),
+  }),
+  route({
     method: "get",
     path: "/v1/payment-intents/{intent_id}",
     operationId: "getPaymentIntent",
@@ -51,12 +50,10 @@ paymentRoutes.route(
     status: 200,
     response: { schema: intentView, description: "The intent as it is at this instant." },
     errors: ["not_found", "forbidden"],
-  },
-  (call, { params }) => getIntent(call, params.intent_id),
-);
-
-paymentRoutes.route(
-  {
+    surfaces: ["agent"],
+    handle: (call, { params }) => getIntent(call, params.intent_id),
+  }),
+  route({
     method: "get",
     path: "/v1/payment-address",
     operationId: "getPaymentAddress",
@@ -66,10 +63,12 @@ paymentRoutes.route(
       "With `consumer_did`, `provider_did` and `amount` it opens an intent too. Every refusal of the intent is then a 403 " +
       "`spend_policy_violation` whose `detail.failed_check` names the code that POST /v1/payment-intents would have answered.",
     query: addressQuery,
+    effects: true,
     status: 200,
     response: { schema: addressView, description: "The contract and token, and the intent if one was asked for." },
     errors: ["spend_policy_violation"],
-  },
-  (call, { query }) => getPaymentAddress(call, query),
-  (_call, { query }) => examineAddress(query),
-);
+    surfaces: ["agent"],
+    handle: (call, { query }) => getPaymentAddress(call, query),
+    precheck: (_call, { query }) => precheckAddress(query),
+  }),
+];

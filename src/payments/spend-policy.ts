@@ -1,7 +1,7 @@
-// Contract sections 5 and 6: the consumer's spend policy and that of every delegator, live. Pure. Each check names the
+// The consumer's spend policy and that of every delegator, live. Pure. Each check names the
 // narrowest bound among them, and all of them count.
-import { tierRank } from "../agents/roles.ts";
-import { BASE_UNITS_MAX, formatAmount } from "../core/money.ts";
+import { floorAmount, formatAmount } from "../core/money.ts";
+import { type Tier, tierRank } from "../core/vocabulary.ts";
 
 export const POLICY_CHECKS = [
   "max_transaction_value",
@@ -16,7 +16,7 @@ export type Spender = {
   readonly did: string;
   readonly maxTransactionValue: string | null;
   readonly spendingLimit: { readonly amount: string; readonly currency: string; readonly window_days: number } | null;
-  readonly minimumCounterpartyCertTier: string | null;
+  readonly minimumCounterpartyCertTier: Tier | null;
   readonly minimumCounterpartyAr: number | null;
   readonly spend: SpendSums;
 };
@@ -30,7 +30,7 @@ export type SpendSums = {
 };
 
 export type Payment = { readonly units: number; readonly currency: string; readonly decimals: number };
-export type Counterparty = { readonly certTier: string; readonly rating: number | null };
+export type Counterparty = { readonly certTier: Tier; readonly rating: number | null };
 
 export type CheckOutcome = {
   readonly check: PolicyCheck;
@@ -48,16 +48,6 @@ export type CheckOutcome = {
 export const spentInWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
   settled - settledBefore + open - expired;
 
-/** A ceiling in base units: rounded down to what the token can express, and never above what an amount can be. */
-export function ceilingUnits(amount: string, decimals: number): number {
-  const [mantissa = "", exponent = "0"] = amount.toLowerCase().split("e");
-  const [whole = "", fraction = ""] = mantissa.split(".");
-  const shift = Number(exponent) - fraction.length + decimals;
-  const digits = BigInt(whole + fraction);
-  const units = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift);
-  return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
-}
-
 /** Every check that some spender's policy makes, in the contract's order; one that nobody makes is absent. */
 export function judgePolicy(spenders: readonly Spender[], provider: Counterparty, payment: Payment): CheckOutcome[] {
   const outcomes = [
@@ -71,7 +61,7 @@ export function judgePolicy(spenders: readonly Spender[], provider: Counterparty
 
 function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment): CheckOutcome | null {
   const ceilings = spenders.flatMap(({ did, maxTransactionValue }) =>
-    maxTransactionValue === null ? [] : [{ did, bound: ceilingUnits(maxTransactionValue, decimals) }],
+    maxTransactionValue === null ? [] : [{ did, bound: floorAmount(maxTransactionValue, decimals) }],
   );
   const narrowest = lowest(ceilings);
   if (!narrowest) return null;
@@ -89,7 +79,7 @@ function judgeWindow(spenders: readonly Spender[], payment: Payment): CheckOutco
   const windows = spenders.flatMap(({ did, spendingLimit, spend }) => {
     if (spendingLimit === null) return [];
     const foreign = spendingLimit.currency !== payment.currency;
-    const limit = ceilingUnits(spendingLimit.amount, payment.decimals);
+    const limit = floorAmount(spendingLimit.amount, payment.decimals);
     const bound = foreign ? 0 : Math.max(0, limit - spentInWindow(spend));
     return [{ did, bound, foreign, spendingLimit, limit }];
   });
@@ -131,7 +121,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
   if (!narrowest) return null;
   return {
     check: "minimum_counterparty_ar",
-    // Contract 7: an unrated counterparty does not meet a floor, not even one of zero.
+    // An unrated counterparty does not meet a floor, not even one of zero.
     passed: provider.rating !== null && provider.rating >= narrowest.floor,
     limit: narrowest.floor,
     attempted: provider.rating,

@@ -1,5 +1,7 @@
 // Specification 4, Principals.
-import { createManagementRouter } from "../auth/management.ts";
+import { route } from "../http/route.ts";
+import { getPrincipal, getPrincipals } from "./read.ts";
+import { precheckPrincipal, registerPrincipal } from "./register.ts";
 import {
   principalInput,
   principalList,
@@ -8,12 +10,9 @@ import {
   principalView,
   proposedPrincipal,
 } from "./schema.ts";
-import { examinePrincipal, getPrincipal, getPrincipals, registerPrincipal } from "./service.ts";
 
-export const principalRoutes = createManagementRouter();
-
-principalRoutes.route(
-  {
+export const principalRoutes = [
+  route({
     method: "post",
     path: "/v1/principals",
     operationId: "registerPrincipal",
@@ -25,13 +24,11 @@ principalRoutes.route(
     response: { schema: principalView, description: "The principal." },
     errors: ["external_ref_exists"],
     idempotency: "plain",
-  },
-  (call, { body }) => registerPrincipal(call, body()),
-  (call, { body }) => examinePrincipal(call, proposedPrincipal(body)),
-);
-
-principalRoutes.route(
-  {
+    surfaces: ["management"],
+    handle: (call, { body }) => registerPrincipal(call, body),
+    precheck: (call, { body }) => precheckPrincipal(call, proposedPrincipal(body)),
+  }),
+  route({
     method: "get",
     path: "/v1/principals",
     operationId: "listPrincipals",
@@ -42,12 +39,10 @@ principalRoutes.route(
     status: 200,
     response: { schema: principalList, description: "A page of principals." },
     errors: [],
-  },
-  (call, { query }) => getPrincipals(call, query),
-);
-
-principalRoutes.route(
-  {
+    surfaces: ["management"],
+    handle: (call, { query }) => getPrincipals(call, query),
+  }),
+  route({
     method: "get",
     path: "/v1/principals/{principal_id}",
     operationId: "getPrincipal",
@@ -57,6 +52,7 @@ principalRoutes.route(
     status: 200,
     response: { schema: principalView, description: "The principal." },
     errors: ["not_found"],
-  },
-  (call, { params }) => getPrincipal(call, params.principal_id),
-);
+    surfaces: ["management"],
+    handle: (call, { params }) => getPrincipal(call, params.principal_id),
+  }),
+];

@@ -1,44 +1,50 @@
 // Specification 2.3 on the wire: the principal and its verification attestation.
-import { z } from "@hono/zod-openapi";
-import { instant, instantInput, listOf, pageQuery, text } from "../http/schemas.ts";
-import { validFields } from "../http/validation.ts";
-import { PRINCIPAL_STATUSES } from "./states.ts";
-
-export const ENTITY_TYPES = ["company", "individual"] as const;
-export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
+import * as z from "zod";
+import { ENTITY_TYPES } from "../core/vocabulary.ts";
+import {
+  attestationModel,
+  environment,
+  idInput,
+  instant,
+  instantInput,
+  listOf,
+  name,
+  pageQuery,
+  principalStatus,
+  tier,
+  validFields,
+} from "../http/schemas.ts";
 
 const attestation = z.strictObject({
-  attestation_id: text(200).openapi({ example: "att_kyb_7781" }),
-  verifier_id: text(200).openapi({ example: "ver_acme_kyb" }),
-  model: z.enum(["kyb", "kyc"]),
+  attestation_id: name(200),
+  verifier_id: name(200),
+  model: attestationModel,
   issued_at: instantInput,
   expires_at: instantInput,
-  tier: z.enum(TIERS).optional(),
-  proof: z.string().min(1).max(20_000).optional().openapi({ description: "Compact JWS by the Verifier." }),
+  tier: tier.optional(),
+  proof: z.string().min(1).max(20_000).optional(),
 });
-const placeholder = z.strictObject({ placeholder: z.literal(true), tier: z.enum(TIERS).optional() });
+const placeholder = z.strictObject({ placeholder: z.literal(true), tier: tier.optional() });
 
 /** Either the Verifier's attestation or, in sandbox, a placeholder. */
-export const attestationInput = z.union([placeholder, attestation]).openapi("AttestationInput");
+export const attestationInput = z
+  .union([placeholder, attestation])
+  .register(z.globalRegistry, { id: "AttestationInput" });
 
 export type AttestationInput = z.infer<typeof attestationInput>;
 
+const entityType = z.enum(ENTITY_TYPES).register(z.globalRegistry, { id: "EntityType" });
+
 export const principalInput = z
   .strictObject({
-    legal_name: text(300).openapi({ description: "As on the registration document.", example: "Acme Robotics GmbH" }),
-    country: z
-      .string()
-      .regex(/^[A-Z]{2}$/, "It is two capital letters, ISO 3166-1 alpha-2, as DE.")
-      .openapi({ description: "ISO 3166-1 alpha-2, a jurisdiction that the service operates in.", example: "DE" }),
-    entity_type: z.enum(ENTITY_TYPES),
-    external_ref: text(200).openapi({
-      description: "The platform's own identifier; unique per environment.",
-      example: "crm-4711",
-    }),
-    customer_id: z.string().max(100).nullable().optional(),
+    legal_name: name(300),
+    country: z.string().regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE."),
+    entity_type: entityType,
+    external_ref: name(200),
+    customer_id: idInput.nullable().optional(),
     verification_attestation: attestationInput,
   })
-  .openapi("PrincipalInput");
+  .register(z.globalRegistry, { id: "PrincipalInput" });
 
 export type PrincipalInput = z.infer<typeof principalInput>;
 
@@ -57,41 +63,43 @@ export function proposedPrincipal(raw: unknown): ProposedPrincipal {
   };
 }
 
-export const attestationView = z.object({
-  attestation_id: z.string(),
-  verifier_id: z.string(),
-  model: z.string(),
-  issued_at: instant,
-  expires_at: instant,
-  tier: z.enum(TIERS).optional(),
-});
+export const attestationView = z
+  .object({
+    attestation_id: z.string(),
+    verifier_id: z.string(),
+    model: attestationModel,
+    issued_at: instant,
+    expires_at: instant,
+    tier: tier.optional(),
+  })
+  .register(z.globalRegistry, { id: "Attestation" });
 
 export const principalView = z
   .object({
     principal_id: z.string(),
     legal_name: z.string(),
     country: z.string(),
-    entity_type: z.enum(ENTITY_TYPES),
+    entity_type: entityType,
     external_ref: z.string(),
     customer_id: z.string().nullable(),
-    environment: z.enum(["sandbox", "production"]),
-    status: z.enum(PRINCIPAL_STATUSES),
+    environment: environment,
+    status: principalStatus,
     status_reason: z.string().nullable(),
     verification_attestation: attestationView,
     created_at: instant,
     updated_at: instant,
   })
-  .openapi("Principal");
+  .register(z.globalRegistry, { id: "Principal" });
 
 export type PrincipalView = z.infer<typeof principalView>;
 
-export const principalList = listOf(principalView).openapi("PrincipalList");
+export const principalList = listOf(principalView).register(z.globalRegistry, { id: "PrincipalList" });
 
 export const principalQuery = z.strictObject({
   ...pageQuery,
-  customer_id: z.string().max(100).optional().openapi({ description: "A customer's id, or `none` for the ungrouped." }),
+  customer_id: z.string().max(100).optional(),
   external_ref: z.string().max(200).optional(),
-  status: z.enum(PRINCIPAL_STATUSES).optional(),
+  status: principalStatus.optional(),
 });
 
 export type PrincipalQuery = z.infer<typeof principalQuery>;

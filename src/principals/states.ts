@@ -1,8 +1,6 @@
-// Specification 3.2: the principal's machine, as data. What counts at an instant is computed in agents/states.ts.
+// Specification 3.2: the principal's machine, as data. What counts at an instant is computed in standing.ts.
 import { defineMachine } from "../core/machine.ts";
-
-export const PRINCIPAL_STATUSES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
-export type PrincipalStatus = (typeof PRINCIPAL_STATUSES)[number];
+import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 
 export const PRINCIPAL_TRIGGERS = ["attestation_ends", "attest", "suspend", "reactivate", "close"] as const;
 export type PrincipalTrigger = (typeof PRINCIPAL_TRIGGERS)[number];
@@ -18,11 +16,3 @@ export const principalMachine = defineMachine<PrincipalStatus, PrincipalTrigger>
     CLOSED: {},
   },
 });
-
-export type PrincipalStanding = { status: string; attestationExpiresAt: number };
-
-/** 3.2, no grace: an attestation counts until its instant, whether or not the cron has recorded its end. */
-export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {
-  const expired = principal.status === "ACTIVE" && principal.attestationExpiresAt <= now;
-  return expired ? "ATTESTATION_EXPIRED" : (principal.status as PrincipalStatus);
-}

@@ -1,15 +1,16 @@
 // Principals and their attestations as stored.
 import { and, asc, desc, eq, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
+import type { Position } from "../core/page.ts";
+import { foldName } from "../core/text.ts";
+import type { CustomerStatus, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type Scope, within } from "../db/scope.ts";
-import { attestations, customers, principals } from "../db/tables.ts";
-import type { PrincipalStatus } from "./states.ts";
-
-export type PrincipalRow = typeof principals.$inferSelect;
+import { attestations, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { type Tenant, within } from "../db/tenant.ts";
 
 /** The tenant principal is visible by id in both environments; every other one in its own. */
-export const findPrincipal = (db: Database, scope: Scope, principalId: string): Read<PrincipalRow | null> =>
+export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
   readOne(
     db
       .select()
@@ -17,49 +18,51 @@ export const findPrincipal = (db: Database, scope: Scope, principalId: string): 
       .where(
         and(
           eq(principals.principalId, principalId),
-          eq(principals.platformId, scope.platformId),
-          or(eq(principals.environment, scope.environment), eq(principals.tenant, true)),
+          eq(principals.platformId, tenant.platformId),
+          or(eq(principals.environment, tenant.environment), eq(principals.tenant, true)),
         ),
       ),
   );
 
-export const foldName = (name: string): string => name.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
+/** Whoever's it is: for what the service does by itself. */
+export const findPrincipalById = (db: Database, principalId: string): Read<PrincipalRow | null> =>
+  readOne(db.select().from(principals).where(eq(principals.principalId, principalId)));
 
 /**
  * A principal that is this one already: by the platform's reference, or by legal name and country. Two searches and not one
- * with `or`: SQLite would try each half of it without the scope, and read the whole table.
+ * with `or`: SQLite would try each half of it without the tenant, and read the whole table.
  */
 export const findDuplicate = (
   db: Database,
-  scope: Scope,
+  tenant: Tenant,
   by: { externalRef: string; legalName: string; country: string },
 ): Read<{ principalId: string; externalRef: string } | null> => {
   const where = (same: SQL | undefined) =>
     db
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
-      .where(and(within(principals, scope), same));
+      .where(and(within(principals, tenant), same));
   const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
 };
 
 export const findCustomer = (
   db: Database,
-  scope: Scope,
+  tenant: Tenant,
   customerId: string,
-): Read<{ customerId: string; status: string } | null> =>
+): Read<{ customerId: string; status: CustomerStatus } | null> =>
   readOne(
     db
       .select({ customerId: customers.customerId, status: customers.status })
       .from(customers)
-      .where(and(eq(customers.customerId, customerId), within(customers, scope))),
+      .where(and(eq(customers.customerId, customerId), within(customers, tenant))),
   );
 
 /**
  * 3.2, no grace: what is ACTIVE in a list is ACTIVE now. What has stopped being so by its date alone is found under its new
  * status once the job has recorded it: no index finds what changes without a write.
  */
-export const standsAt = (status: string, now: number): SQL | undefined => {
+export const standsAt = (status: PrincipalStatus, now: number): SQL | undefined => {
   const unexpired = status === "ACTIVE" ? gt(principals.attestationExpiresAt, now) : undefined;
   return and(eq(principals.status, status), unexpired);
 };
@@ -71,16 +74,16 @@ export const principalStands = (principalId: SQL, now: number): SQL =>
 export type PrincipalFilter = {
   customerId?: string | undefined;
   externalRef?: string | undefined;
-  status?: string | undefined;
+  status?: PrincipalStatus | undefined;
   now: number;
 };
 
 /** Newest first; ids are time-ordered, so the id is the whole keyset. */
 export const listPrincipals = (
   db: Database,
-  scope: Scope,
+  tenant: Tenant,
   filter: PrincipalFilter,
-  page: { limit: number; afterId: string | null },
+  page: { limit: number; after: Position | null },
 ): Read<PrincipalRow[]> => {
   const { customerId, externalRef, status, now } = filter;
   const grouped =
@@ -95,12 +98,12 @@ export const listPrincipals = (
       .from(principals)
       .where(
         and(
-          within(principals, scope),
+          within(principals, tenant),
           sql`tenant = 0`,
           grouped,
           externalRef === undefined ? undefined : eq(principals.externalRef, externalRef),
           status === undefined ? undefined : standsAt(status, now),
-          page.afterId === null ? undefined : lt(principals.principalId, page.afterId),
+          page.after === null ? undefined : lt(principals.principalId, page.after.id),
         ),
       )
       .orderBy(desc(principals.principalId))
@@ -115,15 +118,21 @@ export const insertAttestation = (db: Database, row: typeof attestations.$inferI
   db.insert(attestations).values(row);
 
 /** Principals whose attestation has ended and that are still stored as ACTIVE, those longest over first. */
-export const findEndedAttestations = (db: Database, now: number, slice: number): Read<PrincipalRow[]> =>
+export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
-      .select()
+      .select({ at: principals.attestationExpiresAt, id: principals.principalId })
       .from(principals)
-      // Literal, as the partial index says it.
-      .where(and(sql`status = 'ACTIVE'`, lte(principals.attestationExpiresAt, now)))
-      .orderBy(asc(principals.attestationExpiresAt))
-      .limit(slice),
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`status = 'ACTIVE'`,
+          lte(principals.attestationExpiresAt, now),
+          sql`(${principals.attestationExpiresAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(principals.attestationExpiresAt), asc(principals.principalId))
+      .limit(limit),
   );
 
 /** Only from the state, and under the attestation, that the move was decided on. */

@@ -2,10 +2,11 @@
 // Signed is the RFC 8785 text of the document without `proof`, `live` and `status`: those three say how and when, not
 // what, and a reader must not trust them from the document (live status is asked for, 2.5).
 // One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
+
+import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { CertTier, EconomicRole, SignedScope } from "./certificate.ts";
 import { isDid } from "./did.ts";
-import { encodeBase64Url, encodeUtf8, sha256 } from "./encoding.ts";
 import type { KeySource, PublicJwk, SigningKey } from "./jwks.ts";
 import { attachPayload, detachPayload, isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
 
@@ -46,7 +47,7 @@ export type IdentityPillar = {
   /** The agent's public key; null before activation. */
   readonly public_key_jwk: PublicJwk | null;
   /** The agent that delegated; null if none did. */
-  readonly delegation: { readonly delegated_by: string } | null;
+  readonly delegation: Delegation | null;
 };
 
 /** What the agent has done. */
@@ -94,6 +95,9 @@ export type GovernancePillar = {
   readonly enterprise: null;
 };
 
+/** Whose scope an agent acts under: the nearest delegator, and the whole chain, nearest first. */
+export type Delegation = { readonly delegated_by: string; readonly chain: readonly string[] };
+
 /** What is signed. Instants are ISO 8601 in UTC. */
 export type AidContent = {
   /** Grows by one at every change of identity, scope, key, principal, environment or market. */
@@ -129,8 +133,6 @@ export type SignedAid = {
   readonly proof: string;
   /** The signed text. */
   readonly canonical: string;
-  /** The header `ETag` of this content. */
-  readonly etag: string;
 };
 
 /** Why a document is not accepted. */
@@ -161,7 +163,7 @@ export function aidCanonical(document: AidContent | AidDocument | JsonObject): s
 /**
  * Signs a document with the CA key. Its members `proof`, `live` and `status`, if any, are left out.
  *
- * @returns the detached JWS (header `{alg: "ES256", typ: "aeap-aid+jws", kid}`), the signed text, and its ETag
+ * @returns the detached JWS (header `{alg: "ES256", typ: "aeap-aid+jws", kid}`), and the signed text
  * @throws TypeError if the document has a member that is not a JSON value, or would be refused by `verifyAid`
  */
 export async function signAid(document: AidContent | AidDocument, caKey: SigningKey): Promise<SignedAid> {
@@ -169,7 +171,7 @@ export async function signAid(document: AidContent | AidDocument, caKey: Signing
   if (fault !== undefined) throw new TypeError(fault);
   const canonical = aidCanonical(document);
   const jws = await signJws(encodeUtf8(canonical), AID_TYPE, caKey);
-  return { proof: detachPayload(jws), canonical, etag: await aidEtag(canonical) };
+  return { proof: detachPayload(jws), canonical };
 }
 
 /**
@@ -206,17 +208,6 @@ export function aidAsJwt(signed: SignedAid | AidDocument): string {
   const jwt = attachPayload(signed.proof ?? "", encodeBase64Url(encodeUtf8(canonical)));
   if (jwt === undefined) throw new TypeError("the document carries no detached JWS");
   return jwt;
-}
-
-/**
- * The entity tag of a document's content. Weak: `live` and the signature's bytes may differ under one tag.
- *
- * @param signed the signed text, or a document to take it from
- * @returns `W/"…"` with the base64url SHA-256 of the signed text
- */
-export async function aidEtag(signed: string | AidContent | AidDocument): Promise<string> {
-  const canonical = typeof signed === "string" ? signed : aidCanonical(signed);
-  return `W/"${encodeBase64Url(await sha256(encodeUtf8(canonical)))}"`;
 }
 
 type Compact = { ok: true; jws: string } | { ok: false; reason: AidFault };

@@ -2,9 +2,11 @@
 // public key to a DID, role, scope and principal. Verified offline, from the published keys alone.
 // Order of trust: the JWS (jws.ts), then the claims' shape, issuer, subject, key, and last the time. A good certificate
 // says nothing of the agent's present state (5, rule 7): status, escrow and rating are resolved live.
+
 import type { CryptoKey } from "jose";
+import { encodeUtf8 } from "../core/encoding.ts";
+import type { Delegation } from "./aid.ts";
 import { isDid } from "./did.ts";
-import { encodeUtf8 } from "./encoding.ts";
 import { importPublicJwk, type KeySource, type PublicJwk, parsePublicJwk, type SigningKey } from "./jwks.ts";
 import { isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
 
@@ -42,6 +44,8 @@ export type AgentClaims = {
   readonly authorized_actions: readonly string[];
   readonly capabilities: readonly string[];
   readonly scope: SignedScope;
+  /** Absent for an agent that acts under its own scope. */
+  readonly delegation?: Delegation;
   readonly attestation: { readonly attestation_id: string; readonly verifier_id: string; readonly model: string };
 };
 

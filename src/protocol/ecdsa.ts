@@ -2,7 +2,7 @@
 // Liberal in the form (DER or raw r‖s; base64 or base64url; high s), strict in each form; WebCrypto decides the rest.
 // Nothing here throws on what a caller sent: it answers with a reason.
 import { type CryptoKey, exportJWK, exportPKCS8, importPKCS8 } from "jose";
-import { type Bytes, decodeBase64Any, encodeBase64, encodeBase64Url, encodeHex, encodeUtf8 } from "./encoding.ts";
+import { type Bytes, decodeBase64Any, encodeBase64, encodeBase64Url, encodeHex, encodeUtf8 } from "../core/encoding.ts";
 import { importPublicJwk, type PublicJwk, parsePublicJwk } from "./jwks.ts";
 
 /** The order n of P-256 (FIPS 186-5, SEC 2). r and s lie in [1, n-1]. */

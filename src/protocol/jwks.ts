@@ -2,7 +2,7 @@
 // published set at `{iss}/.well-known/aeap-ca-jwks` (specification 2.5, contract section 5).
 // Only ES256 signing keys count. What a set may also hold is passed over, never guessed at.
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from "jose";
-import { decodeBase64Url } from "./encoding.ts";
+import { decodeBase64Url } from "../core/encoding.ts";
 
 /** A P-256 public key: these four members and no other. Coordinates are base64url of 32 bytes. */
 export type PublicJwk = { readonly kty: "EC"; readonly crv: "P-256"; readonly x: string; readonly y: string };

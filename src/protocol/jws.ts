@@ -2,7 +2,7 @@
 // Order of trust: shape, header (ES256 and one exact `typ`), key by `kid` from the caller's set, signature; only then
 // is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
 import { CompactSign, compactVerify } from "jose";
-import { decodeBase64Url, decodeUtf8 } from "./encoding.ts";
+import { decodeBase64Url, decodeUtf8 } from "../core/encoding.ts";
 import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
 
 /** Why a JWS is not accepted. */

@@ -1,8 +1,8 @@
 // Specification 5, rule 6: the nonce of the handshake, valid 120 seconds. Stateless: 6 bytes of time, 10 random bytes
 // and an HMAC-SHA-256 over both, so that issuing one stores nothing. Single use is the caller's to remember.
 import type { CryptoKey } from "jose";
+import { type Bytes, decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { CHALLENGE_NONCE_SECONDS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
-import { type Bytes, decodeBase64Url, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
 
 /** Why a nonce is not accepted. */
 export type NonceFault = "nonce_malformed" | "nonce_forged" | "nonce_expired" | "nonce_from_future";

@@ -3,10 +3,10 @@
 // be within 30 seconds, then the signature over the header's own characters. Whether the signer may do what it asks,
 // and whether the proof was used before, is the caller's to judge; `r` and `text` are what a replay is known by.
 import type { CryptoKey } from "jose";
+import { encodeHex, encodeUtf8, sha256 } from "../core/encoding.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { isDid } from "./did.ts";
 import { type SignatureFault, type SignatureFormat, signToText, verifySignature } from "./ecdsa.ts";
-import { encodeHex, encodeUtf8, sha256 } from "./encoding.ts";
 import type { PublicJwk } from "./jwks.ts";
 
 /** Agent to agent, or agent to service under the service's own DID: `timestamp|caller_did|callee_did`. */
@@ -67,7 +67,7 @@ export type RequestDigest =
   | { readonly ok: true; readonly digest: string }
   | { readonly ok: false; readonly reason: "query_ambiguous" };
 
-/** A call as received or about to be sent. For GET only the query counts, for every other method only the body. */
+/** A call as received or about to be sent. For GET and HEAD only the query counts, for every other method only the body. */
 export type DigestedRequest = {
   readonly method: string;
   /** The wire query with or without `?`, or its decoded pairs. */
@@ -76,7 +76,10 @@ export type DigestedRequest = {
   readonly body?: Uint8Array | ArrayBuffer | string;
 };
 
-const WINDOW_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
+/** How far a timestamp may lie from the recipient's clock, in seconds to either side. */
+export type ProofWindow = { readonly before: number; readonly after: number };
+
+const WINDOW: ProofWindow = { before: PROOF_WINDOW_SECONDS, after: PROOF_WINDOW_SECONDS };
 const REQUEST_PREFIX = "aeap-req:v1";
 
 // None of these lets `|` through.
@@ -114,12 +117,13 @@ export function proofText(statement: ProofStatement): StatementText {
 }
 
 /**
- * The digest of a request-bound proof: lower-case hex SHA-256, for GET over the decoded pairs `k=v` sorted by key and
+ * The digest of a request-bound proof: lower-case hex SHA-256, for GET and HEAD over the decoded pairs `k=v` sorted by key and
  * joined with `&` (pairs of one key keep their order; no query is the empty text), otherwise over the raw body.
  * `+` in a wire query is a space. Keys sort by UTF-16 code units.
  */
 export async function requestDigest(request: DigestedRequest): Promise<RequestDigest> {
-  if (request.method !== "GET") return { ok: true, digest: encodeHex(await sha256(bodyBytes(request.body))) };
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return { ok: true, digest: encodeHex(await sha256(bodyBytes(request.body))) };
   const { query = "" } = request;
   const pairs = [...(typeof query === "string" ? new URLSearchParams(query) : query)];
   if (pairs.some(([key, value]) => /[&=]/.test(key) || value.includes("&"))) {
@@ -158,21 +162,23 @@ export async function signProof(
  * @param input.statement what the proof must say, its timestamp being the header's own text
  * @param input.proof the header `AEAP-Proof`: DER or raw r‖s, base64 or base64url
  * @param input.key the key of the verified certificate (`agentKey`); a JWK costs an import
- * @param input.now epoch milliseconds; the timestamp may lie 30 s to either side, inclusive
+ * @param input.now epoch milliseconds
+ * @param input.windowSeconds how far the timestamp may lie from `now`, inclusive; 30 s to either side unless told
  */
 export async function verifyProof(input: {
   readonly statement: ProofStatement;
   readonly proof: string;
   readonly key: CryptoKey | PublicJwk;
   readonly now: number;
+  readonly windowSeconds?: ProofWindow;
 }): Promise<ProofCheck> {
-  const { statement, proof, key, now } = input;
+  const { statement, proof, key, now, windowSeconds: { before, after } = WINDOW } = input;
   const stated = proofText(statement);
   if (!stated.ok) return stated;
   const signedAt = parseProofTimestamp(statement.timestamp);
   if (signedAt === undefined) return { ok: false, reason: "timestamp_malformed" };
-  if (signedAt < now - WINDOW_MS) return { ok: false, reason: "timestamp_too_old" };
-  if (signedAt > now + WINDOW_MS) return { ok: false, reason: "timestamp_in_future" };
+  if (signedAt < now - before * SECOND_MS) return { ok: false, reason: "timestamp_too_old" };
+  if (signedAt > now + after * SECOND_MS) return { ok: false, reason: "timestamp_in_future" };
   const signature = await verifySignature(key, stated.text, proof);
   return signature.ok ? { ok: true, r: signature.r, text: stated.text, signedAt } : signature;
 }

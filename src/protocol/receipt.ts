@@ -1,7 +1,8 @@
-// Contract section 6: the settlement receipt, a compact JWS by the CA key over what facilitation found on-chain, so that
+// The settlement receipt, a compact JWS by the CA key over what facilitation found on-chain, so that
 // either party can prove the settlement offline. It never expires: it states facts, not rights.
+
+import { encodeUtf8 } from "../core/encoding.ts";
 import { isDid } from "./did.ts";
-import { encodeUtf8 } from "./encoding.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
 import { type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
 
@@ -29,8 +30,12 @@ export type ReceiptClaims = {
   readonly token: string;
   /** `0x` and 64 hex digits. */
   readonly tx_hash: string;
-  /** Position of the Settled event in its block. */
+  /** Position of the Settled event among the logs of its transaction, from 0. */
   readonly log_index: number;
+  /** The address that paid. */
+  readonly payer: string;
+  /** The address that the provider's part went to. */
+  readonly operational_wallet: string;
   readonly gross_amt: string;
   readonly fee_amt: string;
   readonly escrow_credited: string;
@@ -112,6 +117,8 @@ const CLAIMS: { readonly [claim in keyof ReceiptClaims]: Judge } = {
   token: address,
   tx_hash: matches(/^0x[0-9a-f]{64}$/),
   log_index: count,
+  payer: address,
+  operational_wallet: address,
   gross_amt: amount,
   fee_amt: amount,
   escrow_credited: amount,

@@ -1,6 +1,6 @@
-// IETF Token Status List (draft-ietf-oauth-status-list), contract section 5: where a certificate's present status can be
+// IETF Token Status List (draft-ietf-oauth-status-list): where a certificate's present status can be
 // looked up in bulk, without telling anyone which one is looked up. Two bits a certificate.
-import { encodeBase64Url, encodeUtf8 } from "./encoding.ts";
+import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import type { SigningKey } from "./jwks.ts";
 import { signJws } from "./jws.ts";
 
@@ -10,6 +10,16 @@ export const STATUS_BITS = 2;
 /** The values of the draft's registry that we use; `invalid` covers revoked and replaced. */
 export const CERTIFICATE_STATUS = { valid: 0, invalid: 1, suspended: 2 } as const;
 export type CertificateStatus = keyof typeof CERTIFICATE_STATUS;
+
+/**
+ * The name of a value.
+ * @throws RangeError for a value that is not of the list
+ */
+export function statusName(value: number): CertificateStatus {
+  const found = Object.entries(CERTIFICATE_STATUS).find(([, known]) => known === value);
+  if (!found) throw new RangeError(`${value} is no status of a certificate`);
+  return found[0] as CertificateStatus;
+}
 
 /**
  * The list as a signed JWT.

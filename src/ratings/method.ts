@@ -1,6 +1,10 @@
-// Contract section 6, Rating: the parameters, published at GET /v1/rating-method. They are configuration: what
-// RATING_PARAMETERS leaves out is what stands here.
-import { z } from "zod";
+// The parameters of the rating, published at GET /v1/rating-method. They are configuration: what RATING_PARAMETERS leaves out is
+// what stands here.
+import * as z from "zod";
+import type { Env } from "../context.ts";
+import { memoizeBy } from "../core/memo.ts";
+import { splitList } from "../core/text.ts";
+import type { Environment } from "../core/vocabulary.ts";
 
 export type RatingParameters = {
   readonly halfLifeDays: number;
@@ -131,4 +135,29 @@ function casesOf<C extends string>(
     return [name, { r: given[name]?.r ?? r, factor: given[name]?.weight_factor ?? factor }];
   });
   return Object.fromEntries(merged) as Cases<C>;
+}
+
+type RatingEnv = Pick<Env, "RATING_PARAMETERS" | "RATING_MIN_INTERACTIONS" | "RATING_MIN_COUNTERPARTIES">;
+
+/** What each environment rates by: they differ in their minimums alone. */
+export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environment, RatingMethod>> => {
+  const parameters = parseRatingParameters(env.RATING_PARAMETERS);
+  const methodOf = (environment: Environment): RatingMethod => ({
+    ...parameters,
+    minimum: {
+      interactions: countOf(env.RATING_MIN_INTERACTIONS, environment),
+      counterparties: countOf(env.RATING_MIN_COUNTERPARTIES, environment),
+    },
+  });
+  return { sandbox: methodOf("sandbox"), production: methodOf("production") };
+});
+
+export const ratingMethod = (env: RatingEnv, environment: Environment): RatingMethod => ratingMethods(env)[environment];
+
+/** `sandbox=1,production=10` */
+function countOf(text: string, environment: Environment): number {
+  const counts = new Map(splitList(text).map((entry) => entry.split("=") as [string, string]));
+  const count = Number(counts.get(environment));
+  if (!Number.isSafeInteger(count) || count < 0) throw new Error(`no count for ${environment} in "${text}"`);
+  return count;
 }

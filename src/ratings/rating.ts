@@ -1,8 +1,9 @@
-// Specification 2.8 and contract section 6, Rating: from settlements, not reviews; bilateral; time-decayed. Pure. Sums are
+// Specification 2.8: from settlements, not reviews; bilateral; time-decayed. Pure. Sums are
 // stored scaled forward (by 2^((t - origin) / half life)) instead of being decayed, so they stay valid for ever and a
 // signal costs one addition, however long the history is.
 import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { roundHalfEven2 } from "../core/money.ts";
+import type { TaskOutcome } from "../core/vocabulary.ts";
 import {
   type ConsumerCase,
   HEAVIEST_LOOKED_AT,
@@ -22,7 +23,8 @@ export type AgentSums = Sums & {
 
 /** What one side learns from one interaction: `r` in 0..1, `weight` before any decay. */
 export type Signal = { readonly r: number; readonly weight: number };
-export type TaskOutcome = "confirmed" | "partial" | "rejected" | "auto_confirmed";
+/** How a task ended, as it is rated. */
+export type RatedOutcome = TaskOutcome | "auto_confirmed";
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
@@ -50,7 +52,7 @@ export function consumerSignal(by: RatingParameters, which: ConsumerCase, amount
 
 /** A closed task as both sides are rated for it. An answer counts for its consumer whatever it says: honesty is free. */
 export type ClosedTask = {
-  readonly outcome: TaskOutcome;
+  readonly outcome: RatedOutcome;
   readonly score: number | null;
   readonly amountWholeUnits: number;
   readonly openedAt: number;

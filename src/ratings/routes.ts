@@ -1,13 +1,30 @@
-// Contract section 6, Rating: the method is public, so that a counterparty can judge what a rating means.
-import { createPublicRouter } from "../auth/public.ts";
-import { answer } from "../http/responses.ts";
-import { ratingMethodView } from "./schema.ts";
-import { ratingMethod } from "./service.ts";
+// Specification 2.8: ratings and their method are public, so that a counterparty can judge what a rating means.
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { ratingMethods } from "./method.ts";
+import { describeMethod } from "./publish.ts";
+import { getRating } from "./read.ts";
+import { ratedParams, ratingMethodView, ratingView } from "./schema.ts";
 
-export const ratingRoutes = createPublicRouter();
+const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
 
-ratingRoutes.route(
-  {
+export const ratingRoutes = [
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/rating",
+    operationId: "getAgentRating",
+    tag: "Identity",
+    summary: "Read an agent's rating",
+    description: "0.00 to 1.00, or null while unrated. How it is computed: `GET /v1/rating-method`.",
+    params: ratedParams,
+    status: 200,
+    response: { schema: ratingView, description: "The rating." },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { params }) => getRating(call, params.did),
+  }),
+  route({
     method: "get",
     path: "/v1/rating-method",
     operationId: "getRatingMethod",
@@ -18,8 +35,7 @@ ratingRoutes.route(
     response: { schema: ratingMethodView, description: "The method." },
     errors: [],
     cors: true,
-  },
-  async (call) => answer(200, METHOD_HEADERS, JSON.stringify(ratingMethod(call.deps.config.rating))),
-);
-
-const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
+    surfaces: ["public"],
+    handle: async (call) => answer(200, METHOD_HEADERS, JSON.stringify(describeMethod(ratingMethods(call.deps.env)))),
+  }),
+];

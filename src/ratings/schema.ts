@@ -1,11 +1,31 @@
-// Contract section 6, Rating, on the wire: how it is computed, so that anyone can compute it.
-import { z } from "@hono/zod-openapi";
-import { instant } from "../http/schemas.ts";
+// Specification 2.8 on the wire: a rating, and how it is computed, so that anyone can compute it.
+import * as z from "zod";
+import { did, didParam, fraction, instant } from "../http/schemas.ts";
 
-const signal = z.object({
-  r: z.number().nullable().openapi({ description: "Null: the task's score." }),
-  weight_factor: z.number(),
-});
+export const ratedParams = z.object({ did: didParam });
+
+export const ratingView = z
+  .object({
+    did,
+    agent_rating: fraction.nullable(),
+    interactions: z.number().int(),
+    counterparties: z.number().int(),
+    as_of: instant,
+  })
+  .register(z.globalRegistry, { id: "AgentRating" });
+
+const signal = z
+  .object({
+    r: z.number().nullable(),
+    weight_factor: z.number(),
+  })
+  .register(z.globalRegistry, { id: "RatingSignal" });
+
+const signals = z.record(z.string(), signal).register(z.globalRegistry, { id: "RatingSignals" });
+
+const minimum = z
+  .object({ sandbox: z.number().int(), production: z.number().int() })
+  .register(z.globalRegistry, { id: "RatingMinimum" });
 
 export const ratingMethodView = z
   .object({
@@ -18,11 +38,11 @@ export const ratingMethodView = z
     rounding: z.string(),
     weight: z.object({ formula: z.string(), min: z.number(), max: z.number() }),
     counterparty_clip: z.object({ formula: z.string(), max_share: z.number() }),
-    minimum_interactions: z.object({ sandbox: z.number().int(), production: z.number().int() }),
-    minimum_counterparties: z.object({ sandbox: z.number().int(), production: z.number().int() }),
+    minimum_interactions: minimum,
+    minimum_counterparties: minimum,
     prompt_answer_hours: z.number(),
-    signals: z.object({ provider: z.record(z.string(), signal), consumer: z.record(z.string(), signal) }),
+    signals: z.object({ provider: signals, consumer: signals }),
   })
-  .openapi("RatingMethod");
+  .register(z.globalRegistry, { id: "RatingMethod" });
 
 export type RatingMethodView = z.infer<typeof ratingMethodView>;

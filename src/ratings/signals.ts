@@ -1,9 +1,10 @@
-// Contract section 6, Rating: a signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
+// A signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
 // whatever the history: the millionth task costs what the first did.
 import type { Database, Statement } from "../db/batch.ts";
+import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
 import { type AgentSums, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
-import { type CounterpartyRow, putCounterparty, type RatedAgent } from "./store.ts";
+import { putCounterparty, type RatedAgent } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
@@ -16,7 +17,7 @@ export type SignalChange = {
   readonly at: number;
   /** A signal that it replaces (a dispute's verdict replaces the task's): no further interaction then. */
   readonly replaces?: { readonly signal: Signal; readonly at: number };
-  /** False for what is no closed task: it weighs, and is not counted (contract 6, `performance.interactions`). */
+  /** False for what is no closed task: it weighs, and is not counted. */
   readonly interaction?: false;
   /** Base units that join the settled volume. */
   readonly volume: number;

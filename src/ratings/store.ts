@@ -1,12 +1,11 @@
 // Ratings as stored: the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type agents, ratingCounterparties } from "../db/tables.ts";
+import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
 
-export type CounterpartyRow = typeof ratingCounterparties.$inferSelect;
 export type RatedAgent = Pick<
-  typeof agents.$inferSelect,
+  AgentRow,
   | "did"
   | "environment"
   | "ratingWeight"
@@ -16,6 +15,24 @@ export type RatedAgent = Pick<
   | "agentRating"
   | "settledVolume"
 >;
+
+/** An agent as far as its rating goes; anyone may read it. */
+export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | null> =>
+  readOne(
+    db
+      .select({
+        did: agents.did,
+        environment: agents.environment,
+        ratingWeight: agents.ratingWeight,
+        ratingWeighted: agents.ratingWeighted,
+        ratingInteractions: agents.ratingInteractions,
+        ratingCounterparties: agents.ratingCounterparties,
+        agentRating: agents.agentRating,
+        settledVolume: agents.settledVolume,
+      })
+      .from(agents)
+      .where(eq(agents.did, did)),
+  );
 
 /** The four heaviest counterparties of an agent: all that a reading of its rating needs beside the agent's row. */
 export const findHeaviest = (db: Database, did: string | SQL<string>): Read<CounterpartyRow[]> =>

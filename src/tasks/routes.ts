@@ -1,13 +1,11 @@
 // Specification 4, Performance tasks.
-import { createAgentRouter } from "../auth/agent-proof.ts";
-import { confirmTask } from "../flows/settle-task.ts";
+import { route } from "../http/route.ts";
+import { confirmTask } from "./confirm.ts";
+import { getTask, precheckConfirmation } from "./read.ts";
 import { confirmationView, confirmFaults, confirmInput, taskParams, taskView } from "./schema.ts";
-import { examineConfirmation, getTask } from "./service.ts";
 
-export const taskRoutes = createAgentRouter();
-
-taskRoutes.route(
-  {
+export const taskRoutes = [
+  route({
     method: "get",
     path: "/v1/tasks/{task_id}",
     operationId: "getTask",
@@ -18,12 +16,10 @@ taskRoutes.route(
     status: 200,
     response: { schema: taskView, description: "The task." },
     errors: ["not_found", "forbidden"],
-  },
-  (call, { params }) => getTask(call, params.task_id),
-);
-
-taskRoutes.route(
-  {
+    surfaces: ["agent"],
+    handle: (call, { params }) => getTask(call, params.task_id),
+  }),
+  route({
     method: "post",
     path: "/v1/tasks/{task_id}/confirm",
     operationId: "confirmTask",
@@ -37,7 +33,8 @@ taskRoutes.route(
     response: { schema: confirmationView, description: "The closed task and what it did to the ratings." },
     errors: ["not_found", "forbidden", "task_already_closed", "confirmation_window_closed", "invalid_status"],
     idempotency: "plain",
-  },
-  (call, { params, body }) => confirmTask(call, params.task_id, body()),
-  (call, { params }) => examineConfirmation(call, params.task_id),
-);
+    surfaces: ["agent"],
+    handle: (call, { params, body }) => confirmTask(call, params.task_id, body),
+    precheck: (call, { params }) => precheckConfirmation(call, params.task_id),
+  }),
+];

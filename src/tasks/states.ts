@@ -1,8 +1,6 @@
 // Specification 3.5: the performance task's machine, as data, and what a task is at an instant.
 import { defineMachine, refuse } from "../core/machine.ts";
-
-export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed"] as const;
-export type TaskStatus = (typeof TASK_STATUSES)[number];
+import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
 /** `confirm_late` is a confirmation once the window is over; `dispute` and `dispute_ends` are the disputes' to pull. */
 export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends"] as const;
@@ -26,12 +24,9 @@ export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
   },
 });
 
-export const OUTCOMES = ["confirmed", "partial", "rejected"] as const;
-export type Outcome = (typeof OUTCOMES)[number];
-
 type Standing = {
-  status: string;
-  outcome: string | null;
+  status: TaskStatus;
+  outcome: TaskOutcome | null;
   score: number | null;
   confirmBy: number;
   closedAt: number | null;

@@ -1,18 +1,23 @@
-// Performance tasks as stored. Agents of two platforms share one, so a read takes no Scope: who asks is checked as a party.
+// Performance tasks as stored. Agents of two platforms share one, so a read takes no Tenant: who asks is checked as a party.
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
-import { columnsOf, type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { tasks, transactions } from "../db/tables.ts";
-import type { TaskStatus } from "./states.ts";
+import type { TaskStatus } from "../core/vocabulary.ts";
+import { columnsOf, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
-export type TaskRow = typeof tasks.$inferSelect;
-export type TransactionRow = typeof transactions.$inferSelect;
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
 
-export const findTask = (db: Database, taskId: string): Read<TaskWithTransaction | null> =>
+/** With the clock of its consumer's platform, which rules it. */
+export const findTask = (db: Database, taskId: string): Read<Timed<TaskWithTransaction> | null> =>
   readOne(
     db
-      .select({ task: columnsOf(tasks, "t"), transaction: columnsOf(transactions, "x") })
+      .select({
+        task: columnsOf(tasks, "t"),
+        transaction: columnsOf(transactions, "x"),
+        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
+      })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),
@@ -29,15 +34,21 @@ export const principalOfParty = (taskId: string, side: "provider" | "consumer"):
   sql<string>`(select principal_id from agents where did = ${partyOf(taskId, side)})`;
 
 /** Open tasks whose window is over, those longest over first. */
-export const findDueTasks = (db: Database, now: number, slice: number): Read<string[]> =>
-  read(
+export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
     db
-      .select({ taskId: tasks.taskId })
+      .select({ at: tasks.confirmBy, id: tasks.taskId })
       .from(tasks)
-      .where(and(sql`status = 'open'`, lte(tasks.confirmBy, now)))
-      .orderBy(asc(tasks.confirmBy))
-      .limit(slice),
-    (rows) => rows.map((row) => row.taskId),
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`status = 'open'`,
+          lte(tasks.confirmBy, now),
+          sql`(${tasks.confirmBy}, ${tasks.taskId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(tasks.confirmBy), asc(tasks.taskId))
+      .limit(limit),
   );
 
 export const insertTask = (db: Database, row: typeof tasks.$inferInsert): Statement => db.insert(tasks).values(row);

@@ -1,27 +1,26 @@
 // Rows → the task of schema.ts, as it is at an instant.
+import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { formatAmount } from "../core/money.ts";
 import type { TaskView } from "./schema.ts";
 import { effectiveTask } from "./states.ts";
 import type { TaskWithTransaction } from "./store.ts";
 
 export function toTaskView(config: Config, { task, transaction }: TaskWithTransaction, now: number): TaskView {
   const { status, outcome, score, closedAt } = effectiveTask(task, now);
-  const decimals = config.networks.find((known) => known.network === transaction.network)?.decimals ?? 6;
   return {
     task_id: task.taskId,
     transaction_id: task.transactionId,
     facilitation_id: task.transactionId,
     intent_id: transaction.intentId,
-    environment: task.environment as TaskView["environment"],
-    status: status as TaskView["status"],
-    outcome: outcome as TaskView["outcome"],
+    environment: task.environment,
+    status,
+    outcome,
     score,
     note: task.note,
     consumer_did: task.consumerDid,
     provider_did: task.providerDid,
-    gross_amt: formatAmount(transaction.gross, decimals),
+    gross_amt: amountOn(networkNamed(config.networks, transaction.network), transaction.gross),
     currency: transaction.currency,
     network: transaction.network,
     opened_at: toIso(task.openedAt),

@@ -64,13 +64,13 @@ describe("the status patch", () => {
 
   it("leaves an entry with before and after, an event and a directory change, and does not touch the signed document", async () => {
     const { did } = await world.consumer();
-    const aid = async () => (await world.call("GET", `/v1/agents/${did}/aid`, { key: null })).headers.get("etag");
-    const tag = await aid();
+    const aid = async () => (await world.call("GET", `/v1/agents/${did}/aid`, { key: null })).body.proof;
+    const proof = await aid();
     const suspended = { suspension_reason: "platform", status_reason: "a complaint" };
     expect((await patchStatus(did, "SUSPENDED", "a complaint")).body).toMatchObject(suspended);
     const listed = await world.call("GET", "/v1/agents?limit=100");
     expect(listed.body.data.find((agent: Json) => agent.did === did)).toMatchObject(suspended);
-    expect(await aid()).toBe(tag);
+    expect(await aid()).toBe(proof);
     const entry = (await rowsOf("activity_entries", "subject_id", did)).find((row) => row.action === "agent.suspended");
     expect(JSON.parse(entry.changes)).toEqual({ status: { from: "ACTIVE", to: "SUSPENDED" } });
     const events = (await env.DB.prepare("select * from events where type = 'agent.status_changed'").all<Json>())
@@ -285,7 +285,7 @@ describe("the scope patch", () => {
 
   it("never sets back the sums that intents and ratings move in the meantime", async () => {
     const { did } = await world.consumer();
-    const sums = "spend_open = spend_open + 7, spend_settled = spend_settled + 5, rating_interactions = 3";
+    const sums = "rating_interactions = 3, settled_volume = 5, revision = revision + 1";
     const moving = failingBatches(env.DB, async (batch): Promise<Moment> => {
       if (batch === 2) await env.DB.prepare(`update agents set ${sums} where did = ?`).bind(did).run();
       return "never";
@@ -293,9 +293,9 @@ describe("the scope patch", () => {
     expectStatus(await patchScope(did, change, withDatabase(world, moving)), 200);
     expect(await rowsOf("agents", "did", did)).toEqual([
       expect.objectContaining({
-        spend_open: 7,
-        spend_settled: 5,
+        settled_volume: 5,
         rating_interactions: 3,
+        revision: 4,
         capabilities: JSON.stringify(change.capabilities),
       }),
     ]);

@@ -351,7 +351,10 @@ describe("a delegate", () => {
     register(bodyOf("CONSUMER", { delegated_by: delegator, scope: { ...bounds, ...scope }, ...overrides }));
 
   it("may have the same scope, or less of it, and names its delegator", async () => {
-    expect(expectStatus(await delegate(), 201).identity.delegation).toEqual({ delegated_by: delegator });
+    expect(expectStatus(await delegate(), 201).identity.delegation).toEqual({
+      delegated_by: delegator,
+      chain: [delegator],
+    });
     const less = {
       authorized_actions: ["purchase"],
       capabilities: [],

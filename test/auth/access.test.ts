@@ -1,14 +1,17 @@
 // Contract section 2, Operator: the token of Cloudflare Access, verified against the keys that its team publishes.
+import { createExecutionContext } from "cloudflare:test";
 import { SignJWT } from "jose";
 import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import * as z from "zod";
+import { checkConfiguration, createApp } from "../../src/app.ts";
 import { parseAccessTeam } from "../../src/auth/access.ts";
-import { createOperatorRouter } from "../../src/auth/operator.ts";
-import { buildDeps } from "../../src/context.ts";
-import { answer } from "../../src/http/responses.ts";
+import { accessConfiguration } from "../../src/auth/operator.ts";
+import { route } from "../../src/http/route.ts";
 import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";
 import { createWorld, env, ISSUER, type Reply, type World } from "../support/world.ts";
 
-const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+const logged = vi.spyOn(console, "info").mockImplementation(() => undefined);
+const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
 const PATH = "/v1/operator/platforms?limit=1";
 const QUICK = { timeoutMs: 4_000, maxAgeMs: 60_000, restMs: 50 };
 const DAY_MS = 86_400_000;
@@ -42,15 +45,20 @@ const base64Url = (value: unknown) =>
 
 /** Who the service takes the caller for. */
 async function actorOf(headers: Record<string, string>): Promise<unknown> {
-  const probe = createOperatorRouter();
-  const response = { schema: {} as never, description: "" };
-  const known = { operationId: "probe", tag: "Operator", summary: "", status: 200, response, errors: [] } as const;
-  probe.route({ ...known, method: "get", path: "/v1/operator/probe" }, async ({ actor }) =>
-    answer(200, { "Content-Type": "application/json" }, JSON.stringify(actor)),
-  );
-  const { app } = withAccess(world, team);
-  app.route("/", probe.app);
-  const reply = await app.request(`${ISSUER}/v1/operator/probe`, { headers }, env);
+  const probe = route({
+    operationId: "probe",
+    tag: "Operator",
+    summary: "",
+    method: "get",
+    path: "/v1/operator/probe",
+    surfaces: ["operator"],
+    status: 200,
+    response: { schema: z.unknown(), description: "" },
+    errors: [],
+    handle: async ({ actor }) => actor,
+  });
+  const app = createApp(withAccess(world, team).deps, [probe]);
+  const reply = await app.request(`${ISSUER}/v1/operator/probe`, { headers }, env, createExecutionContext());
   return reply.json();
 }
 
@@ -153,8 +161,8 @@ describe("a token that is refused", () => {
   it("answers all faults alike, and logs the reason without the token", async () => {
     const token = await team.sign({ exp: seconds(-1) });
     const { body } = await call(assertion(token));
-    const none = await call({});
-    expect({ ...body, request_id: "" }).toEqual({ ...none.body, request_id: "" });
+    const other = await call(assertion("nonsense"));
+    expect({ ...body, request_id: "" }).toEqual({ ...other.body, request_id: "" });
     const log = logged.mock.calls.flat().join("\n");
     expect(log).toContain("ERR_JWT_EXPIRED");
     for (const part of token.split(".")) expect(log).not.toContain(part);
@@ -286,7 +294,7 @@ describe("keys that cannot be read", () => {
     expect(reply.status).toBe(500);
     expect(reply.body).toMatchObject({ code: "internal_error", status: 500, error: "internal_error" });
     expect(reply.text).not.toMatch(/access|key|127/i);
-    expect(logged.mock.calls.flat().join("\n")).toContain("the keys of Access");
+    expect(errors.mock.calls.flat().join("\n")).toContain("the keys of Access");
   });
 
   it("are read again after a rest, and then the call is let through", async () => {
@@ -337,13 +345,13 @@ describe("the configuration", () => {
     "https://",
   ])("refuses %s at the start of the service", (domain) => {
     const configured = { ...env, ACCESS_TEAM_DOMAIN: domain, ACCESS_AUDIENCE: "tag" };
-    expect(() => buildDeps(configured, ISSUER)).toThrow(/ACCESS_TEAM_DOMAIN/);
+    expect(() => checkConfiguration(configured)).toThrow(/ACCESS_TEAM_DOMAIN/);
   });
 
   it("is both or none", () => {
     expect(parseAccessTeam("", "")).toBeNull();
     expect(() => parseAccessTeam("acme.cloudflareaccess.com", "")).toThrow(/come together/);
     expect(() => parseAccessTeam("", "tag")).toThrow(/come together/);
-    expect(buildDeps(env, ISSUER).access).toBeNull();
+    expect(accessConfiguration(env)).toBeNull();
   });
 });

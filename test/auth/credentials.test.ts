@@ -1,11 +1,12 @@
 // Specification 5 and contract sections 2 and 7: every operation that there is × every wrong credential. A new operation is
 // covered by being registered; a new surface does not compile until its rows stand here.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { OPERATIONS } from "../../src/app.ts";
-import { generateManagementKey } from "../../src/auth/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { ROUTES } from "../../src/app.ts";
+import type { Surface } from "../../src/call.ts";
 import { newId } from "../../src/core/ids.ts";
-import { managementKeys } from "../../src/db/tables.ts";
-import type { Surface } from "../../src/http/router.ts";
+import { managementKeys } from "../../src/db/tables/accounts.ts";
+import type { Route } from "../../src/http/route.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import { jwkThumbprint } from "../../src/protocol/jwks.ts";
@@ -31,7 +32,7 @@ let operatorKey: string;
 let team: Team;
 
 // Every refusal is logged with its reason: what a thousand of them print is no news here.
-vi.spyOn(console, "error").mockImplementation(() => undefined);
+vi.spyOn(console, "info").mockImplementation(() => undefined);
 
 beforeAll(async () => {
   team = await openTeam();
@@ -62,7 +63,13 @@ beforeAll(async () => {
     ["ended", now],
   ] as const) {
     const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
-    const row = { keyHash, keyId: newId("key", now), platformId: world.platformId, environment: "sandbox", keyPrefix };
+    const row = {
+      keyHash,
+      keyId: newId("key", now),
+      platformId: world.platformId,
+      environment: "sandbox" as const,
+      keyPrefix,
+    };
     await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt });
     keys[name] = rawKey;
   }
@@ -212,7 +219,6 @@ const CERTIFICATE: Row[] = [
   row("an agent whose principal's attestation expired", 409, "agent_not_active", (attempt) => prove(expired, attempt)),
 ];
 
-/** At facilitation the consumer's proof is bound to the provider, and so judged after the intent is found. */
 const OWN_PROOF: Row[] = [
   failed("a proof by another key", async (attempt) => prove(agent, attempt, { signer: await freshKey() })),
   failed("another agent's certificate", (attempt) => prove(agent, attempt, { certificate: suspended.certificate })),
@@ -241,6 +247,9 @@ const OWN_PROOF: Row[] = [
   })),
 ];
 
+/** Where a proof bound to the counterparty counts too, each of these is the fault of that proof. */
+const BOUND_PROOF: Row[] = OWN_PROOF.map((wrong) => ({ ...wrong, code: "proof_invalid" }));
+
 const OPERATOR: Row[] = [
   invalid("no credential", () => ({})),
   invalid("a management key", () => key(world.key)),
@@ -268,46 +277,47 @@ const OPERATOR: Row[] = [
   })),
 ];
 
-type Operation = (typeof OPERATIONS)[number];
-const ROWS: Record<Surface, (operation: Operation) => Row[]> = {
-  management: ({ definition }) => {
-    const missing = definition.path.startsWith("/v1/directory") ? "unauthorized" : "invalid_credentials";
+const ROWS: Record<Surface, (operation: Route) => Row[]> = {
+  management: ({ path }) => {
+    const missing = path.startsWith("/v1/directory") ? "unauthorized" : "invalid_credentials";
     return [...NO_KEY.map(([name, headers]) => row(name, 401, missing, headers)), ...MANAGEMENT];
   },
-  agent: ({ definition }) => [...CERTIFICATE, ...(definition.proofs === "facilitation" ? [] : OWN_PROOF)],
+  agent: ({ boundProofs }) => [...CERTIFICATE, ...(boundProofs ? BOUND_PROOF : OWN_PROOF)],
   operator: () => OPERATOR,
   public: () => [],
 };
 
 /** Faulty in path, query and body, so that a code of the credential stands before every other. */
-const attemptOf = ({ definition }: Operation, rawBody = definition.body ? '{"no_such_field":1}' : ""): Attempt => ({
-  method: definition.method.toUpperCase(),
-  path: `${definition.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
+const attemptOf = (operation: Route, rawBody = operation.body ? '{"no_such_field":1}' : ""): Attempt => ({
+  method: operation.method.toUpperCase(),
+  path: `${operation.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
   rawBody,
 });
 /** Nor is a body that cannot be read, or that takes none, told to anybody who may not call. */
 const BODIES = ['{"no_such_field":1}', "", "{"];
 
-const matrix = OPERATIONS.flatMap((operation) =>
-  ROWS[operation.surface](operation).map((wrong) => ({
+/** Of several surfaces the one that the presented credential names refuses it. */
+const wrongFor = (operation: Route): Row[] =>
+  (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
+
+const matrix = ROUTES.flatMap((operation) =>
+  wrongFor(operation).map((wrong) => ({
     operation,
     wrong,
-    title: `${operation.definition.method.toUpperCase()} ${operation.definition.path}`,
+    title: `${operation.method.toUpperCase()} ${operation.path}`,
   })),
 );
 
 describe("every operation × every wrong credential", () => {
   it("is a matrix of every operation that needs a credential", () => {
-    const covered = new Set(matrix.map(({ operation }) => operation.definition.operationId));
-    const guarded = OPERATIONS.filter(({ surface }) => surface !== "public").map(
-      ({ definition }) => definition.operationId,
-    );
+    const covered = new Set(matrix.map(({ operation }) => operation.operationId));
+    const guarded = ROUTES.filter(({ surfaces }) => !surfaces.includes("public")).map(({ operationId }) => operationId);
     expect([...covered].sort()).toEqual([...new Set(guarded)].sort());
     expect(guarded.length).toBeGreaterThan(8);
   });
 
   it.each(matrix)("$title with $wrong.name: $wrong.status $wrong.code", async ({ operation, wrong }) => {
-    for (const body of operation.definition.method === "get" ? [""] : BODIES) {
+    for (const body of operation.method === "get" ? [""] : BODIES) {
       const attempt = attemptOf(operation, body);
       const headers = await wrong.headers(attempt);
       const { method, path, rawBody } = attempt;
@@ -334,8 +344,8 @@ describe("every operation × every wrong credential", () => {
 
 describe("a public operation", () => {
   it.each(
-    OPERATIONS.filter(({ surface }) => surface === "public").map(
-      (operation) => [operation.definition.path, operation] as const,
+    ROUTES.filter(({ surfaces }) => surfaces.includes("public")).map(
+      (operation) => [operation.path, operation] as const,
     ),
   )("%s asks for no credential, and a wrong one does not matter", async (_path, operation) => {
     const { method, path, rawBody } = attemptOf(operation);

@@ -2,13 +2,14 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { P256_ORDER, parseSignature } from "../../src/protocol/ecdsa.ts";
-import { type ProofStatement, requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { type ProofStatement, proofText, requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let agent: Agent;
 let other: Agent;
-const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+const log = vi.spyOn(console, "info").mockImplementation(() => undefined);
+const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
 beforeAll(async () => {
   world = await createWorld();
   [agent, other] = [await world.consumer(), await world.consumer()];
@@ -175,14 +176,32 @@ describe("a proof", () => {
     refused(await call(), "replay");
   });
 
-  it("answers only 401, and the precise reason stands in the log alone", async () => {
+  it("in production answers only 401: the precise reason stands in the log alone, which is no error's", async () => {
     log.mockClear();
+    await setEnvironment("production");
+    const timestamp = seconds(-100);
+    const reply = await callWith(await sign(await requestBound(timestamp)), timestamp);
+    await setEnvironment("sandbox");
+    refused(reply);
+    expect(reply.body.detail).toBeUndefined();
+    expect(reply.text).not.toContain("timestamp_too_old");
+    expect(log.mock.calls.flat().join()).toContain("timestamp_too_old");
+    expect(errors.mock.calls).toEqual([]);
+  });
+
+  it("in the sandbox says why, what time it is, and which text was to be signed", async () => {
     const timestamp = seconds(-100);
     const reply = await callWith(await sign(await requestBound(timestamp)), timestamp);
     refused(reply);
-    expect(reply.text).not.toContain("timestamp_too_old");
-    expect(log.mock.calls.flat().join()).toContain("timestamp_too_old");
+    const { reason, service_time: time, signed_text: text } = reply.body.detail;
+    expect(reason).toBe("timestamp_too_old");
+    expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(5_000);
+    const stated = proofText(await requestBound(timestamp));
+    expect(text).toBe(stated.ok && stated.text);
   });
+
+  const setEnvironment = (environment: string) =>
+    env.DB.prepare("update agents set environment = ? where did = ?").bind(environment, agent.did).run();
 });
 
 describe("a retry with its Idempotency-Key and body", () => {
@@ -211,18 +230,18 @@ describe("what is remembered of proofs", () => {
     const stub = env.REPLAY.get(env.REPLAY.idFromName(caller.did));
     const marks = () =>
       runInDurableObject(stub, (_instance, state) =>
-        state.storage.sql.exec<{ until: number }>("select until from seen").toArray(),
+        state.storage.sql.exec<{ until: number }>("select until from used").toArray(),
       );
     const seen = await marks();
     expect(seen).toHaveLength(2);
     for (const { until } of seen) expect(until).toBeGreaterThan(Date.now() + 29_000);
     await runInDurableObject(stub, (_instance, state) => {
-      state.storage.sql.exec("update seen set until = ? where mark = (select min(mark) from seen)", Date.now() - 1);
+      state.storage.sql.exec("update used set until = ? where mark = (select min(mark) from used)", Date.now() - 1);
     });
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(await marks()).toHaveLength(1);
     await runInDurableObject(stub, (_instance, state) => {
-      state.storage.sql.exec("update seen set until = 0");
+      state.storage.sql.exec("update used set until = 0");
     });
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(await marks()).toEqual([]);

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type AuthorizedPayment, deployContracts, mineBlocks, receiptOf, signPayment } from "../../scripts/chain.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import type { ChainResult, Network, SettlementReading } from "../../src/chain/gateway.ts";
+import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";
+import type { Network } from "../../src/chain/networks.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
 import {
   buildWorld,
@@ -72,6 +73,7 @@ describe("reading a settlement", () => {
           intentHash: INTENT,
           token: token.toLowerCase(),
           payer: world.people.consumer.address.toLowerCase(),
+          operationalWallet: world.people.wallet.address.toLowerCase(),
           gross: 10n * UNIT,
           fee: 5_000n,
           escrow: 999_500n,

@@ -13,8 +13,9 @@ import {
   startAnvil,
 } from "../../scripts/chain.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
-import type { ChainResult, Network, Signer } from "../../src/chain/gateway.ts";
+import type { ChainResult, Signer } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import type { Network } from "../../src/chain/networks.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
 

@@ -20,7 +20,6 @@ it.each([
   ["dispute window when none is given, days", limits.DISPUTE_WINDOW_DAYS_DEFAULT, 14],
   ["longest dispute window, days", limits.DISPUTE_WINDOW_DAYS_MAX, 365],
   ["delegation depth", limits.DELEGATION_DEPTH_MAX, 5],
-  ["life of an intent, seconds", limits.INTENT_LIFE_SECONDS_DEFAULT, 300],
   ["a paid intent is honoured, hours", limits.LATE_FACILITATION_HOURS, 24],
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],

@@ -1,24 +1,19 @@
 // Contract section 1, Lists: opaque keyset cursors; a malformed one is 422 validation_failed.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeCursor, encodeCursor, toPage } from "../../src/core/page.ts";
+import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";
 
-const refusal = (cursor: string) => {
-  try {
-    return decodeCursor(cursor);
-  } catch (error) {
-    return error;
-  }
-};
+const LISTING = listingOf("agents", ["plt_1", "sandbox"], { status: "ACTIVE" });
 const encoded = (value: unknown) => btoa(JSON.stringify(value)).replaceAll("=", "");
 
 describe("a cursor", () => {
   it("gives its position back, and is safe in a query", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.stringMatching(/^[\x20-\x7e]{0,60}$/), (at, id) => {
-        const cursor = encodeCursor({ at, id });
+        const cursor = encodeCursor(LISTING, { at, id });
         expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
-        expect(decodeCursor(cursor)).toEqual({ at, id });
+        expect(isCursor(cursor)).toBe(true);
+        expect(decodeCursor(cursor, LISTING)).toEqual({ at, id });
       }),
     );
   });
@@ -29,27 +24,42 @@ describe("a cursor", () => {
     ["no JSON", btoa("nothing")],
     ["null", encoded(null)],
     ["an object", encoded({ at: 1, id: "a" })],
-    ["too short", encoded([1])],
-    ["too long", encoded([1, "a", 2])],
-    ["a time that is text", encoded(["1", "a"])],
-    ["a time that is no integer", encoded([1.5, "a"])],
-    ["a time beyond the safe integers", btoa('[9007199254740993,"a"]')],
-    ["an id that is no text", encoded([1, 2])],
-  ])("that is %s is 422 validation_failed", (_name, cursor) => {
-    expect(refusal(cursor)).toMatchObject({
-      code: "validation_failed",
-      status: 422,
-      extra: { field_errors: [expect.objectContaining({ field: "cursor", code: "invalid_format" })] },
-    });
+    ["too short", encoded([LISTING, 1])],
+    ["too long", encoded([LISTING, 1, "a", 2])],
+    ["of no listing", encoded([null, 1, "a"])],
+    ["a time that is text", encoded([LISTING, "1", "a"])],
+    ["a time that is no integer", encoded([LISTING, 1.5, "a"])],
+    ["a time beyond the safe integers", btoa(`["${LISTING}",9007199254740993,"a"]`).replaceAll("=", "")],
+    ["an id that is no text", encoded([LISTING, 1, 2])],
+  ])("that is %s is none", (_name, cursor) => {
+    expect(isCursor(cursor)).toBe(false);
+    expect(decodeCursor(cursor, LISTING)).toBeNull();
   });
 
   it("is either read or refused, whatever it holds", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (text) => {
-        const result = refusal(text) as { status?: number; at?: number };
-        expect(result.status === 422 || typeof result.at === "number").toBe(true);
+        expect(decodeCursor(text, LISTING)).toBeNull();
       }),
     );
+  });
+
+  it.each([
+    ["another listing", listingOf("principals", ["plt_1", "sandbox"], { status: "ACTIVE" })],
+    ["another platform", listingOf("agents", ["plt_2", "sandbox"], { status: "ACTIVE" })],
+    ["another environment", listingOf("agents", ["plt_1", "production"], { status: "ACTIVE" })],
+    ["another filter's value", listingOf("agents", ["plt_1", "sandbox"], { status: "SUSPENDED" })],
+    ["another filter", listingOf("agents", ["plt_1", "sandbox"], { economic_role: "ACTIVE" })],
+    ["no filter", listingOf("agents", ["plt_1", "sandbox"], {})],
+  ])("of one listing continues none with %s", (_name, other) => {
+    const cursor = encodeCursor(LISTING, { at: 1, id: "a" });
+    expect(decodeCursor(cursor, other)).toBeNull();
+    expect(decodeCursor(cursor, LISTING)).toEqual({ at: 1, id: "a" });
+  });
+
+  it("does not mind the order of the filters, or one that is not given", () => {
+    const filters = { economic_role: undefined, status: "ACTIVE" };
+    expect(listingOf("agents", ["plt_1", "sandbox"], filters)).toBe(LISTING);
   });
 });
 
@@ -58,7 +68,7 @@ describe("a page", () => {
   const page = (limit: number, of = rows) =>
     toPage(
       of,
-      limit,
+      { limit, listing: LISTING },
       (row) => row,
       (row) => row.id,
     );
@@ -66,7 +76,7 @@ describe("a page", () => {
   it("shows `limit` rows; the surplus row tells that there is more, and the cursor stands on the last one shown", () => {
     const first = page(4);
     expect(first).toMatchObject({ data: ["r0", "r1", "r2", "r3"], has_more: true });
-    expect(decodeCursor(first.next_cursor ?? "")).toEqual({ at: 97, id: "r3" });
+    expect(decodeCursor(first.next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });
   });
 
   it("has no cursor when nothing follows", () => {

@@ -1,6 +1,7 @@
 // Contract section 6, Escrow: the threshold and the state.
 import { describe, expect, it } from "vitest";
-import { escrowStateAt, escrowThreshold } from "../../src/escrow/threshold.ts";
+import { escrowStateAt } from "../../src/escrow/states.ts";
+import { escrowThreshold } from "../../src/escrow/threshold.ts";
 
 describe("the threshold", () => {
   it.each([

@@ -39,20 +39,27 @@ describe("a path or a method that is not there", () => {
     async (path) => {
       const { response, body } = await send(world, path, { method: "GET", headers: { "Service-Api-Key": world.key } });
       expectEnvelope(response, body, 404, "not_found");
+      expect(body.message).toBe("There is no such path: see /docs for those that there are.");
     },
   );
 
   it.each([
-    ["DELETE", "/v1/principals", ["GET", "POST"]],
+    ["DELETE", "/v1/principals", ["GET", "HEAD", "POST"]],
     ["PUT", "/v1/agents/did:aeap:x/scope", ["PATCH"]],
-    ["POST", "/v1/platform", ["GET"]],
-    ["PATCH", "/openapi.json", ["GET"]],
-    ["OPTIONS", "/v1/principals", ["GET", "POST"]],
+    ["POST", "/v1/platform", ["GET", "HEAD"]],
+    ["PATCH", "/openapi.json", ["GET", "HEAD"]],
+    ["OPTIONS", "/v1/principals", ["GET", "HEAD", "POST"]],
+    ["POST", "/v1/payment-address", ["GET"]],
     ["GET", "/v1/verify/aid", ["POST"]],
   ])("%s %s is 405 with Allow", async (method, path, allowed) => {
     const { response, body } = await send(world, path, { method, headers: { "Service-Api-Key": world.key } });
     expectEnvelope(response, body, 405, "method_not_allowed");
     expect(response.headers.get("allow")?.split(", ").sort()).toEqual(allowed);
+  });
+
+  it("HEAD of a GET that changes something is 405 too: its proof would cover nothing of the effect", async () => {
+    const { response } = await send(world, "/v1/payment-address", { method: "HEAD" });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
   });
 });
 

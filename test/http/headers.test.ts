@@ -1,6 +1,6 @@
 // Contract section 1: Request-Id, no-store, security headers and CORS, on every operation that there is.
 import { beforeAll, describe, expect, it } from "vitest";
-import { OPERATIONS } from "../../src/app.ts";
+import { ROUTES } from "../../src/app.ts";
 import { send } from "../support/variants.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -13,11 +13,12 @@ beforeAll(async () => {
 
 const ORIGIN = { Origin: "https://anywhere.example" };
 const concrete = (path: string) => path.replace("{did}", did).replace(/\{\w+\}/g, "x");
-const operations = OPERATIONS.map(({ surface, definition }) => ({
-  name: `${definition.method.toUpperCase()} ${definition.path}`,
-  surface,
-  definition,
-  method: definition.method.toUpperCase(),
+const operations = ROUTES.map((route) => ({
+  name: `${route.method.toUpperCase()} ${route.path}`,
+  path: route.path,
+  isPublic: route.surfaces.includes("public"),
+  cors: route.cors === true,
+  method: route.method.toUpperCase(),
 }));
 const call = (path: string, method: string, headers: Record<string, string> = {}) =>
   send(world, path, {
@@ -31,52 +32,56 @@ const call = (path: string, method: string, headers: Record<string, string> = {}
     ...(!["GET", "HEAD", "OPTIONS"].includes(method) && { body: "{}" }),
   });
 
-const isPublicRead = ({ surface, method }: (typeof operations)[number]) => surface === "public" && method === "GET";
+const isOpen = ({ cors }: (typeof operations)[number]) => cors;
 
 describe.each(operations)("$name", (operation) => {
-  const { definition, method } = operation;
+  const { path, method } = operation;
 
   it("answers with Request-Id, the security headers and, unless it says otherwise, no-store", async () => {
-    const { headers } = (await call(concrete(definition.path), method)).response;
+    const { headers } = (await call(concrete(path), method)).response;
     expect(headers.get("request-id")).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);
     const cache = headers.get("cache-control");
     // Only what is the same for everyone may be kept on the way: keys, discovery, earlier versions.
-    if (operation.surface === "public")
-      expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable)?)$/);
+    if (operation.isPublic) expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable)?)$/);
     else expect(cache).toBe("no-store");
   });
 
-  it("lets any origin read it if, and only if, it is a public read", async () => {
-    const answered = (await call(concrete(definition.path), method)).response.headers;
-    expect(answered.get("access-control-allow-origin")).toBe(isPublicRead(operation) ? "*" : null);
+  it("lets any origin read it if, and only if, it is a public read or a check", async () => {
+    expect(operation.cors).toBe(operation.isPublic && (method === "GET" || path.startsWith("/v1/verify/")));
+    const answered = (await call(concrete(path), method)).response.headers;
+    expect(answered.get("access-control-allow-origin")).toBe(isOpen(operation) ? "*" : null);
     expect(answered.get("access-control-allow-credentials")).toBeNull();
+    const exposed = "ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link";
+    expect(answered.get("access-control-expose-headers")).toBe(isOpen(operation) ? exposed : null);
   });
 });
 
 describe("a preflight", () => {
-  const paths = [...new Set(OPERATIONS.map(({ definition }) => definition.path))];
-  it.each([...paths, "/openapi.json"])("of %s passes for GET alone, where a public read is", async (path) => {
-    const open = path === "/openapi.json" || operations.some((op) => op.definition.path === path && isPublicRead(op));
+  const paths = [...new Set(ROUTES.map((route) => route.path))];
+  it.each([...paths, "/openapi.json"])("of %s passes for what any origin may call", async (path) => {
+    const calls = operations.filter((op) => op.path === path && isOpen(op)).map((op) => op.method);
+    const open = path === "/openapi.json" ? ["GET"] : calls;
+    const allowed = open.includes("GET") ? ["GET", "HEAD"] : open;
     const { response } = await call(concrete(path), "OPTIONS", { "Access-Control-Request-Method": "GET" });
     const { headers } = response;
-    expect(response.status).toBe(open ? 204 : 405);
-    expect(headers.get("access-control-allow-origin")).toBe(open ? "*" : null);
-    expect(headers.get("access-control-allow-methods")).toBe(open ? "GET" : null);
+    expect(response.status).toBe(open.length > 0 ? 204 : 405);
+    expect(headers.get("access-control-allow-origin")).toBe(open.length > 0 ? "*" : null);
+    expect(headers.get("access-control-allow-methods")).toBe(open.length > 0 ? allowed.join(", ") : null);
     expect(headers.get("access-control-allow-credentials")).toBeNull();
   });
 });
 
-describe("/openapi.json", () => {
-  it("is read from any origin", async () => {
-    const { response } = await call("/openapi.json", "GET");
+describe("what describes the service", () => {
+  it.each(["/openapi.json", "/healthz"])("%s is read from any origin", async (path) => {
+    const { response } = await call(path, "GET");
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
   });
 });
 
 describe("what else there is", () => {
-  it.each(["/healthz", "/docs", "/v1/nothing"])("%s is open to no other origin", async (path) => {
+  it.each(["/docs", "/v1/nothing"])("%s is open to no other origin", async (path) => {
     expect((await call(path, "GET")).response.headers.get("access-control-allow-origin")).toBeNull();
   });
 });

@@ -2,9 +2,9 @@
 import { evictDurableObject, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { exportJWK, importPKCS8 } from "jose";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { generateManagementKey } from "../../src/auth/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { managementKeys } from "../../src/db/tables.ts";
+import { managementKeys } from "../../src/db/tables/accounts.ts";
 import type { IdempotencyObject } from "../../src/objects/idempotency-object.ts";
 import {
   dumpDatabase,

@@ -1,6 +1,6 @@
 // Contract section 1, Rate limit: RateLimit headers on every answer, 429 with Retry-After when the quota is used up.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { generateManagementKey } from "../../src/auth/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { withConfig } from "../support/variants.ts";
 import { BRANDS, createWorld, type Reply, type World } from "../support/world.ts";
 

@@ -1,7 +1,7 @@
 // Contract section 1: values that are not valid are 422, all faults of a request are named together, and what is nobody's
 // business is not said: 401 before 404, 404 before 422.
 import { beforeAll, describe, expect, it } from "vitest";
-import { generateManagementKey } from "../../src/auth/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import {
   agentBody,
   BRANDS,
@@ -131,16 +131,17 @@ describe("a fault says what would be right", () => {
   const principal = (field: string, value: unknown) =>
     world.call("POST", "/v1/principals", { body: principalBody({ [field]: value }) });
   it.each<[string, () => Promise<Reply>, string]>([
-    ["a country", () => principal("country", "de"), "It is two capital letters, ISO 3166-1 alpha-2, as DE."],
-    ["an entity type", () => principal("entity_type", "gmbh"), "It is one of company, individual."],
-    ["a name", () => principal("legal_name", "x".repeat(301)), "It is at most 300 characters."],
-    ["a name's type", () => principal("legal_name", 7), "It is a string."],
-    ["a body", () => world.call("POST", "/v1/principals", { body: [] }), "It is a JSON object."],
-    ["a page", () => world.call("GET", "/v1/agents?limit=0"), "It is at least 1."],
+    ["a country", () => principal("country", "de"), "Must be two capital letters of ISO 3166-1 alpha-2, such as DE."],
+    ["an entity type", () => principal("entity_type", "gmbh"), "Must be one of company, individual."],
+    ["a name", () => principal("legal_name", "x".repeat(301)), "Must be at most 300 characters."],
+    ["an empty name", () => principal("legal_name", ""), "Must be at least 1 character."],
+    ["a name's type", () => principal("legal_name", 7), "Must be a string."],
+    ["a body", () => world.call("POST", "/v1/principals", { body: [] }), "Must be a JSON object."],
+    ["a page", () => world.call("GET", "/v1/agents?limit=0"), "Must be at least 1."],
     [
       "a key",
       () => world.call("POST", "/v1/principals", { body: principalBody(), headers: { "Idempotency-Key": "" } }),
-      "It is 1 to 255 printable ASCII characters.",
+      "Must be 1 to 255 printable ASCII characters.",
     ],
   ])("%s", async (_what, ask, message) => {
     const { status, body } = await ask();

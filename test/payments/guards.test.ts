@@ -3,11 +3,12 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { BASE_UNITS_MAX } from "../../src/core/money.ts";
-import { Conflict, commit, readBatch } from "../../src/db/batch.ts";
-import { principals } from "../../src/db/tables.ts";
-import { findSpenders, openIntentStatements } from "../../src/payments/store.ts";
+import { Conflict } from "../../src/core/retry.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { findSpenders, holdStatements } from "../../src/payments/spend-store.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, spendState } from "./support.ts";
+import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, setSpend, spendState } from "./support.ts";
 
 let world: World;
 let provider: Agent;
@@ -33,7 +34,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
   const platformId = world.platformId;
   const intent = {
     intentId: newId("pin", now),
-    environment: "sandbox",
+    environment: "sandbox" as const,
     consumerDid: consumer.did,
     providerDid: provider.did,
     consumerPlatformId: platformId,
@@ -44,15 +45,14 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     market: "GLOBAL-USDC",
     currency: "USDC",
     amount: 6_000_000,
-    status: "OPEN",
+    status: "OPEN" as const,
     spenders: spenders.map(({ agent }) => agent.did),
     createdAt: now,
     expiresAt: now + 300_000,
   };
   await between();
   const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1 }));
-  const standing = { did: provider.did, sellers, environment: "sandbox", network: "base-sepolia" };
-  await commit(db, openIntentStatements(db, intent, spenders, standing, 6, now));
+  await commit(db, holdStatements(db, intent, spenders, sellers, 6, now));
 }
 
 describe("between the two trips", () => {
@@ -68,7 +68,7 @@ describe("between the two trips", () => {
     ["the provider's delegator is suspended", () => setAgent(world, sponsor?.did ?? "", { status: "SUSPENDED" })],
     ["the provider's delegator's scope is changed", () => setAgent(world, sponsor?.did ?? "", { version: 99 })],
     ["the provider's escrow is CONSTRAINED", () => setEscrow(world, provider.did, "CONSTRAINED")],
-    ["the delegator's window is filled", ({ delegator }) => setAgent(world, delegator.did, { spendOpen: 5_000_000 })],
+    ["the delegator's window is filled", ({ delegator }) => setSpend(world, delegator.did, { open: 5_000_000 })],
   ];
   for (const [name, between] of CASES) {
     it(`${name}: the batch is refused, and nothing changes`, async () => {
@@ -109,7 +109,7 @@ describe("an agent's total", () => {
   it("never leaves what can be counted: an intent beyond 2^53-1 is 422 too_big", async () => {
     provider = await seller(world);
     const consumer = await buyer(world);
-    await setAgent(world, consumer.did, { spendSettled: BASE_UNITS_MAX - 10_000_000 });
+    await setSpend(world, consumer.did, { settled: BASE_UNITS_MAX - 10_000_000 });
     const ask = (amount: string) =>
       world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
     const over = await ask("10.000001");

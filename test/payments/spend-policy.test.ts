@@ -1,8 +1,8 @@
 // The arithmetic of a spend policy: windows as differences of running totals, the narrowest bound of all spenders.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BASE_UNITS_MAX } from "../../src/core/money.ts";
-import { ceilingUnits, judgePolicy, type Spender, spentInWindow } from "../../src/payments/spend-policy.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
+import { type Counterparty, judgePolicy, type Spender, spentInWindow } from "../../src/payments/spend-policy.ts";
 
 const nothing = { settled: 0, settledBefore: 0, open: 0, expired: 0 };
 const spender = (did: string, policy: Partial<Spender> = {}): Spender => ({
@@ -15,13 +15,10 @@ const spender = (did: string, policy: Partial<Spender> = {}): Spender => ({
   ...policy,
 });
 const limit = (amount: string, currency = "USDC") => ({ amount, currency, window_days: 30 });
-const provider = { certTier: "TIER_2", rating: 0.8 };
+const provider: Counterparty = { certTier: "TIER_2", rating: 0.8 };
 const pay = (units: number) => ({ units, currency: "USDC", decimals: 6 });
-const judge = (
-  spenders: Spender[],
-  units: number,
-  counterparty: { certTier: string; rating: number | null } = provider,
-) => judgePolicy(spenders, counterparty, pay(units));
+const judge = (spenders: Spender[], units: number, counterparty: Counterparty = provider) =>
+  judgePolicy(spenders, counterparty, pay(units));
 
 describe("what is spent in the window", () => {
   it("is settled since the window began, and held by what is open and has not ended", () => {
@@ -61,7 +58,7 @@ describe("ceilings in base units", () => {
     ["1000000000.1234567", 1_000_000_000_123_456],
   ] as const) {
     it(`${text} at six decimals is ${units}: rounded down, and never more than an amount can be`, () => {
-      expect(ceilingUnits(text, 6)).toBe(units);
+      expect(floorAmount(text, 6)).toBe(units);
     });
   }
 });

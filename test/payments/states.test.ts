@@ -1,11 +1,10 @@
 // Every state of an intent × every trigger, against the contract's sentences as a table of its own.
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
+import { INTENT_STATUSES, type IntentStatus } from "../../src/core/vocabulary.ts";
 import {
   effectiveIntentStatus,
-  INTENT_STATUSES,
   INTENT_TRIGGERS,
-  type IntentStatus,
   type IntentTrigger,
   intentMachine,
   judgeSettlement,
@@ -35,7 +34,7 @@ describe("the intent's machine", () => {
 
 describe("the status at an instant", () => {
   it("an OPEN intent is ABANDONED from its expiry on, and OPEN a millisecond before", () => {
-    const intent = { status: "OPEN", expiresAt: 1_000 };
+    const intent = { status: "OPEN" as const, expiresAt: 1_000 };
     expect(effectiveIntentStatus(intent, 999)).toBe("OPEN");
     expect(effectiveIntentStatus(intent, 1_000)).toBe("ABANDONED");
   });
@@ -47,25 +46,26 @@ describe("the status at an instant", () => {
 
 describe("whether a payment settles the intent", () => {
   const codeOf = (outcome: ReturnType<typeof judgeSettlement>) => (outcome.ok ? outcome.move.to : outcome.code);
-  const expiresAt = 10_000;
+  const times = { createdAt: 1, expiresAt: 10_000 };
+  const { expiresAt } = times;
 
   it("an open intent settles, whatever the block's clock says", () => {
-    expect(codeOf(judgeSettlement({ status: "OPEN", expiresAt }, 10_500, 9_999))).toBe("SETTLED");
+    expect(codeOf(judgeSettlement({ status: "OPEN", ...times }, 10_500, 9_999))).toBe("SETTLED");
   });
 
-  for (const status of ["OPEN", "ABANDONED"]) {
+  for (const status of ["OPEN", "ABANDONED"] as const) {
     it(`a payment mined before the expiry is honoured for 24 hours after it (stored as ${status})`, () => {
-      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt))).toBe("SETTLED");
-      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt + LATE_MS - 1))).toBe("SETTLED");
-      expect(codeOf(judgeSettlement({ status, expiresAt }, 9_999, expiresAt + LATE_MS))).toBe("intent_expired");
+      expect(codeOf(judgeSettlement({ status, ...times }, 9_999, expiresAt))).toBe("SETTLED");
+      expect(codeOf(judgeSettlement({ status, ...times }, 9_999, expiresAt + LATE_MS - 1))).toBe("SETTLED");
+      expect(codeOf(judgeSettlement({ status, ...times }, 9_999, expiresAt + LATE_MS))).toBe("intent_expired");
     });
 
     it(`a payment mined at or after the expiry is refused (stored as ${status})`, () => {
-      expect(codeOf(judgeSettlement({ status, expiresAt }, 10_000, expiresAt + 1))).toBe("intent_expired");
+      expect(codeOf(judgeSettlement({ status, ...times }, 10_000, expiresAt + 1))).toBe("intent_expired");
     });
   }
 
   it("a settled intent takes no second payment", () => {
-    expect(codeOf(judgeSettlement({ status: "SETTLED", expiresAt }, 1, 2))).toBe("settlement_verification_failed");
+    expect(codeOf(judgeSettlement({ status: "SETTLED", ...times }, 1, 2))).toBe("settlement_verification_failed");
   });
 });

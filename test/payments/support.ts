@@ -1,8 +1,10 @@
 // Buyers and sellers for the tests of payments. A market is written where provisioning would have left it: the chain has
 // no part in opening an intent.
 import { eq } from "drizzle-orm";
+import type { EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
-import { agentMarkets, agents, escrows, paymentIntents, spendHolds, spendLedger } from "../../src/db/tables.ts";
+import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
+import { escrows, paymentIntents, spendHolds, spendLedger, spendSums } from "../../src/db/tables/money.ts";
 import type { Agent, World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";
@@ -12,7 +14,7 @@ export async function grantMarket(
   did: string,
   market = "GLOBAL-USDC",
   network = "base-sepolia",
-  status = "ACTIVE",
+  status: MarketStatus = "ACTIVE",
 ): Promise<void> {
   const { db } = world.deps;
   const now = world.now();
@@ -67,13 +69,32 @@ export async function setAgent(world: World, did: string, set: Partial<typeof ag
   await commit(db, [db.update(agents).set(set).where(eq(agents.did, did))]);
 }
 
-export async function setEscrow(world: World, did: string, state: string, network = "base-sepolia"): Promise<void> {
+export async function setEscrow(
+  world: World,
+  did: string,
+  state: EscrowState,
+  network = "base-sepolia",
+): Promise<void> {
   const { db } = world.deps;
   const thresholds = { baseThreshold: 15_000_000, threshold: 15_000_000, chainThreshold: 15_000_000 };
   const row = { vault: WALLET, operationalWallet: WALLET, ...thresholds };
-  const values = { did, environment: "sandbox", network, currency: "USDC", state, updatedAt: world.now(), ...row };
+  const values = {
+    did,
+    environment: "sandbox" as const,
+    network,
+    currency: "USDC",
+    state,
+    updatedAt: world.now(),
+    ...row,
+  };
   const target = [escrows.did, escrows.environment, escrows.network];
   await commit(db, [db.insert(escrows).values(values).onConflictDoUpdate({ target, set: { state } })]);
+}
+
+export async function setSpend(world: World, did: string, set: { settled?: number; open?: number }): Promise<void> {
+  const { db } = world.deps;
+  const row = { did, settled: 0, open: 0, ...set };
+  await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target: spendSums.did, set })]);
 }
 
 /** All that an intent may touch, as stored: what a refusal leaves as it was. */
@@ -82,13 +103,13 @@ export async function spendState(world: World, ...dids: string[]) {
   const spends = await Promise.all(
     dids.map(async (did) => {
       const [row] = await db
-        .select({ open: agents.spendOpen, settled: agents.spendSettled })
-        .from(agents)
-        .where(eq(agents.did, did));
+        .select({ open: spendSums.open, settled: spendSums.settled })
+        .from(spendSums)
+        .where(eq(spendSums.did, did));
       const holds = await db.select().from(spendHolds).where(eq(spendHolds.did, did));
       const ledger = await db.select().from(spendLedger).where(eq(spendLedger.did, did));
       const intents = await db.select().from(paymentIntents).where(eq(paymentIntents.consumerDid, did));
-      return { did, ...row, holds, ledger, intents };
+      return { did, ...(row ?? { open: 0, settled: 0 }), holds, ledger, intents };
     }),
   );
   return spends;

@@ -2,13 +2,16 @@
 // not grow with the history.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { findPublicAgent, updateAgent } from "../../src/agents/store.ts";
+import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { events, paymentIntents, spendLedger } from "../../src/db/tables.ts";
-import { abandonIntents } from "../../src/payments/service.ts";
-import { findIntent, findOpenIntentOf, type IntentRow, settleIntentStatements } from "../../src/payments/store.ts";
+import { events } from "../../src/db/tables/journal.ts";
+import { type IntentRow, paymentIntents, spendLedger } from "../../src/db/tables/money.ts";
+import { findPublicAgent } from "../../src/identity/store.ts";
+import { abandonIntents, abandonSlice } from "../../src/payments/abandon.ts";
+import { spendStatements } from "../../src/payments/spend-store.ts";
+import { findIntent, findOpenIntentOf, settleIntent } from "../../src/payments/store.ts";
 import { type Agent, createWorld, env, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, setAgent, spendState } from "./support.ts";
+import { buyer, dailyLimit, orderOf, seller, setSpend, spendState } from "./support.ts";
 
 const DAY = 86_400_000;
 const HOUR = DAY / 24;
@@ -30,8 +33,12 @@ const intentOf = async (intentId: string): Promise<IntentRow> => {
   if (!intent) throw new Error("no such intent");
   return intent;
 };
+const settlementOf = (intent: IntentRow, now: number) => {
+  const { db } = world.deps;
+  return [...settleIntent(db, intent), ...spendStatements(db, intent, now)];
+};
 const settle = async (intentId: string, now = world.now()) =>
-  commit(world.deps.db, settleIntentStatements(world.deps.db, await intentOf(intentId), now));
+  commit(world.deps.db, settlementOf(await intentOf(intentId), now));
 const delegateOf = (delegator: Agent, scope: Record<string, unknown> = {}) =>
   buyer(world, scope, { principal_id: delegator.principalId, delegated_by: delegator.did });
 
@@ -47,7 +54,7 @@ async function history(did: string, entries: readonly { at: number; amount: numb
     db,
     rows.map((row) => db.insert(spendLedger).values(row)),
   );
-  await setAgent(world, did, { spendSettled: total });
+  await setSpend(world, did, { settled: total });
 }
 
 describe("the window", () => {
@@ -127,7 +134,7 @@ describe("the window", () => {
       )
         .bind(consumer.did, rows, world.now() - 1_000)
         .run();
-      await setAgent(world, consumer.did, { spendSettled: rows * 1_000 });
+      await setSpend(world, consumer.did, { settled: rows * 1_000 });
       world.meter.reset();
       const reply = await open(consumer, "1.00");
       expect(reply.status).toBe(201);
@@ -145,7 +152,7 @@ describe("the window", () => {
   const settleMetered = async (intentId: string) => {
     const intent = await intentOf(intentId);
     world.meter.reset();
-    await commit(world.deps.db, settleIntentStatements(world.deps.db, intent, world.now()));
+    await commit(world.deps.db, settlementOf(intent, world.now()));
     return figures();
   };
 });
@@ -262,19 +269,7 @@ describe("an intent that nobody paid", () => {
     expect((await spendState(world, consumer.did))[0]?.open).toBe(0);
   });
 
-  it("lends what was abandoned to whoever adds to the batch", async () => {
-    const consumer = await buyer(world);
-    const { body } = await open(consumer, "1.00");
-    world.offset = 301_000;
-    const seen: string[] = [];
-    await abandonIntents(world.deps, 100, async (intents) => {
-      seen.push(...intents.map(({ intentId }) => intentId));
-      return [];
-    });
-    expect(seen).toContain(body.intent_id);
-  });
-
-  const sweep = (slice = 100) => abandonIntents(world.deps, slice);
+  const sweep = (slice = 100) => abandonSlice(world.deps, slice);
 });
 
 describe("settling", () => {
@@ -309,7 +304,7 @@ describe("settling", () => {
     const read = await intentOf(body.intent_id);
     await settle(body.intent_id);
     const before = await spendState(world, consumer.did);
-    await expect(commit(world.deps.db, settleIntentStatements(world.deps.db, read, world.now()))).rejects.toThrow();
+    await expect(commit(world.deps.db, settlementOf(read, world.now()))).rejects.toThrow();
     await expect(settle(body.intent_id)).rejects.toThrow();
     expect(await spendState(world, consumer.did)).toEqual(before);
   });
@@ -319,7 +314,7 @@ describe("settling", () => {
       const consumer = await buyer(world);
       const { body } = await open(consumer, "5.00");
       world.offset = 301_000;
-      if (swept) await abandonIntents(world.deps, 100);
+      if (swept) await world.run(abandonIntents);
       const kept = await open(consumer, "2.00");
       await settle(body.intent_id);
       const [state] = await spendState(world, consumer.did);
@@ -333,7 +328,7 @@ describe("settling", () => {
     const opened = await Promise.all([1, 2, 3, 4].map(() => open(consumer, "1.00")));
     world.offset = 301_000;
     const settling = opened.slice(0, 2).map(({ body }) => settle(body.intent_id).catch(() => settle(body.intent_id)));
-    await Promise.all([...settling, abandonIntents(world.deps, 100)]);
+    await Promise.all([...settling, world.run(abandonIntents)]);
     const [state] = await spendState(world, consumer.did);
     expect([state?.open, state?.settled, state?.holds]).toEqual([0, 2_000_000, []]);
   });
@@ -344,10 +339,7 @@ describe("settling", () => {
     const { found } = await readBatch(db, { found: findPublicAgent(db, consumer.did) });
     if (!found) throw new Error("no such agent");
     expect((await open(consumer, "5.00")).status).toBe(201);
-    await commit(
-      db,
-      updateAgent(db, found.agent, { ...found.agent, displayName: "Renamed", revision: found.agent.revision + 1 }),
-    );
+    await commit(db, updateAgent(db, found.agent, { displayName: "Renamed" }, { documented: true }));
     expect((await spendState(world, consumer.did))[0]?.open).toBe(5_000_000);
   });
 });
@@ -381,7 +373,7 @@ describe("the intent of a payment that names none", () => {
     world.offset = 301_000;
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
     expect(await find(consumer, 5_000_000, expiresAt)).toBeNull();
-    await abandonIntents(world.deps, 100);
+    await world.run(abandonIntents);
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
     world.offset = 301_000 + DAY;
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBeNull();

@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { customers } from "../../src/db/tables.ts";
+import type { Environment } from "../../src/core/vocabulary.ts";
+import { customers } from "../../src/db/tables/principals.ts";
 import { dumpDatabase, withDeps } from "../support/variants.ts";
 import { createWorld, env, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
 
@@ -30,10 +31,10 @@ const attested = (overrides: Record<string, unknown> = {}) =>
 type Fault = { field: string; code: string };
 const faultsOf = (reply: Reply) => reply.body.field_errors?.map(({ field, code }: Fault) => [field, code]).sort();
 
-async function customerOf(of: World, environment: string): Promise<string> {
+async function customerOf(of: World, environment: Environment): Promise<string> {
   const customerId = `cus_${crypto.randomUUID()}`;
-  const row = { customerId, platformId: of.platformId, environment, name: "Client", status: "ACTIVE", createdAt: NOW };
-  await world.deps.db.insert(customers).values(row);
+  const row = { customerId, platformId: of.platformId, environment, name: "Client", createdAt: NOW };
+  await world.deps.db.insert(customers).values({ ...row, status: "ACTIVE" });
   return customerId;
 }
 

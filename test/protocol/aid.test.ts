@@ -5,7 +5,6 @@ import {
   type AidDocument,
   aidAsJwt,
   aidCanonical,
-  aidEtag,
   type SignedAid,
   signAid,
   verifyAid,
@@ -161,18 +160,6 @@ describe("a document is refused", () => {
     const jws = await signPayload(sorted(content), AID_TYPE);
     expect(await reasonFor(jws)).toBe(reason);
     await expect(signAid(content, await caKey())).rejects.toThrow(TypeError);
-  });
-});
-
-describe("the ETag", () => {
-  it("is weak, and that of the content", async () => {
-    expect(signed.etag).toMatch(/^W\/"[A-Za-z0-9_-]{43}"$/);
-    expect(await aidEtag(document)).toBe(signed.etag);
-    expect(await aidEtag({ ...document, live: { ...live, status: "SUSPENDED" } })).toBe(signed.etag);
-  });
-
-  it("changes with the content", async () => {
-    expect(await aidEtag({ ...aidContent(), revision: 10 })).not.toBe(signed.etag);
   });
 });
 

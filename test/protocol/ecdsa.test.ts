@@ -2,6 +2,7 @@
 // The edge cases are those of the Wycheproof P-256 vectors, in both forms.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { encodeBase64, encodeBase64Url, encodeHex } from "../../src/core/encoding.ts";
 import {
   decodeDer,
   encodeDer,
@@ -15,7 +16,6 @@ import {
   signToText,
   verifySignature,
 } from "../../src/protocol/ecdsa.ts";
-import { encodeBase64, encodeBase64Url, encodeHex } from "../../src/protocol/encoding.ts";
 import { importPublicJwk, type PublicJwk } from "../../src/protocol/jwks.ts";
 import { OFF_CURVE_JWK, OTHER_JWK } from "./fixtures.ts";
 

@@ -167,6 +167,8 @@ export const receiptClaims = (): ReceiptClaims => ({
   token: `0x${"4".repeat(40)}`,
   tx_hash: `0x${"ab".repeat(32)}`,
   log_index: 2,
+  payer: `0x${"5".repeat(40)}`,
+  operational_wallet: `0x${"2".repeat(40)}`,
   gross_amt: "10.00",
   fee_amt: "0.005",
   escrow_credited: "0.9995",

@@ -1,7 +1,7 @@
 // Contract section 5: keys are published with `use: sig` and `alg: ES256`, their `kid` is the RFC 7638 thumbprint.
 import { describe, expect, it } from "vitest";
+import { encodeBase64 } from "../../src/core/encoding.ts";
 import { sign, verifySignature } from "../../src/protocol/ecdsa.ts";
-import { encodeBase64 } from "../../src/protocol/encoding.ts";
 import {
   findKey,
   importJwks,

@@ -1,7 +1,7 @@
 // Specification 5, rules 5 and 6; contract section 7; the texts of the public clients.
 import { beforeAll, describe, expect, it } from "vitest";
+import { decodeBase64Any } from "../../src/core/encoding.ts";
 import { generateKeyPair } from "../../src/protocol/ecdsa.ts";
-import { decodeBase64Any } from "../../src/protocol/encoding.ts";
 import {
   type ProofStatement,
   parseProofTimestamp,

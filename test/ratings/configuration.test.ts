@@ -1,8 +1,8 @@
 // Contract section 6, Rating: the parameters are configuration, and published.
 import { beforeAll, describe, expect, it } from "vitest";
-import { buildDeps } from "../../src/context.ts";
-import { DEFAULT_PARAMETERS, parseRatingParameters } from "../../src/ratings/method.ts";
-import { createWorld, env, expectStatus, ISSUER, payOnChain, type World } from "../support/world.ts";
+import { checkConfiguration } from "../../src/app.ts";
+import { DEFAULT_PARAMETERS, parseRatingParameters, ratingMethods } from "../../src/ratings/method.ts";
+import { createWorld, env, expectStatus, payOnChain, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -18,13 +18,14 @@ describe("the rating's minimums", () => {
 
   it("come from the configuration", () => {
     const configured = { ...env, RATING_MIN_INTERACTIONS: "sandbox=3, production=7" };
-    const { sandbox, production } = buildDeps(configured, ISSUER).config.rating;
+    const { sandbox, production } = ratingMethods(configured);
     expect([sandbox.minimum.interactions, production.minimum.interactions]).toEqual([3, 7]);
   });
 
   it("that name no count for an environment stop the service at its start", () => {
-    expect(() => buildDeps({ ...env, RATING_MIN_INTERACTIONS: "sandbox=1" }, ISSUER)).toThrow(/production/);
-    expect(() => buildDeps({ ...env, RATING_MIN_COUNTERPARTIES: "sandbox=x,production=2" }, ISSUER)).toThrow(/sandbox/);
+    expect(() => checkConfiguration({ ...env, RATING_MIN_INTERACTIONS: "sandbox=1" })).toThrow(/production/);
+    const worded = { ...env, RATING_MIN_COUNTERPARTIES: "sandbox=x,production=2" };
+    expect(() => checkConfiguration(worded)).toThrow(/sandbox/);
   });
 });
 
@@ -84,6 +85,6 @@ describe("the rating's parameters", () => {
     ['{"signals": {"provider": {"partial": {"r": 1}}}}', /signals.provider.partial/],
     ['{"signals": {"provider": {"adored": {"r": 1}}}}', /signals.provider/],
   ])("that are %s stop the service at its start, which is told why", (text, reason) => {
-    expect(() => buildDeps({ ...env, RATING_PARAMETERS: text }, ISSUER)).toThrow(reason);
+    expect(() => checkConfiguration({ ...env, RATING_PARAMETERS: text })).toThrow(reason);
   });
 });

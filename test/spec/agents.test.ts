@@ -2,7 +2,9 @@
 // what each refusal is called. Every test quotes its sentence.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { agents, escrows, platforms } from "../../src/db/tables.ts";
+import { platforms } from "../../src/db/tables/accounts.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { escrows } from "../../src/db/tables/money.ts";
 import { account, agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
@@ -169,7 +171,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
       await delegate(delegator, { capabilities: ["review"], max_transaction_value: "99.99" }),
       201,
     );
-    expect(aid.identity.delegation).toEqual({ delegated_by: delegator });
+    expect(aid.identity.delegation).toEqual({ delegated_by: delegator, chain: [delegator] });
   });
 
   it.each([
@@ -340,7 +342,7 @@ describe("3.3 and contract 5, PATCH …/scope", () => {
     expect(expectStatus(await patch(did, "scope", { dispute_window_days: 0 }), 200).scope.dispute_window_days).toBe(0);
   });
 
-  it.each(["REVOKED", "TERMINATED"])(
+  it.each(["REVOKED", "TERMINATED"] as const)(
     "a %s agent rejects scope edits with 409 agent_status_not_mutable",
     async (status) => {
       const consumer = await world.agent("CONSUMER");

@@ -2,9 +2,10 @@
 // The reading sides of the outbox, the log and the feed are not there yet, so their rows are read where they stand.
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { EVERY_MINUTE, runSweeps } from "../../src/cron.ts";
-import { activityEntries, agentMarkets, directoryChanges, events } from "../../src/db/tables.ts";
-import { runJobs } from "../../src/queue.ts";
+import { agentMarkets } from "../../src/db/tables/agents.ts";
+import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { resumeProvisioning } from "../../src/markets/provision.ts";
+import { runMessages } from "../../src/queue.ts";
 import { account, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
@@ -150,13 +151,16 @@ describe("contract 5, authorized_markets", () => {
       updatedAt: long,
     });
     const sent: Json[] = [];
-    const deps = { ...world.deps, env: { ...env, JOBS: { send: async (job: Json) => void sent.push(job) } as never } };
-    await runSweeps(deps, EVERY_MINUTE);
+    const deps = {
+      ...world.deps,
+      env: { ...env, CHAIN_QUEUE: { send: async (job: Json) => void sent.push(job) } as never },
+    };
+    await world.run(resumeProvisioning, deps);
     const job = sent.find((one) => one.did === did);
     expect(job).toEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
     const done: string[] = [];
     const message = { body: job, attempts: 1, ack: () => done.push("ack"), retry: () => done.push("retry") };
-    await runJobs({ messages: [message] } as never, env);
+    await runMessages({ messages: [message] } as never, env);
     expect(done).toEqual(["ack"]);
     const { data } = expectStatus(await world.call("GET", `/v1/agents/${did}/scope/authorized_markets`), 200);
     expect(data[0]).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });

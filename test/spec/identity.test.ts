@@ -78,11 +78,20 @@ describe("contract 5, AID", () => {
     expect((await aid({ "If-None-Match": '"other"' })).status).toBe(200);
   });
 
-  it("ETag is the content's: another scope is another one, a suspension is not", async () => {
+  it("ETag covers all that the answer says but live.as_of: a suspension, another scope and the JWT are others", async () => {
     const { did } = await world.agent("CONSUMER");
     const tag = async () => (await open(`/v1/agents/${did}/aid`)).headers.get("etag");
     const first = await tag();
+    expect(await tag()).toBe(first);
+    const jwt = await open(`/v1/agents/${did}/aid`, { Accept: "application/jwt" });
+    expect(jwt.headers.get("etag")).not.toBe(first);
     await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+    const suspended = await tag();
+    expect(suspended).not.toBe(first);
+    // A cache that revalidates shows the suspension at once.
+    const revalidated = await open(`/v1/agents/${did}/aid`, { "If-None-Match": first ?? "" });
+    expect(expectStatus(revalidated, 200).live.status).toBe("SUSPENDED");
+    await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
     expect(await tag()).toBe(first);
     await world.call("PATCH", `/v1/agents/${did}/scope`, { body: { capabilities: ["other"] } });
     expect(await tag()).not.toBe(first);
@@ -131,7 +140,7 @@ describe("contract 5, AID", () => {
 });
 
 describe("contract 5, public status", () => {
-  it("{did, status, environment, cert_tier, economic_role, escrow_state, agent_rating, principal_status, as_of}", async () => {
+  it("{did, status, environment, cert_tier, economic_role, escrow_state, agent_rating, principal_status, aid_version, aid_revision, as_of}", async () => {
     const reply = await open(`/v1/agents/${provider.did}/status`);
     expect(expectStatus(reply, 200)).toEqual({
       did: provider.did,
@@ -142,8 +151,12 @@ describe("contract 5, public status", () => {
       escrow_state: "FUNDING",
       agent_rating: null,
       principal_status: "ACTIVE",
+      aid_version: expect.any(Number),
+      aid_revision: expect.any(Number),
       as_of: expect.any(String),
     });
+    const { version, revision } = expectStatus(await aid(), 200);
+    expect(reply.body).toMatchObject({ aid_version: version, aid_revision: revision });
     expect(reply.headers.get("cache-control")).toBe("no-store");
   });
 

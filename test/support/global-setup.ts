@@ -3,8 +3,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
 import { deploy, deployContracts, devAccounts, startAnvil } from "../../scripts/chain.ts";
-import { hashKey } from "../../src/auth/management-key.ts";
-import type { Network } from "../../src/chain/gateway.ts";
+import type { Network } from "../../src/chain/networks.ts";
+import { sha256Hex } from "../../src/core/encoding.ts";
 import { startAccessTeams } from "./access-teams.ts";
 
 // `lab` belongs to test/flows/on-chain.test.ts alone, which stops its blocks and turns its clock; its past begins five days ago.
@@ -69,7 +69,7 @@ export default async function setup(project: TestProject) {
     CA_KEYS: JSON.stringify([{ jwk: await privateJwk(), use: "signing" }]),
     SERVICE_DID: `did:aeap:${randomUUID()}`,
     NONCE_KEY: randomBytes(32).toString("base64url"),
-    OPERATOR_KEY_HASHES: await hashKey(operatorKey),
+    OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
     CHAIN_REGISTRAR_KEY: registrar.privateKey,
   });
   project.provide("operatorKey", operatorKey);

@@ -7,7 +7,7 @@ import {
   waitOnExecutionContext,
 } from "cloudflare:test";
 import { createApp } from "../../src/app.ts";
-import { buildDeps, type Config, type Deps } from "../../src/context.ts";
+import { buildDeps, type Config, type Deps, type Env } from "../../src/context.ts";
 import { env, ISSUER, type Json, type World } from "./world.ts";
 
 export function withDeps(world: World, deps: Deps, app: ReturnType<typeof createApp> = createApp(deps)): World {
@@ -16,6 +16,10 @@ export function withDeps(world: World, deps: Deps, app: ReturnType<typeof create
 
 export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
+
+/** The same world, set up otherwise than wrangler.toml does. */
+export const withVars = (world: World, vars: Partial<Env>): World =>
+  withDeps(world, buildDeps({ ...world.deps.env, ...vars }, ISSUER, { now: () => world.now() }));
 
 export const withDatabase = (world: World, d1: D1Database): World =>
   withDeps(world, buildDeps({ ...env, DB: d1 }, ISSUER, { now: () => world.now() }));

@@ -4,13 +4,17 @@ import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } fro
 import { env as rawEnv } from "cloudflare:workers";
 import { encodeFunctionData } from "viem/utils";
 import { inject } from "vitest";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { createApp } from "../../src/app.ts";
-import { generateManagementKey } from "../../src/auth/management-key.ts";
 import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
-import { managementKeys, platforms, principals } from "../../src/db/tables.ts";
+import type { Environment } from "../../src/core/vocabulary.ts";
+import { managementKeys, platforms } from "../../src/db/tables/accounts.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import type { Job } from "../../src/jobs/job.ts";
+import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { type Meter, meter } from "./meter.ts";
@@ -86,7 +90,7 @@ export class World {
     await waitOnExecutionContext(context);
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
-    checkAnswer(this.app, method, path, response.status, type, parsed);
+    checkAnswer(method, path, response.status, type, parsed);
     return { status: response.status, body: parsed, headers: response.headers, text };
   }
 
@@ -130,6 +134,11 @@ export class World {
       headers: { ...proof, ...headers },
       ...(body !== undefined && { rawBody }),
     });
+  }
+
+  /** What the minute's trigger and the queue would do with a job, to its end. Returns how many it recorded. */
+  run(job: Job, deps: Deps = this.deps): Promise<number> {
+    return runToEnd(deps, job);
   }
 
   // ---- Shortcuts through the API itself ----------------------------------------------------------------------------
@@ -196,7 +205,7 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const live = await generateManagementKey("production", BRANDS);
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
   const { db } = world.deps;
-  const keyRow = (generated: typeof key, environment: string) => ({
+  const keyRow = (generated: typeof key, environment: Environment) => ({
     keyHash: generated.keyHash,
     keyId: newId("key", now),
     platformId,

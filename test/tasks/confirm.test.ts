@@ -2,10 +2,11 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { ratingCounterparties, tasks } from "../../src/db/tables.ts";
-import { autoConfirmTasks } from "../../src/flows/settle-task.ts";
+import { ratingCounterparties } from "../../src/db/tables/agents.ts";
+import { tasks } from "../../src/db/tables/money.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
-import { confirm, facilitated, pairOf, refused, stateOf } from "../flows/support.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { confirm, facilitated, pairOf, refused, stateOf } from "../facilitation/support.ts";
 import { createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
 
 let world: World;
@@ -244,7 +245,7 @@ describe("the end of the 72 hours", () => {
       expect(await at(end)).toBe("auto_confirmed");
       expect(await at(end + 1)).toBe("auto_confirmed");
       clock.now = () => end - 1;
-      await autoConfirmTasks(world.deps, 100);
+      await world.run(autoConfirmTasks);
       expect((await rowOf(frozen.task))?.status).toBe("open");
       expect(expectStatus(await confirm(world, frozen.consumer, frozen.task), 200).status).toBe("confirmed");
     } finally {
@@ -263,9 +264,9 @@ describe("the end of the 72 hours", () => {
       closed_at: new Date(confirmBy).toISOString(),
     });
     expect((await rowOf(task))?.status).toBe("open");
-    const recorded = await Promise.all([autoConfirmTasks(world.deps, 100), autoConfirmTasks(world.deps, 100)]);
+    const recorded = await Promise.all([world.run(autoConfirmTasks), world.run(autoConfirmTasks)]);
     expect(recorded.reduce((sum, n) => sum + n, 0)).toBe(1);
-    expect(await autoConfirmTasks(world.deps, 100)).toBe(0);
+    expect(await world.run(autoConfirmTasks)).toBe(0);
     expect(await rowOf(task)).toMatchObject({ status: "auto_confirmed", closedAt: confirmBy });
     const state = await stateOf(world, provider.did, consumer.did);
     expect(
@@ -280,7 +281,7 @@ describe("the end of the 72 hours", () => {
   it("a confirmation that races the sweep leaves one outcome", async () => {
     const { task, consumer, provider } = await facilitated(world);
     await endsIn(task, 0);
-    const [reply] = await Promise.all([confirm(world, consumer, task), autoConfirmTasks(world.deps, 100)]);
+    const [reply] = await Promise.all([confirm(world, consumer, task), world.run(autoConfirmTasks)]);
     expect(["confirmation_window_closed", "task_already_closed"]).toContain(reply.body.code);
     expect((await rowOf(task))?.status).toBe("auto_confirmed");
     expect((await stateOf(world, provider.did)).agents[0]?.ratingInteractions).toBe(1);
@@ -325,9 +326,9 @@ describe("its cost", () => {
       const confirmBy = world.now() + (status === "open" ? 1 : -1) * HOUR_MS;
       await world.deps.db.insert(tasks).values({ ...first, taskId: `tsk_many${i}`, status, confirmBy });
     }
-    await autoConfirmTasks(world.deps, 20);
+    await world.run(autoConfirmTasks);
     world.meter.reset();
-    expect(await autoConfirmTasks(world.deps, 20)).toBe(0);
+    expect(await world.run(autoConfirmTasks)).toBe(0);
     expect(world.meter.reading.rowsRead).toBeLessThanOrEqual(1);
   });
 });

@@ -1,7 +1,8 @@
 // Specification 3.5: every state × trigger of the task.
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
-import { effectiveTask, TASK_STATUSES, TASK_TRIGGERS, taskMachine } from "../../src/tasks/states.ts";
+import { TASK_STATUSES } from "../../src/core/vocabulary.ts";
+import { effectiveTask, TASK_TRIGGERS, taskMachine } from "../../src/tasks/states.ts";
 
 const TABLE: Record<string, Record<string, string>> = {
   open: {
@@ -45,7 +46,7 @@ describe("the task's machine", () => {
 });
 
 describe("a task past its window", () => {
-  const task = { status: "open", outcome: null, score: null, confirmBy: 1_000, closedAt: null };
+  const task = { status: "open" as const, outcome: null, score: null, confirmBy: 1_000, closedAt: null };
   it("is auto-confirmed at the instant, by itself", () => {
     expect(effectiveTask(task, 999)).toBe(task);
     expect(effectiveTask(task, 1_000)).toEqual({
@@ -55,7 +56,7 @@ describe("a task past its window", () => {
       confirmBy: 1_000,
       closedAt: 1_000,
     });
-    const held = { ...task, status: "disputed" };
+    const held = { ...task, status: "disputed" as const };
     expect(effectiveTask(held, 2_000)).toBe(held);
   });
 });

@@ -1,0 +1,16 @@
+// What a real run of every operation sent and was answered, recorded by scripts/examples.ts.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export type Example = {
+  readonly request?: unknown;
+  readonly response?: unknown;
+  /** Answers of other types than JSON, by their type. */
+  readonly texts?: Readonly<Record<string, string>>;
+};
+
+const file = join(import.meta.dirname, "examples.json");
+
+export const EXAMPLES: Readonly<Record<string, Example>> = existsSync(file)
+  ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, Example>)
+  : {};

@@ -1,0 +1,138 @@
+// What the OpenAPI document says beside its routes: the service, its credentials, tags, shared headers and answers.
+import * as z from "zod";
+import { route } from "../../src/http/route.ts";
+import { detailSchema, fieldErrorSchema } from "../../src/http/schemas.ts";
+
+export const INFO = {
+  title: "Agent Accountability Management Service",
+  version: "1.0.0",
+  summary: "Who answers for a software agent.",
+  description:
+    "Identity, certificates, on-chain settlement, escrow and ratings for software agents that trade with each other. " +
+    "Every error has the same flat envelope; branch on `code`.",
+  contact: { name: "The operator of this service" },
+  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+};
+
+export const TAGS = [
+  { name: "Platform", description: "The platform's own account." },
+  { name: "Principals", description: "The legal persons behind agents, and their attestations." },
+  { name: "Agents", description: "What a platform does with its agents." },
+  { name: "Identity", description: "What anybody may read about an agent." },
+  {
+    name: "Verification",
+    description: "Challenges, checks of certificates, proofs and documents, and the published keys.",
+  },
+  { name: "Markets", description: "Where payments settle." },
+  { name: "Ratings", description: "How ratings are computed." },
+  { name: "Payments", description: "Payment intents, opened by agents." },
+  { name: "Facilitation", description: "From a payment on-chain to a settled transaction." },
+  { name: "Tasks", description: "The delivery that a payment is for, and its confirmation." },
+  { name: "Operator", description: "The people who run the service." },
+  { name: "Service", description: "Whether the service answers." },
+] as const;
+
+const header = (name: string, description: string) => ({ type: "apiKey", in: "header", name, description });
+
+export const SECURITY_SCHEMES = {
+  ManagementKey: header("Service-Api-Key", "Platform to service. Its prefix names its environment."),
+  AgentCertificate: header("AEAP-Certificate", "The agent's certificate, an ES256 JWT."),
+  AgentProof: header(
+    "AEAP-Proof",
+    "Base64 of an ECDSA P-256/SHA-256 signature by the certificate's key, good once, over " +
+      "`aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. The digest is hex SHA-256: for GET of the decoded query pairs " +
+      "`key=value`, sorted by key and joined with `&`; otherwise of the raw body. " +
+      "POST /v1/facilitate also takes the consumer's `timestamp|consumer_did|provider_did`.",
+  ),
+  AgentTimestamp: header(
+    "AEAP-Timestamp",
+    "Epoch seconds or ISO 8601 with a zone, within 30 seconds of the service's clock; the text that was signed.",
+  ),
+  OperatorKey: { type: "http", scheme: "bearer", description: "An operator's key." },
+  OperatorAccess: header("Cf-Access-Jwt-Assertion", "A token of Cloudflare Access, which sets it."),
+};
+
+const text = (description: string, example: string) => ({ description, schema: { type: "string" }, example });
+
+export const HEADERS = {
+  "Request-Id": text("Names this call in the service's log.", "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D"),
+  RateLimit: text("What is left of the quota (`r`), and for how many seconds (`t`).", '"credential";r=1199;t=42'),
+  "RateLimit-Policy": text("The quota (`q`) and its window in seconds (`w`).", '"credential";q=1200;w=60'),
+  "Idempotent-Replayed": text("`true` when the answer is the original one.", "true"),
+  ETag: text("Names what the answer says; send it in `If-None-Match`.", '"5.7.ACTIVE.sandbox"'),
+  Link: text(
+    "The next page, as RFC 8288 writes it; absent on the last one.",
+    '</v1/agents?cursor=W1&limit=20>; rel="next"',
+  ),
+  "WWW-Authenticate": text("How this call is authenticated.", 'Service-Api-Key realm="platforms"'),
+  "Retry-After": text("How many seconds to wait, with jitter; where trying again helps.", "1"),
+  Allow: text("The methods that the path knows.", "GET, HEAD"),
+};
+
+export const PARAMETERS = {
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description: "Makes a retry safe: within 24 hours the same key and body are answered the same. A UUID is advised.",
+    schema: { type: "string", minLength: 1, maxLength: 257 },
+    example: "6f1c9a52-7d3b-4f0e-9a41-2b8c1d7e5f60",
+  },
+  IfNoneMatch: {
+    name: "If-None-Match",
+    in: "header",
+    required: false,
+    description: "The `ETag` of an earlier answer; 304 where the answer would be the same.",
+    schema: { type: "string" },
+    example: '"5.7.ACTIVE.sandbox"',
+  },
+} as const;
+
+export const RESPONSE_NAMES: Readonly<Record<string, string>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  409: "Conflict",
+  410: "Gone",
+  413: "ContentTooLarge",
+  422: "UnprocessableContent",
+  429: "TooManyRequests",
+  500: "InternalServerError",
+  503: "ServiceUnavailable",
+};
+
+/** RFC 9457; made from the same refusal as the envelope. */
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.string(),
+    request_id: z.string(),
+    field_errors: z.array(fieldErrorSchema).optional(),
+    details: detailSchema.optional(),
+    reason: z.string().optional(),
+  })
+  .register(z.globalRegistry, { id: "Problem" });
+
+/** Served beside the routes (src/http/docs.ts). */
+export const health = route({
+  method: "get",
+  path: "/healthz",
+  operationId: "getHealth",
+  tag: "Service",
+  summary: "Ask whether the Worker answers",
+  description: "Asks nothing else: no database, no chain.",
+  surfaces: ["public"],
+  status: 200,
+  response: {
+    schema: z.object({ status: z.literal("ok") }).register(z.globalRegistry, { id: "Health" }),
+    description: "It does.",
+  },
+  errors: [],
+  handle: async () => ({ status: "ok" }),
+});

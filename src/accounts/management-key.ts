@@ -1,0 +1,81 @@
+// Specification 2.14: the management key, `<brand>_sandbox_…` or `<brand>_live_…`. 32 random bytes and a checksum in base62, so
+// that a typo is refused without a look-up; stored as SHA-256 only.
+import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
+import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
+
+const WORD: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
+/** No underscore: it is what separates the parts of a key. */
+const BRAND_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const SECRET_CHARS = 43;
+const CHECKSUM_CHARS = 6;
+/** What follows the prefix. */
+const RANDOM_CHARS = SECRET_CHARS + CHECKSUM_CHARS;
+const SHOWN_CHARS = 6;
+
+export type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
+
+/** What keys begin with. New ones are issued under the first, all are accepted. */
+export type KeyBrands = readonly [string, ...string[]];
+
+/** `acme,service`. Throws on a name that could not be told from the rest of a key. */
+export function parseKeyBrands(list: string): KeyBrands {
+  const [first = "", ...others] = list.split(",").map((name) => name.trim());
+  const wrong = [first, ...others].find((name) => !BRAND_PATTERN.test(name));
+  if (wrong !== undefined) throw new Error(`no brand of management keys: "${wrong}" in "${list}"`);
+  return [first, ...others];
+}
+
+export async function generateManagementKey(environment: Environment, brands: KeyBrands): Promise<NewKey> {
+  const secret = base62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
+  const body = prefixOf(brands[0], environment) + secret;
+  const rawKey = body + checksum(body);
+  return { rawKey, keyPrefix: keyPrefixOf(rawKey), keyHash: await sha256Hex(rawKey) };
+}
+
+/** The environment of a well-formed key of one of the brands, without a look-up; null for everything else. */
+export function parseManagementKey(rawKey: string, brands: KeyBrands): Environment | null {
+  const prefix = rawKey.slice(0, -RANDOM_CHARS);
+  const environment = ENVIRONMENTS.find((one) => brands.some((brand) => prefixOf(brand, one) === prefix));
+  if (environment === undefined || !/^[0-9A-Za-z]+$/.test(rawKey.slice(-RANDOM_CHARS))) return null;
+  const body = rawKey.slice(0, -CHECKSUM_CHARS);
+  return checksum(body) === rawKey.slice(-CHECKSUM_CHARS) ? environment : null;
+}
+
+/** What is wrong with a text that `parseManagementKey` refuses: its form alone, never whether such a key exists. */
+export function keyFault(rawKey: string, brands: KeyBrands): string {
+  const prefixes = brands.flatMap((brand) => ENVIRONMENTS.map((environment) => prefixOf(brand, environment)));
+  if (prefixes.some((prefix) => rawKey.startsWith(prefix))) {
+    return "The management key is incomplete or mistyped: its checksum does not fit.";
+  }
+  const expected = `A management key of this service begins with ${prefixes.slice(0, 2).join(" or ")}.`;
+  if (/^[a-z][a-z0-9-]*_(?:sandbox|live)_/.test(rawKey)) return `The key is of another brand. ${expected}`;
+  return `This is no management key. ${expected} An operator's key opens /v1/operator alone.`;
+}
+
+/** What may be shown of a well-formed key: it names the key in the activity log and in listings. */
+export const keyPrefixOf = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
+
+const prefixOf = (brand: string, environment: Environment): string => `${brand}_${WORD[environment]}_`;
+
+function base62(bytes: Uint8Array, chars: number): string {
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  let text = "";
+  for (let i = 0; i < chars; i++) {
+    text = BASE62.charAt(Number(value % 62n)) + text;
+    value /= 62n;
+  }
+  return text;
+}
+
+/** CRC-32 of the key so far, in base62: for typos, not for secrecy. */
+function checksum(text: string): string {
+  let crc = 0xffffffff;
+  for (const byte of encodeUtf8(text)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  const value = (crc ^ 0xffffffff) >>> 0;
+  return base62(new Uint8Array([value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]), CHECKSUM_CHARS);
+}

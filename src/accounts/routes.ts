@@ -1,0 +1,32 @@
+// Specification 4, Platform: the authenticated caller; and the operator's list of accounts.
+import { route } from "../http/route.ts";
+import { getPlatform, getPlatforms } from "./profile.ts";
+import { platformList, platformQuery, platformView } from "./schema.ts";
+
+export const accountRoutes = [
+  route({
+    method: "get",
+    path: "/v1/platform",
+    operationId: "getPlatform",
+    tag: "Platform",
+    summary: "Read the platform account",
+    surfaces: ["management"],
+    status: 200,
+    response: { schema: platformView, description: "The account of the presented key." },
+    errors: [],
+    handle: (call) => getPlatform(call),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/platforms",
+    operationId: "listPlatforms",
+    tag: "Operator",
+    summary: "List platform accounts",
+    surfaces: ["operator"],
+    query: platformQuery,
+    status: 200,
+    response: { schema: platformList, description: "A page of accounts." },
+    errors: [],
+    handle: (call, { query }) => getPlatforms(call, query),
+  }),
+];

@@ -1,0 +1,47 @@
+// Specification 2.2 on the wire: the platform account.
+import * as z from "zod";
+import { PLATFORM_STATUSES } from "../core/vocabulary.ts";
+import { environment, instant, listOf, pageQuery, tier } from "../http/schemas.ts";
+
+const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
+
+const account = {
+  platform_id: z.string(),
+  platform_status: platformStatus,
+  legal_name: z.string(),
+  trading_name: z.string().nullable(),
+  country: z.string(),
+  email: z.string(),
+  admin_contact_email: z.string().nullable(),
+  registration_number: z.string().nullable(),
+  registered_address: z
+    .object({
+      line1: z.string(),
+      line2: z.string().optional(),
+      city: z.string(),
+      region: z.string().optional(),
+      postal_code: z.string(),
+      country: z.string(),
+    })
+    .nullable(),
+  website: z.string().nullable(),
+  requirements: z.object({
+    currently_due: z.array(z.string()),
+    pending_verification: z.array(z.string()),
+    errors: z.array(z.object({ requirement: z.string(), code: z.string(), reason: z.string() })),
+  }),
+  accreditation_tier: tier,
+  tenant_principal_id: z.string(),
+  promoted_at: instant.nullable(),
+  created_at: instant,
+};
+
+export const platformView = z
+  .object({ ...account, environment: environment })
+  .register(z.globalRegistry, { id: "Platform" });
+
+export const platformQuery = z.strictObject({ ...pageQuery, status: platformStatus.optional() });
+export const platformList = listOf(z.object(account).register(z.globalRegistry, { id: "PlatformAccount" })).register(
+  z.globalRegistry,
+  { id: "PlatformList" },
+);

@@ -1,0 +1,61 @@
+// Platform accounts and their management keys, as stored.
+import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { Environment, PlatformStatus, Tier } from "../core/vocabulary.ts";
+import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
+import { managementKeys, type PlatformRow, platforms } from "../db/tables/accounts.ts";
+
+export type KeyOwner = {
+  platformId: string;
+  environment: Environment;
+  keyPrefix: string;
+  expiresAt: number | null;
+  platformStatus: PlatformStatus;
+  accreditationTier: Tier;
+  clockOffsetMs: number;
+};
+
+/** The first statement of every management call: who owns the presented key, and may it still be used. */
+export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
+  readOne(
+    db
+      .select({
+        platformId: managementKeys.platformId,
+        environment: managementKeys.environment,
+        keyPrefix: managementKeys.keyPrefix,
+        expiresAt: managementKeys.expiresAt,
+        platformStatus: platforms.status,
+        accreditationTier: platforms.accreditationTier,
+        clockOffsetMs: platforms.clockOffsetMs,
+      })
+      .from(managementKeys)
+      .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))
+      .where(eq(managementKeys.keyHash, keyHash)),
+  );
+
+/** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
+export const ownerOf = (keyHash: string): SQL<string> =>
+  sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
+
+export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
+  readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
+
+/** For the operator: newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listPlatforms = (
+  db: Database,
+  status: PlatformStatus | undefined,
+  page: { limit: number; after: Position | null },
+): Read<PlatformRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(platforms)
+      .where(
+        and(
+          status === undefined ? undefined : eq(platforms.status, status),
+          page.after === null ? undefined : lt(platforms.platformId, page.after.id),
+        ),
+      )
+      .orderBy(desc(platforms.platformId))
+      .limit(page.limit + 1),
+  );

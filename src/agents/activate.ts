@@ -1,0 +1,56 @@
+// Specification 3.3, DRAFT → ACTIVE: a key pair is drawn, a certificate issued, the document signed; the private key
+// leaves in this answer and is kept nowhere.
+import type { ManagementCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { move } from "../core/machine.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/status-list-store.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
+import { jwkThumbprint } from "../protocol/jwks.ts";
+import { reviseAgent, sourceOf } from "./revise.ts";
+import { agentMachine } from "./states.ts";
+import { sourceReads, whileStanding } from "./store.ts";
+
+const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
+
+export async function activateAgent(call: ManagementCall, did: string) {
+  const { db, tenant, now, deps } = call;
+  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db, now) });
+  const before = sourceOf(found);
+  const { to } = move(agentMachine, before.agent.status, "activate");
+  const standing = effectivePrincipalStatus(before.principal, now);
+  if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+
+  const { privateKey, publicKey } = await generateKeyPair();
+  const publicJwk = { ...(await exportPublicJwk(publicKey)) };
+  const keyed = { status: to, publicJwk, keyId: await jwkThumbprint(publicJwk) };
+  const certificate = await certify(call, { ...before.agent, ...keyed }, before.principal, place);
+  const view = {
+    did,
+    status: to,
+    private_key: await exportPrivateKeyPem(privateKey),
+    certificate: certificate.text,
+    certificate_expires_at: toIso(certificate.row.expiresAt),
+    key_id: keyed.keyId,
+    warning: WARNING,
+  };
+  const { statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: keyed,
+      newVersion: true,
+      certificate,
+      also: whileStanding(now),
+      activity: { action: "agent.activated", actor: caller.actor },
+      events: ["agent.activated", "agent.status_changed"],
+      listing: "registered",
+    },
+    now,
+  );
+  await call.commit(statements, view);
+  return view;
+}

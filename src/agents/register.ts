@@ -1,0 +1,135 @@
+// Specification 3.3, registration: an agent begins as a DRAFT, with no key and no certificate.
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { isPayableDid } from "../chain/hashes.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { tierRank } from "../core/vocabulary.ts";
+import { present, type ReadResults } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { Owner } from "../db/tenant.ts";
+import { buildAid, liveOf } from "../identity/aid.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { findPrincipal } from "../principals/store.ts";
+import { generateDid } from "../protocol/did.ts";
+import { type Bounds, delegationFaults } from "./delegation.ts";
+import { defaultTier } from "./roles.ts";
+import type { AgentInput } from "./schema.ts";
+import { findAgent, insertAgent } from "./store.ts";
+import { toAgentView } from "./views.ts";
+
+/** Answers the full AID, unsigned. */
+export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
+  const { db, now, deps } = call;
+  const found = await call.read(registrationReads(call, input));
+  const { principal, caller } = found;
+  const agent = draftOf(input, caller, found.delegator?.agent, now);
+  const faults = ownershipFaults(call, input, found);
+  if (faults.length > 0 || !principal) throw validationError(faults);
+  if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
+    throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });
+  }
+  const standing = effectivePrincipalStatus(principal, now);
+  if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+
+  const source = { agent, certificate: null, principal, markets: [], escrows: [] };
+  const live = liveOf(agent, principal, now);
+  const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status };
+  const subject = { type: "agent", id: agent.did };
+  await call.commit(
+    [
+      insertAgent(db, agent),
+      recordActivity(db, agent, now, { action: "agent.registered", actor: caller.actor, subject }),
+      recordEvent(db, agent, now, { type: "agent.registered", object: toAgentView(deps.config, source, now) }),
+    ],
+    view,
+  );
+  return view;
+}
+
+const registrationReads = ({ db, tenant }: ManagementCall, { principal_id, delegated_by }: Partial<AgentInput>) =>
+  present({
+    principal: principal_id === undefined ? null : findPrincipal(db, tenant, principal_id),
+    delegator: typeof delegated_by === "string" ? findAgent(db, tenant, delegated_by) : null,
+  });
+
+/** What the schema cannot know: whose principal that is, and how wide its delegator's scope. */
+function ownershipFaults(
+  call: ManagementCall,
+  input: Partial<AgentInput>,
+  found: Partial<ReadResults<ReturnType<typeof registrationReads>>>,
+): FieldError[] {
+  const { principal_id: principalId, delegated_by: delegatedBy, scope } = input;
+  const delegate = { principalId, scope: scope && boundsOf(scope) };
+  return [
+    ...(principalId !== undefined && !found.principal ? [fieldError("principal_id", "not_found")] : []),
+    ...(typeof delegatedBy === "string" ? delegationFaults(delegate, found.delegator ?? null, call.now) : []),
+  ];
+}
+
+/** Of a body that the schema finds faulty: what else is wrong with the rest. */
+export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
+  precheck(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
+
+const boundsOf = (scope: AgentInput["scope"]): Bounds => ({
+  authorizedActions: scope.authorized_actions,
+  capabilities: scope.capabilities,
+  maxTransactionValue: scope.max_transaction_value ?? null,
+  spendingLimit: scope.spending_limit ?? null,
+  minimumCounterpartyCertTier: scope.minimum_counterparty_cert_tier ?? null,
+  minimumCounterpartyAr: scope.minimum_counterparty_ar ?? null,
+});
+
+function draftOf(
+  input: AgentInput,
+  { platformId, environment }: Owner,
+  delegator: AgentRow | undefined,
+  now: number,
+): AgentRow {
+  const { scope, profile } = input;
+  return {
+    did: drawDid(),
+    platformId,
+    environment,
+    principalId: input.principal_id,
+    economicRole: input.economic_role,
+    certTier: input.cert_tier ?? defaultTier(input.economic_role),
+    displayName: profile.display_name,
+    description: profile.description ?? null,
+    catalogUrl: profile.catalog_url ?? null,
+    endpointUrl: input.endpoint_url,
+    ...boundsOf(scope),
+    intentsFrom: scope.intents_from ?? "anyone",
+    disputeWindowDays: scope.dispute_window_days,
+    delegators: delegator ? [delegator.did, ...delegator.delegators] : [],
+    status: "DRAFT",
+    suspensionReason: null,
+    suspendedFrom: null,
+    statusNote: null,
+    version: 1,
+    revision: 1,
+    certificateJti: null,
+    certificateExpiresAt: null,
+    keyId: null,
+    publicJwk: null,
+    ratingWeight: 0,
+    ratingWeighted: 0,
+    ratingInteractions: 0,
+    ratingCounterparties: 0,
+    agentRating: null,
+    settledVolume: 0,
+    disputesOpen: 0,
+    disputesResolvedFor: 0,
+    disputesResolvedAgainst: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Drawn until the public clients can pay it: their hash routine eats leading zeros. */
+function drawDid(): string {
+  for (;;) {
+    const did = generateDid();
+    if (isPayableDid(did)) return did;
+  }
+}

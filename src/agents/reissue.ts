@@ -1,0 +1,44 @@
+// A new certificate for the same key: after a renewed attestation, or before the old one ends. The old one stays good until
+// then, so that the agent may take its time.
+import type { ManagementCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { isFinal } from "../core/vocabulary.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/status-list-store.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { reviseAgent, sourceOf } from "./revise.ts";
+import { sourceReads } from "./store.ts";
+
+export async function reissueCertificate(call: ManagementCall, did: string) {
+  const { db, tenant, now, deps } = call;
+  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db, now) });
+  const before = sourceOf(found);
+  const { status } = before.agent;
+  const standing = effectivePrincipalStatus(before.principal, now);
+  if (before.certificate === null || isFinal(status) || standing !== "ACTIVE") {
+    throw new ServiceError("invalid_status", { detail: { status, principal_status: standing } });
+  }
+  const certificate = await certify(call, before.agent, before.principal, place);
+  const view = {
+    did,
+    certificate: certificate.text,
+    certificate_expires_at: toIso(certificate.row.expiresAt),
+    key_id: certificate.row.keyId,
+  };
+  const { statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: {},
+      newVersion: true,
+      certificate,
+      activity: { action: "agent.certificate_reissued", actor: caller.actor },
+      listing: "updated",
+    },
+    now,
+  );
+  await call.commit(statements, view);
+  return view;
+}

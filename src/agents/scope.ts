@@ -1,0 +1,98 @@
+// Specification 2.4: changes of an agent's scope by its platform.
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import { scopeOf } from "../identity/aid.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/status-list-store.ts";
+import { findAncestors } from "../identity/store.ts";
+import type { Changes } from "../journal/activity.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { exceeding } from "./delegation.ts";
+import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
+import { scopeFaults } from "./roles.ts";
+import type { AgentView, ScopePatch } from "./schema.ts";
+import { findAgent, sourceReads } from "./store.ts";
+import { toAgentView } from "./views.ts";
+
+export async function patchScope(call: ManagementCall, did: string, patch: ScopePatch): Promise<AgentView> {
+  const { db, tenant, now, deps } = call;
+  const { ancestors, place, caller, ...found } = await call.read({
+    ...sourceReads(db, tenant, did),
+    ancestors: findAncestors(db, did),
+    place: findPlace(db, now),
+  });
+  const before = sourceOf(found);
+  const scoped = applyScope(before.agent, patch);
+  const faults = patchFaults(before.agent, patch, scoped, ancestors);
+  if (faults.length > 0) throw validationError(faults);
+  refuseFinal(before.agent);
+  const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
+  if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
+
+  // The certificate states the scope, so a new one is issued for the same key; the old one stays good, because what an
+  // agent may do is always judged by its live scope.
+  const standing = effectivePrincipalStatus(before.principal, now);
+  const certifiable = before.certificate !== null && standing === "ACTIVE";
+  const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: scoped,
+      newVersion: true,
+      certificate,
+      activity: { action: "agent.scope_changed", actor: caller.actor, changes },
+      listing: "updated",
+    },
+    now,
+  );
+  const view = toAgentView(deps.config, after, now);
+  await call.commit(statements, view);
+  return view;
+}
+
+/** Against the agent's role, and against its delegator. */
+function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancestors: readonly AgentRow[]): FieldError[] {
+  const [delegator] = ancestors;
+  const ofRole = scopeFaults(before.economicRole, { ...(given as object) }, "", false);
+  const wider = delegator ? exceeding(scoped, delegator) : [];
+  return [
+    ...ofRole,
+    ...wider
+      .filter((field) => !ofRole.some((fault) => fault.field === field))
+      .map((field) => fieldError(field, "scope_exceeds_delegator")),
+  ];
+}
+
+/** Of a body that the schema finds faulty: `valid` is the rest of `given`. */
+export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
+  const reads = { found: findAgent(call.db, call.tenant, did), ancestors: findAncestors(call.db, did) };
+  return precheck(reads, ({ found, ancestors }) => {
+    if (!found) throw new ServiceError("not_found");
+    return patchFaults(found.agent, given, applyScope(found.agent, valid), ancestors);
+  });
+}
+
+function applyScope(agent: AgentRow, patch: ScopePatch): AgentRow {
+  const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);
+  return {
+    ...agent,
+    authorizedActions: pick(patch.authorized_actions, agent.authorizedActions),
+    capabilities: pick(patch.capabilities, agent.capabilities),
+    disputeWindowDays: pick(patch.dispute_window_days, agent.disputeWindowDays),
+    maxTransactionValue: pick(patch.max_transaction_value, agent.maxTransactionValue),
+    spendingLimit: pick(patch.spending_limit, agent.spendingLimit),
+    minimumCounterpartyCertTier: pick(patch.minimum_counterparty_cert_tier, agent.minimumCounterpartyCertTier),
+    minimumCounterpartyAr: pick(patch.minimum_counterparty_ar, agent.minimumCounterpartyAr),
+    intentsFrom: pick(patch.intents_from, agent.intentsFrom),
+  };
+}
+
+function changesBetween(before: Record<string, unknown>, after: Record<string, unknown>): Changes {
+  const changed = Object.keys(after).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  return Object.fromEntries(
+    changed.map((name) => [`scope.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),
+  );
+}

@@ -1,0 +1,88 @@
+// Specification 3.3, changes of an agent's status by its platform: suspend, return, terminate.
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { tryMove } from "../core/machine.ts";
+import { type AgentStatus, isRunning } from "../core/vocabulary.ts";
+import { worstEscrowState } from "../escrow/states.ts";
+import type { AidSource } from "../identity/aid.ts";
+import type { ActivityAction } from "../journal/activity.ts";
+import type { ChangeType } from "../journal/feed.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { reviseAgent, sourceOf } from "./revise.ts";
+import type { AgentView, StatusPatch } from "./schema.ts";
+import { type AgentTrigger, agentMachine } from "./states.ts";
+import { sourceReads, whileStanding } from "./store.ts";
+import { toAgentView } from "./views.ts";
+
+const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
+  ACTIVE: "patch_active",
+  SUSPENDED: "patch_suspended",
+  TERMINATED: "patch_terminated",
+};
+
+type Told = { readonly action: ActivityAction; readonly listing: ChangeType };
+/** How a change is told, by the status that it leads to. */
+const TOLD: Readonly<Partial<Record<AgentStatus, Told>>> = {
+  SUSPENDED: { action: "agent.suspended", listing: "status_changed" },
+  TERMINATED: { action: "agent.terminated", listing: "revoked" },
+};
+const RETURNED: Told = { action: "agent.reactivated", listing: "status_changed" };
+
+export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<AgentView> {
+  const { db, tenant, now, deps } = call;
+  const { caller, ...found } = await call.read(sourceReads(db, tenant, did));
+  const before = sourceOf(found);
+  const { from, to } = moveOf(before, patch, now);
+  const runs = isRunning(to);
+  if (runs) refuseReturn(before, now);
+  const { action, listing } = TOLD[to] ?? RETURNED;
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: {
+        status: to,
+        suspensionReason: to === "SUSPENDED" ? "platform" : null,
+        suspendedFrom: to === "SUSPENDED" ? from : null,
+        statusNote: patch.reason ?? null,
+      },
+      newVersion: false,
+      ...(runs && { also: whileStanding(now) }),
+      activity: { action, actor: caller.actor, changes: { status: { from, to } } },
+      events: ["agent.status_changed"],
+      listing,
+    },
+    now,
+  );
+  const view = toAgentView(deps.config, after, now);
+  await call.commit(statements, view);
+  return view;
+}
+
+function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number) {
+  // Suspended while it waited for its escrow: it waits on.
+  const waited = patch.status === "ACTIVE" && agent.suspendedFrom === "FUNDING";
+  const moved = tryMove(agentMachine, agent.status, waited ? "patch_funding" : TRIGGERS[patch.status]);
+  if (moved.ok) return moved.move;
+  const detail = shownStatus(agent.status, principal, now);
+  const message = `The agent is ${detail.status}: that does not permit this.`;
+  throw new ServiceError(moved.code, { detail, ...(moved.code === "invalid_status" && { message }) });
+}
+
+/** After re-verification, and not while a dispute constrains the escrow. */
+function refuseReturn({ agent, principal, escrows }: AidSource, now: number): void {
+  if (effectivePrincipalStatus(principal, now) !== "ACTIVE") {
+    throw new ServiceError("invalid_status", { detail: shownStatus(agent.status, principal, now) });
+  }
+  if (worstEscrowState(agent.economicRole, escrows) === "CONSTRAINED") {
+    throw new ServiceError("escrow_constrained_cannot_reactivate");
+  }
+}
+
+/** As the agent is shown: stopped with its principal, whether or not that is recorded. */
+function shownStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
+  const principalStatus = effectivePrincipalStatus(principal, now);
+  const status = effectiveAgentStatus(stored, principalStatus);
+  return { status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) };
+}

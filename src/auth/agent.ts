@@ -1,0 +1,185 @@
+// Specification 5, agent to service. Order of trust: the certificate against the published keys, the proof against the
+// certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Whatever fails before
+// the state answers with one code (proof-refusals.ts).
+import type { AgentCaller } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
+import { type AgentStatus, isFinal } from "../core/vocabulary.ts";
+import type { CertificateRow } from "../db/tables/agents.ts";
+import type { Credential, Entrance } from "../http/call.ts";
+import type { Incoming } from "../http/incoming.ts";
+import { type CallingAgent, findCallingAgent, findLiveCertificate, platformOf } from "../identity/store.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { type CertificateCheck, verifyCertificate } from "../protocol/certificate.ts";
+import { isDid } from "../protocol/did.ts";
+import { type ProofCheck, type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
+import { openProofMemory, type ProofMemory } from "./proof-memory.ts";
+import { explained, type ProofRefusal, proofRefusal } from "./proof-refusals.ts";
+
+export const agentEntrance: Entrance = {
+  presents: ({ context }) => Boolean(context.req.header("aeap-certificate")),
+  check: checkAgent,
+};
+
+type Certified = Extract<CertificateCheck, { ok: true }>;
+type Proven = Extract<ProofCheck, { ok: true }>;
+/** What a call brings, its certificate verified. */
+type Presented = {
+  readonly incoming: Incoming;
+  readonly certified: Certified;
+  readonly did: string;
+  readonly proof: string;
+  readonly timestamp: string;
+  /** Real time, epoch milliseconds: proofs stay on it whatever a test clock says. */
+  readonly now: number;
+  /** What a proof may be repeated for; empty where it may not. */
+  readonly act: string;
+  readonly memory: ProofMemory;
+};
+
+async function checkAgent(incoming: Incoming): Promise<Credential> {
+  const presented = await presentedBy(incoming);
+  const { did, certified, memory, act } = presented;
+  const { claims } = certified;
+  const own = await proveOwn(presented);
+  if (!own.ok && !incoming.route.boundProofs) throw await explained(incoming.deps, did, own.reason, own.statement);
+  // Once for all attempts of this request: a second attempt is not a second use.
+  const use = once((proven: Proven) => memory.use(proven, act));
+  // Who has shown no more than a certificate, which is public, learns nothing of the agent's state.
+  let held: ServiceError | null = null;
+  return {
+    // Certificates are public: only who holds the key uses up the agent's quota.
+    quota: own.ok ? did : null,
+    keys: { space: `agent ${did}`, secret: did, platformId: platformOf(did) },
+    reads: (db) => {
+      // The memory is asked while the database is.
+      if (own.ok) use(own.proven).catch(() => undefined);
+      return {
+        agent: findCallingAgent(db, did),
+        certificate: findLiveCertificate(db, did, claims.jti, presented.now),
+      };
+    },
+    offsetOf: ({ agent }: Who) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),
+    admit: async ({ agent, certificate }: Who, now) => {
+      const { caller, refusal } = judgeCaller(did, agent, certificate, now);
+      if (refusal && own.ok) throw refusal;
+      held = refusal;
+      return { caller, platformId: caller.platformId };
+    },
+    settle: async () => {
+      if (own.ok && (await use(own.proven)) === "replay") throw proofRefusal("replay");
+    },
+    parts: {
+      did,
+      claims,
+      proven: own.ok,
+      proveBoundTo: async (calleeDid: string) => {
+        await proveBound(presented, calleeDid, use);
+        if (held) throw held;
+      },
+    },
+  };
+}
+
+async function presentedBy(incoming: Incoming): Promise<Presented> {
+  const { req } = incoming.context;
+  const { deps, route, validBody } = incoming;
+  const certificate = req.header("aeap-certificate");
+  // Also for a management key: it is never a credential here (rule 1 of specification 5).
+  if (certificate === undefined || certificate === "") throw new ServiceError("certificate_required");
+  const proof = req.header("aeap-proof");
+  const timestamp = req.header("aeap-timestamp");
+  if (proof === undefined) throw proofRefusal("proof_missing");
+  if (timestamp === undefined) throw proofRefusal("timestamp_missing");
+  const now = Date.now();
+  const { verification } = await deps.ca();
+  const certified = await verifyCertificate(certificate, verification, { issuer: deps.config.issuer, now });
+  if (!certified.ok) throw proofRefusal(certified.reason);
+  const did = certified.claims.sub;
+  const act = route.act && validBody !== undefined ? route.act(validBody) : "";
+  return { incoming, certified, did, proof, timestamp, now, act, memory: openProofMemory(deps.env, did) };
+}
+
+type OwnProof =
+  | { readonly ok: true; readonly proven: Proven }
+  | { readonly ok: false; readonly reason: ProofRefusal; readonly statement: ProofStatement | null };
+
+/** The request-bound proof, or the bound one whose callee is the service itself. */
+async function proveOwn(presented: Presented): Promise<OwnProof> {
+  const { incoming, did, timestamp } = presented;
+  const { url, rawBody, context, deps } = incoming;
+  const { method } = context.req;
+  const digest = await requestDigest({ method, query: url.search, body: rawBody });
+  if (!digest.ok) return { ok: false, reason: digest.reason, statement: null };
+  const statement: ProofStatement = {
+    kind: "request",
+    timestamp,
+    agentDid: did,
+    method,
+    path: url.pathname,
+    digest: digest.digest,
+  };
+  const request = await check(presented, statement);
+  if (request.ok) return { ok: true, proven: request };
+  const { serviceDid } = deps.config;
+  const asService = { kind: "bound", timestamp, callerDid: did, calleeDid: serviceDid } as const;
+  const bound = isDid(serviceDid) ? await check(presented, asService) : null;
+  return bound?.ok ? { ok: true, proven: bound } : { ok: false, reason: request.reason, statement };
+}
+
+/** Throws `proof_invalid` where the proof is not bound to this agent, and the replay of one that was used for another act. */
+async function proveBound(
+  presented: Presented,
+  calleeDid: string,
+  use: (proven: Proven) => ReturnType<ProofMemory["use"]>,
+): Promise<void> {
+  const { incoming, did, timestamp } = presented;
+  const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
+  const bound = await check(presented, statement);
+  if (!bound.ok) throw await explained(incoming.deps, did, bound.reason, statement, "proof_invalid");
+  if ((await use(bound)) === "replay") throw proofRefusal("replay");
+}
+
+/** A proof of an act that may be repeated is looked at for longer; the memory then decides whether it is the same act. */
+const check = ({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<ProofCheck> =>
+  verifyProof({
+    statement,
+    proof,
+    key: certified.agentKey,
+    now,
+    windowSeconds: { before: act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS, after: PROOF_WINDOW_SECONDS },
+  });
+
+function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let made: Promise<T> | undefined;
+  return (argument) => {
+    made ??= make(argument);
+    return made;
+  };
+}
+
+type Who = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
+
+/** Who calls, and what its state refuses; a certificate that counts no more is refused at once. */
+function judgeCaller(
+  did: string,
+  agent: CallingAgent | null,
+  certificate: CertificateRow | null,
+  now: number,
+): { caller: AgentCaller; refusal: ServiceError | null } {
+  if (!agent) throw proofRefusal("agent_unknown");
+  if (!certificate) throw proofRefusal("certificate_ended");
+  const { platformId, principalId, environment, economicRole, principalStatus, attestationExpiresAt } = agent;
+  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt }, now);
+  const status = effectiveAgentStatus(agent.status, standing);
+  if (isFinal(status)) throw proofRefusal("agent_ended");
+  return {
+    caller: { did, platformId, principalId, environment, economicRole },
+    refusal: stateRefusal(agent, did, status),
+  };
+}
+
+function stateRefusal({ platformStatus }: CallingAgent, did: string, status: AgentStatus): ServiceError | null {
+  if (platformStatus === "SUSPENDED" || platformStatus === "CLOSED") return new ServiceError("account_suspended");
+  return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });
+}

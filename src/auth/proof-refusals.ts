@@ -1,0 +1,93 @@
+// From the precise reason why a certificate or proof is not accepted to what the caller is told. Outside there is one code and one
+// sentence, because an attacker may probe; in the sandbox, whoever holds a good certificate is told the reason, the service's
+// time and the text that the service expected to be signed. A reason without a row does not compile.
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
+import { readBatch } from "../db/batch.ts";
+import { findEnvironment } from "../identity/store.ts";
+import type { CertificateFault } from "../protocol/certificate.ts";
+import { type ProofFault, type ProofStatement, proofText } from "../protocol/proof.ts";
+
+export type ProofRefusal =
+  | CertificateFault
+  | ProofFault
+  | "query_ambiguous"
+  | "proof_missing"
+  | "timestamp_missing"
+  | "agent_unknown"
+  | "certificate_ended"
+  | "agent_ended"
+  | "replay";
+
+type Told = { readonly message?: string; readonly type?: string };
+const NOTHING_MORE: Told = {};
+
+const TOLD: Readonly<Record<ProofRefusal, Told>> = {
+  // The request lacks a header: that is no secret.
+  proof_missing: { message: "The header AEAP-Proof is missing." },
+  timestamp_missing: { message: "The header AEAP-Timestamp is missing." },
+  // The proof was good: whoever made it may know that it was used.
+  replay: { message: "This proof was used before: sign every call anew.", type: "replay" },
+  // The certificate.
+  malformed: NOTHING_MORE,
+  algorithm_not_allowed: NOTHING_MORE,
+  type_not_allowed: NOTHING_MORE,
+  header_not_allowed: NOTHING_MORE,
+  key_id_missing: NOTHING_MORE,
+  key_unknown: NOTHING_MORE,
+  signature_invalid: NOTHING_MORE,
+  payload_malformed: NOTHING_MORE,
+  claims_malformed: NOTHING_MORE,
+  issuer_mismatch: NOTHING_MORE,
+  subject_mismatch: NOTHING_MORE,
+  agent_key_private: NOTHING_MORE,
+  agent_key_invalid: NOTHING_MORE,
+  not_yet_valid: NOTHING_MORE,
+  expired: NOTHING_MORE,
+  // What the database says of it.
+  agent_unknown: NOTHING_MORE,
+  certificate_ended: NOTHING_MORE,
+  agent_ended: NOTHING_MORE,
+  // The proof.
+  timestamp_malformed: NOTHING_MORE,
+  timestamp_too_old: NOTHING_MORE,
+  timestamp_in_future: NOTHING_MORE,
+  did_malformed: NOTHING_MORE,
+  nonce_malformed: NOTHING_MORE,
+  method_malformed: NOTHING_MORE,
+  path_malformed: NOTHING_MORE,
+  digest_malformed: NOTHING_MORE,
+  query_ambiguous: NOTHING_MORE,
+  signature_encoding: NOTHING_MORE,
+  signature_form: NOTHING_MORE,
+  signature_range: NOTHING_MORE,
+  signature_mismatch: NOTHING_MORE,
+  key_invalid: NOTHING_MORE,
+};
+
+export const proofRefusal = (
+  reason: ProofRefusal,
+  code: ErrorCode = "aeap_verification_failed",
+  more: ErrorExtra = {},
+): ServiceError => new ServiceError(code, { ...TOLD[reason], ...more, reason });
+
+/**
+ * The refusal of a proof whose certificate verifies. Certificates are public, so what it costs is one look for the agent's
+ * environment, as any public reading of it does.
+ *
+ * @param statement what the proof had to say; null where the request has no text to sign
+ */
+export async function explained(
+  { db }: Deps,
+  did: string,
+  reason: ProofRefusal,
+  statement: ProofStatement | null,
+  code?: ErrorCode,
+): Promise<ServiceError> {
+  const { environment } = await readBatch(db, { environment: findEnvironment(db, did) });
+  if (environment !== "sandbox") return proofRefusal(reason, code);
+  const stated = statement === null ? null : proofText(statement);
+  const detail = { reason, service_time: toIso(Date.now()), signed_text: stated?.ok ? stated.text : null };
+  return proofRefusal(reason, code, { detail });
+}

@@ -1,0 +1,91 @@
+// Bytes as text: UTF-8, base64, base64url, hex, and SHA-256. Decoding is strict: a text has one meaning and bytes have one
+// text. Unused bits, stray padding and white space are refused, because a lenient decoder would let a signature be altered
+// without being broken.
+
+/**
+ * Bytes over memory of their own: what these functions return, and what WebCrypto takes under every set of types.
+ * Functions accept any Uint8Array; one over shared memory makes WebCrypto reject.
+ */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+const utf8 = new TextEncoder();
+const utf8Strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** UTF-8 of a text. A lone surrogate becomes U+FFFD, as everywhere on the web. */
+export function encodeUtf8(text: string): Bytes {
+  return utf8.encode(text) as Bytes;
+}
+
+/** Text of UTF-8 bytes; undefined if they are not valid UTF-8. A byte order mark is kept. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8Strict.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Standard base64 with padding (RFC 4648, section 4). */
+export function encodeBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/** base64url without padding (RFC 4648, section 5; RFC 7515). */
+export function encodeBase64Url(bytes: Uint8Array): string {
+  return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** Strict standard base64 with padding; undefined for anything else. */
+export function decodeBase64(text: string): Bytes | undefined {
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0 ? decodeBase64Any(text) : undefined;
+}
+
+/** Strict base64url without padding, as JOSE writes it; undefined for anything else. */
+export function decodeBase64Url(text: string): Bytes | undefined {
+  return /^[A-Za-z0-9_-]*$/.test(text) ? decodeUnpadded(text) : undefined;
+}
+
+/**
+ * base64 or base64url, with or without padding; undefined for anything else.
+ * The two alphabets may not be mixed, and padding, if there is any, must be complete.
+ */
+export function decodeBase64Any(text: string): Bytes | undefined {
+  const match = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)(={0,2})$/.exec(text);
+  if (match === null) return undefined;
+  const padding = match[1] ?? "";
+  if (padding !== "" && text.length % 4 !== 0) return undefined;
+  const bare = text.slice(0, text.length - padding.length);
+  return decodeUnpadded(bare.replaceAll("+", "-").replaceAll("/", "_"));
+}
+
+/** Lower-case hex. */
+export function encodeHex(bytes: Uint8Array): string {
+  let hex = "";
+  for (const byte of bytes) hex += byte.toString(16).padStart(2, "0");
+  return hex;
+}
+
+/** SHA-256 of bytes. */
+export async function sha256(bytes: Uint8Array | ArrayBuffer): Promise<Bytes> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Bytes | ArrayBuffer));
+}
+
+/** SHA-256 of a text's UTF-8, as lower-case hex. */
+export async function sha256Hex(text: string): Promise<string> {
+  return encodeHex(await sha256(encodeUtf8(text)));
+}
+
+function decodeUnpadded(base64url: string): Bytes | undefined {
+  if (base64url.length % 4 === 1) return undefined;
+  const binary = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  // The last character may carry bits that no byte uses: only the text that an encoder writes is accepted.
+  return encodeBase64Url(bytes.subarray(bytes.length - (bytes.length % 3 || 3))) === lastGroup(base64url)
+    ? bytes
+    : undefined;
+}
+
+const lastGroup = (text: string): string => text.slice(text.length - (text.length % 4 || 4));

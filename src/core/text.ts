@@ -1,0 +1,37 @@
+// Text that people write: lists in configuration, names that are compared.
+
+/** `a, b,c` → its items, without white space and without empty ones. */
+export const splitList = (text: string): string[] =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+/**
+ * A name as doubles of it are found: Unicode's compatibility forms, caseless, white space as one space. Caseless matching is
+ * lower case of upper case, which also makes one of ß and SS, and of σ and ς.
+ */
+export const foldName = (name: string): string =>
+  name.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
+
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;
+const BIDI_CONTROL = /\p{Bidi_Control}/u;
+const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
+/** Letters, digits, punctuation and symbols; U+2800 is a symbol without a dot. */
+const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
+
+/** The fault of a name, as a sentence; null for a good one. Two names that look alike would pass for one another. */
+export function nameFault(name: string): string | null {
+  if (CONTROL.test(name)) return "Must not contain control characters.";
+  if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";
+  if (IGNORABLE.test(name)) return "Must not contain invisible characters.";
+  return VISIBLE.test(name) ? null : "Must contain a visible character.";
+}
+
+/** The fault of a text of several lines, as a sentence; null for a good one. */
+export function textFault(text: string): string | null {
+  if (CONTROL_IN_LINES.test(text)) return "Must not contain control characters.";
+  if (BIDI_CONTROL.test(text)) return "Must not contain characters that change the direction of writing.";
+  return null;
+}

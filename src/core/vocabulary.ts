@@ -1,0 +1,74 @@
+// The words that several resources share, each list once: environments, roles, tiers and the states of specification 3. The
+// machines (`*/states.ts`), the stored columns, validation and the OpenAPI document all read them here.
+
+export const ENVIRONMENTS = ["sandbox", "production"] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+export const isEnvironment = (value: unknown): value is Environment => ENVIRONMENTS.some((one) => one === value);
+export const OTHER_ENVIRONMENT: Readonly<Record<Environment, Environment>> = {
+  sandbox: "production",
+  production: "sandbox",
+};
+
+export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
+export type Tier = (typeof TIERS)[number];
+export const isTier = (value: unknown): value is Tier => TIERS.some((tier) => tier === value);
+export const tierRank = (tier: Tier): number => TIERS.indexOf(tier);
+
+export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER", "ENTERPRISE"] as const;
+export type EconomicRole = (typeof ECONOMIC_ROLES)[number];
+
+export const PLATFORM_STATUSES = [
+  "EMAIL_PENDING",
+  "PROFILE_PENDING",
+  "KYB_PENDING",
+  "IN_REVIEW",
+  "ACCREDITED",
+  "SUSPENDED",
+  "CLOSED",
+] as const;
+export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
+
+export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
+export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
+
+export const PRINCIPAL_STATUSES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
+export type PrincipalStatus = (typeof PRINCIPAL_STATUSES)[number];
+
+export const ENTITY_TYPES = ["company", "individual"] as const;
+export type EntityType = (typeof ENTITY_TYPES)[number];
+
+export const ATTESTATION_MODELS = ["kyb", "kyc"] as const;
+export type AttestationModel = (typeof ATTESTATION_MODELS)[number];
+
+export const AGENT_STATUSES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
+export type AgentStatus = (typeof AGENT_STATUSES)[number];
+/** A REVOKED or TERMINATED agent never changes again (specification 3.3). */
+export const isFinal = (status: AgentStatus): boolean => status === "REVOKED" || status === "TERMINATED";
+/** An ACTIVE or FUNDING agent runs: what stops its principal stops it. */
+export const isRunning = (status: AgentStatus): boolean => status === "ACTIVE" || status === "FUNDING";
+
+export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
+export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
+
+export const MARKET_STATUSES = ["PROVISIONING", "ACTIVE", "FAILED"] as const;
+export type MarketStatus = (typeof MARKET_STATUSES)[number];
+
+export const ESCROW_STATES = ["FUNDING", "ACTIVE", "CONSTRAINED"] as const;
+export type EscrowState = (typeof ESCROW_STATES)[number];
+
+export const INTENT_STATUSES = ["OPEN", "SETTLED", "ABANDONED"] as const;
+export type IntentStatus = (typeof INTENT_STATUSES)[number];
+
+/** Who may open an intent that a consumer pays. */
+export const INTENTS_FROM = ["anyone", "self"] as const;
+export type IntentsFrom = (typeof INTENTS_FROM)[number];
+
+export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
+export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
+
+/** `system`: what fell due by itself; the actor's id names what it was. */
+export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
+export type ActorType = (typeof ACTOR_TYPES)[number];
+export type Actor = { readonly type: ActorType; readonly id: string };

@@ -1,0 +1,11 @@
+// How far a sandbox's test clock was moved. It stands on the platform's row, and comes with the rows whose time it rules.
+import { type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+
+/** A row, and how far the clock that rules it was moved, in milliseconds. */
+export type Timed<T> = T & { readonly clockOffsetMs: number };
+
+export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
+  sql<number>`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${platformId}), 0)`.as(
+    "clock_offset_ms",
+  );

@@ -1,0 +1,160 @@
+// Specification 2.6, 2.7 and 3.4, as stored: intents, what they hold, settlements, tasks, escrows. Money is token base units.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { Environment, EscrowState, IntentStatus, TaskOutcome, TaskStatus } from "../../core/vocabulary.ts";
+
+/** Per provider, environment and network: the segregated vault as last seen on-chain. */
+export const escrows = sqliteTable(
+  "escrows",
+  {
+    did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    network: text().notNull(),
+    currency: text().notNull(),
+    vault: text().notNull(),
+    operationalWallet: text().notNull(),
+    balance: integer().notNull().default(0),
+    baseThreshold: integer().notNull(),
+    threshold: integer().notNull(),
+    /** What the contract splits by; it follows `threshold` within a minute or two. */
+    chainThreshold: integer().notNull(),
+    state: text().$type<EscrowState>().notNull(),
+    /** Block time of the newest settlement that was seen. */
+    updatedAt: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.did, t.environment, t.network] }),
+    index("escrows_behind").on(t.did, t.environment, t.network).where(sql`threshold <> chain_threshold`),
+  ],
+);
+export type EscrowRow = typeof escrows.$inferSelect;
+
+export const paymentIntents = sqliteTable(
+  "payment_intents",
+  {
+    intentId: text().primaryKey(),
+    environment: text().$type<Environment>().notNull(),
+    consumerDid: text().notNull(),
+    providerDid: text().notNull(),
+    consumerPlatformId: text().notNull(),
+    providerPlatformId: text().notNull(),
+    openedBy: text().notNull(),
+    network: text().notNull(),
+    market: text().notNull(),
+    currency: text().notNull(),
+    amount: integer().notNull(),
+    status: text().$type<IntentStatus>().notNull(),
+    /** The consumer and its delegators, whose windows this intent counts in. */
+    spenders: text({ mode: "json" }).$type<string[]>().notNull(),
+    /** Whether the consumer that left it unpaid has been rated for it. */
+    abandonRated: integer({ mode: "boolean" }).notNull().default(false),
+    createdAt: integer().notNull(),
+    expiresAt: integer().notNull(),
+  },
+  (t) => [
+    index("payment_intents_unrated")
+      .on(t.expiresAt)
+      .where(sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`),
+    // The client form names no intent: newest open one of the pair with this amount.
+    index("payment_intents_open_pair")
+      .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)
+      .where(sql`status in ('OPEN', 'ABANDONED')`),
+    // How many a provider has open for one consumer: found among those alone.
+    index("payment_intents_by_provider")
+      .on(t.providerDid, t.consumerDid, t.expiresAt)
+      .where(sql`status = 'OPEN' and opened_by = provider_did`),
+    index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
+  ],
+);
+export type IntentRow = typeof paymentIntents.$inferSelect;
+
+/** A facilitated settlement: 2.6's transaction record; `transaction_id` and `facilitation_id` are one id. */
+export const transactions = sqliteTable(
+  "transactions",
+  {
+    transactionId: text().primaryKey(),
+    environment: text().$type<Environment>().notNull(),
+    intentId: text().notNull(),
+    taskId: text(),
+    consumerDid: text().notNull(),
+    providerDid: text().notNull(),
+    consumerPlatformId: text().notNull(),
+    providerPlatformId: text().notNull(),
+    network: text().notNull(),
+    currency: text().notNull(),
+    txHash: text().notNull(),
+    /** Of the `Settled` event, counted from the transaction's first log: a reorganisation moves the block's count, not this. */
+    logIndex: integer().notNull(),
+    settlementId: text().notNull(),
+    payer: text().notNull(),
+    operationalWallet: text().notNull(),
+    gross: integer().notNull(),
+    fee: integer().notNull(),
+    escrow: integer().notNull(),
+    operational: integer().notNull(),
+    escrowState: text().$type<EscrowState>().notNull(),
+    escrowBalance: integer().notNull(),
+    disputeWindowDays: integer().notNull(),
+    disputeWindowClosesAt: integer(),
+    providerAidVersion: integer().notNull(),
+    /** Whether the consumer has shown its will: it opened the intent, or its proof came with the facilitation. */
+    consumerWilled: integer({ mode: "boolean" }).notNull(),
+    blockNumber: integer().notNull(),
+    blockHash: text().notNull(),
+    settledAt: integer().notNull(),
+  },
+  (t) => [
+    uniqueIndex("transactions_by_settlement").on(t.network, t.txHash, t.logIndex),
+    uniqueIndex("transactions_by_intent").on(t.intentId),
+    index("transactions_by_provider").on(t.providerDid, t.transactionId),
+    index("transactions_by_consumer").on(t.consumerDid, t.transactionId),
+  ],
+);
+export type TransactionRow = typeof transactions.$inferSelect;
+
+/** The signed receipt of a transaction: a text of its own, read where it is shown. */
+export const receipts = sqliteTable("receipts", { transactionId: text().primaryKey(), receipt: text().notNull() });
+
+export const tasks = sqliteTable(
+  "tasks",
+  {
+    taskId: text().primaryKey(),
+    transactionId: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    consumerDid: text().notNull(),
+    providerDid: text().notNull(),
+    status: text().$type<TaskStatus>().notNull(),
+    outcome: text().$type<TaskOutcome>(),
+    score: real(),
+    note: text(),
+    openedAt: integer().notNull(),
+    confirmBy: integer().notNull(),
+    closedAt: integer(),
+  },
+  (t) => [index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`)],
+);
+export type TaskRow = typeof tasks.$inferSelect;
+
+/** What an agent (with its delegates) settled in all, and what open intents hold of it. Base units. */
+export const spendSums = sqliteTable("spend_sums", {
+  did: text().primaryKey(),
+  settled: integer().notNull(),
+  open: integer().notNull(),
+});
+
+/** The running total after each settlement: a window is the newest total less the one before it. */
+export const spendLedger = sqliteTable(
+  "spend_ledger",
+  { did: text().notNull(), at: integer().notNull(), total: integer().notNull() },
+  (t) => [primaryKey({ columns: [t.did, t.at] })],
+);
+
+/**
+ * What each open intent holds of a spender's window, by the instant at which it lets go: what has expired is found in the
+ * agent's own rows, whether or not the cron came by. `spend_sums.open` is the sum of an agent's rows here.
+ */
+export const spendHolds = sqliteTable(
+  "spend_holds",
+  { did: text().notNull(), expiresAt: integer().notNull(), intentId: text().notNull(), amount: integer().notNull() },
+  (t) => [primaryKey({ columns: [t.did, t.expiresAt, t.intentId] })],
+);

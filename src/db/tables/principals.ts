@@ -1,0 +1,96 @@
+// Specification 2.3 and 2.13, as stored: principals, their attestations, and the customers that group them.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type {
+  ActorType,
+  AttestationModel,
+  CustomerStatus,
+  EntityType,
+  Environment,
+  PrincipalStatus,
+  SuspensionReason,
+  Tier,
+} from "../../core/vocabulary.ts";
+
+export const customers = sqliteTable(
+  "customers",
+  {
+    customerId: text().primaryKey(),
+    platformId: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    name: text().notNull(),
+    externalRef: text(),
+    status: text().$type<CustomerStatus>().notNull(),
+    createdAt: integer().notNull(),
+  },
+  (t) => [index("customers_by_platform").on(t.platformId, t.environment, t.customerId)],
+);
+
+export const principals = sqliteTable(
+  "principals",
+  {
+    principalId: text().primaryKey(),
+    platformId: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    /** The platform's own company, seeded with the account: in no list, under no customer. */
+    tenant: integer({ mode: "boolean" }).notNull().default(false),
+    legalName: text().notNull(),
+    nameFolded: text().notNull(),
+    country: text().notNull(),
+    entityType: text().$type<EntityType>().notNull(),
+    externalRef: text().notNull(),
+    customerId: text(),
+    status: text().$type<PrincipalStatus>().notNull(),
+    statusReason: text(),
+    attestationId: text().notNull(),
+    attestationVerifierId: text().notNull(),
+    attestationModel: text().$type<AttestationModel>().notNull(),
+    attestationTier: text().$type<Tier>(),
+    attestationIssuedAt: integer().notNull(),
+    attestationExpiresAt: integer().notNull(),
+    createdAt: integer().notNull(),
+    updatedAt: integer().notNull(),
+  },
+  (t) => [
+    uniqueIndex("principals_by_external_ref").on(t.platformId, t.environment, t.externalRef),
+    uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country),
+    index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
+    index("principals_by_status").on(t.platformId, t.environment, t.status, t.principalId).where(sql`tenant = 0`),
+    // Also of none: SQLite searches an index for null.
+    index("principals_by_customer").on(t.platformId, t.environment, t.customerId, t.principalId).where(sql`tenant = 0`),
+    index("principals_due").on(t.attestationExpiresAt).where(sql`status = 'ACTIVE'`),
+  ],
+);
+export type PrincipalRow = typeof principals.$inferSelect;
+
+/** A principal that was stopped and whose agents have not all followed in their own rows: whoever finds it goes on. */
+export const cascades = sqliteTable(
+  "cascades",
+  {
+    principalId: text().primaryKey(),
+    trigger: text().$type<"principal_stops">().notNull(),
+    reason: text().$type<SuspensionReason>().notNull(),
+    actorType: text().$type<ActorType>().notNull(),
+    actorId: text().notNull(),
+    startedAt: integer().notNull(),
+  },
+  (t) => [index("cascades_by_start").on(t.startedAt, t.principalId)],
+);
+export type CascadeRow = typeof cascades.$inferSelect;
+
+/** Every attestation ever recorded; the current one is also on its principal's row. */
+export const attestations = sqliteTable(
+  "attestations",
+  {
+    attestationId: text().notNull(),
+    principalId: text().notNull(),
+    verifierId: text().notNull(),
+    model: text().$type<AttestationModel>().notNull(),
+    tier: text().$type<Tier>(),
+    proof: text(),
+    issuedAt: integer().notNull(),
+    expiresAt: integer().notNull(),
+    recordedAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.principalId, t.attestationId] })],
+);

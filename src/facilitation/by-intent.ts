@@ -1,0 +1,63 @@
+// Facilitation in the specification's form: the intent by name. What else the body says is held against it.
+import type { AgentCall } from "../call.ts";
+import { type Network, networkNamed } from "../chain/networks.ts";
+import { ServiceError } from "../core/errors.ts";
+import { findPublicAgent } from "../identity/store.ts";
+import { findIntent, ofIntent } from "../payments/store.ts";
+import { judgePayment, minedOf, type ReadChain, unverified } from "./evidence.ts";
+import { proveParty, refusedUnproven, refuseMixed, type Said } from "./parties.ts";
+import { recordSettlement } from "./record.ts";
+import type { FacilitationView } from "./schema.ts";
+import { findBuyer, findEscrowOfIntent, findFacilitatedIntent, findFacilitatedOnChain } from "./store.ts";
+import { toFacilitationView } from "./views.ts";
+
+type IntentClaim = {
+  readonly intentId: string;
+  readonly txHash: string;
+  /** As the body names it. */
+  readonly network: Network | null;
+  readonly said: Said;
+};
+
+export async function facilitateIntent(
+  call: AgentCall,
+  claim: IntentClaim,
+  readChain: ReadChain,
+): Promise<FacilitationView> {
+  const { intentId, txHash } = claim;
+  const { config } = call.deps;
+  const { intent, settled, onChain, provider, consumer, escrow, caller } = await readFacts(call, claim);
+  if (!intent) throw refusedUnproven(call, new ServiceError("not_found"));
+  await proveParty(call, intent, claim.said);
+  refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
+  if (claim.network && claim.network.network !== intent.network) throw unverified("network");
+  // An identical retry is answered from what is stored; one intent has one settlement.
+  if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
+  if (settled) throw unverified("intent_settled");
+
+  const network = networkNamed(config.networks, intent.network);
+  const mined = minedOf(network, await readChain(network));
+  const minedAt = mined.minedAt + call.ahead;
+  const used = onChain.map(({ transaction }) => transaction);
+  const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
+  if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
+  // What a party has become since the intent was opened does not matter: the money has moved, and only a recorded
+  // settlement can be confirmed or disputed. An agent that is not ACTIVE cannot make this call itself; the other can.
+  const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
+  return recordSettlement(call, evidence);
+}
+
+/** The first trip. No read grows with anybody's history. */
+function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
+  const { db } = call;
+  const of = ofIntent(intentId);
+  const reads = {
+    intent: findIntent(db, intentId),
+    settled: findFacilitatedIntent(db, intentId),
+    onChain: findFacilitatedOnChain(db, txHash, of.network),
+    provider: findPublicAgent(db, of.providerDid),
+    consumer: findBuyer(db, of.consumerDid),
+    escrow: findEscrowOfIntent(db, intentId),
+  };
+  return call.read(reads, { clock: ({ intent }) => intent?.clockOffsetMs });
+}

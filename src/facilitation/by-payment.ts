@@ -1,0 +1,86 @@
+// Facilitation in the form of the AEA/P clients: the payment alone, which finds its intent. The settled amount is what it is found
+// by, so the chain is asked before the first trip; but never for somebody who has shown no more than a certificate.
+import type { AgentCall } from "../call.ts";
+import type { Settled } from "../chain/gateway.ts";
+import { intentHash } from "../chain/hashes.ts";
+import type { Network } from "../chain/networks.ts";
+import { present, readBatch } from "../db/batch.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { environmentOf, findPublicAgent } from "../identity/store.ts";
+import { findNamedIntentOf, findOpenIntentOf } from "../payments/store.ts";
+import { judgePayment, type Mined, minedOf, type Pair, type ReadChain, settlementsOf, unverified } from "./evidence.ts";
+import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
+import { recordSettlement } from "./record.ts";
+import type { FacilitationView } from "./schema.ts";
+import { findEscrow, findFacilitatedOnChain, findTimedBuyer } from "./store.ts";
+import { toFacilitationView } from "./views.ts";
+
+type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
+
+export async function facilitatePayment(
+  call: AgentCall,
+  claim: PaymentClaim,
+  readChain: ReadChain,
+): Promise<FacilitationView> {
+  const { network, pair, txHash } = claim;
+  refuseOutsiders(call, pair);
+  await proveParty(call, pair, pair);
+  const reading = await readChain(network);
+  const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
+  const [settled] = early ? settlementsOf(early, network, pair) : [];
+  const { open, onChain, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
+  refuseMixed([caller.environment, open?.environment, provider?.agent.environment, consumer?.environment]);
+  // An identical retry: the same transaction for the same pair.
+  const known = onChain.find(({ transaction }) => isOf(transaction, pair));
+  if (known) return toFacilitationView(call.deps.config, known);
+
+  const mined = minedOf(network, reading);
+  if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
+  const minedAt = mined.minedAt + call.ahead;
+  const intent = await intentPaid(call, claim, open ?? null, settled, minedAt);
+  if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
+  const used = onChain.map(({ transaction }) => transaction);
+  const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
+  const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
+  return recordSettlement(call, evidence);
+}
+
+const isOf = (one: Pair, pair: Pair): boolean =>
+  one.providerDid === pair.providerDid && one.consumerDid === pair.consumerDid;
+
+/** The first trip. No read grows with anybody's history. */
+function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
+  const { db, now } = call;
+  const { network, pair, txHash } = claim;
+  const { providerDid, consumerDid } = pair;
+  const reads = present({
+    open: early && settled ? findOpenIntentOf(db, paidBy(claim, settled, early.minedAt + call.ahead), now) : null,
+    onChain: findFacilitatedOnChain(db, txHash, network.network),
+    provider: findPublicAgent(db, providerDid),
+    consumer: findTimedBuyer(db, consumerDid),
+    escrow: findEscrow(db, providerDid, environmentOf(providerDid), network.network),
+  });
+  return call.read(reads, { clock: ({ consumer }) => consumer?.clockOffsetMs });
+}
+
+const paidBy = ({ network, pair }: PaymentClaim, settled: Settled, minedAt: number) => ({
+  ...pair,
+  network: network.network,
+  amount: Number(settled.gross),
+  minedAt,
+});
+
+/** A payment that names its intent settles that one, also behind a newer one of the same amount: then it costs a trip more. */
+async function intentPaid(
+  call: AgentCall,
+  claim: PaymentClaim,
+  newest: IntentRow | null,
+  settled: Settled,
+  minedAt: number,
+): Promise<IntentRow | null> {
+  const isNamed = (intentId: string) => intentHash(intentId) === settled.intentHash;
+  if (settled.intentHash === null || (newest && isNamed(newest.intentId))) return newest;
+  const by = paidBy(claim, settled, minedAt);
+  const { named } = await readBatch(call.db, { named: findNamedIntentOf(call.db, by, isNamed, call.now) });
+  return named ?? newest;
+}

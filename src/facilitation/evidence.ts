@@ -1,0 +1,94 @@
+// What the chain says against what the intent says. Nothing is read or written here; a settlement comes out, or the code of the
+// refusal.
+import type { ChainResult, Settled, SettlementReading } from "../chain/gateway.ts";
+import { didHash, intentHash } from "../chain/hashes.ts";
+import { amountOn, type Network } from "../chain/networks.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { isOlderThan, judgeSettlement } from "../payments/states.ts";
+
+/** Asks the chain for the transaction of a call, once. */
+export type ReadChain = (network: Network) => Promise<ChainResult<SettlementReading>>;
+
+export type Mined = Extract<SettlementReading, { state: "mined" }>;
+export type Pair = { readonly providerDid: string; readonly consumerDid: string };
+
+/** Which comparison failed, for `detail.failed_check`: all of it is public on the chain. */
+export type FailedCheck =
+  | "network"
+  | "reverted"
+  | "no_settlement"
+  | "other_parties"
+  | "other_intent"
+  | "already_facilitated"
+  | "no_matching_intent"
+  | "intent_settled"
+  | "mined_before_intent";
+
+export const unverified = (check: FailedCheck): ServiceError =>
+  new ServiceError("settlement_verification_failed", { detail: { failed_check: check }, reason: check });
+
+const SECONDS_A_BLOCK = 2;
+const RETRY_UNAVAILABLE_SECONDS = 2;
+
+/** A final, successful transaction, or why it is none. What is not known yet leaves the intent usable. */
+export function minedOf(network: Network, reading: ChainResult<SettlementReading>): Mined {
+  if (!reading.ok) {
+    const headers = { "Retry-After": String(RETRY_UNAVAILABLE_SECONDS) };
+    throw new ServiceError("chain_unavailable", { headers, reason: reading.error.reason });
+  }
+  const { value } = reading;
+  if (value.state === "mined") return value;
+  if (value.state === "reverted") throw unverified("reverted");
+  const required = network.required_confirmations;
+  const confirmations = value.state === "pending" ? value.confirmations : 0;
+  const retryAfter = SECONDS_A_BLOCK * Math.max(1, required - confirmations);
+  throw new ServiceError("payment_not_found", {
+    detail: { state: value.state, confirmations, required, retry_after: retryAfter },
+    headers: { "Retry-After": String(retryAfter) },
+  });
+}
+
+/** The settlements of one pair of agents in the network's own token. */
+export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settled[] {
+  const [provider, consumer] = [didHash(pair.providerDid), didHash(pair.consumerDid)];
+  const token = network.token.toLowerCase();
+  return mined.settlements.filter(
+    (one) => one.providerDidHash === provider && one.consumerDidHash === consumer && one.token === token,
+  );
+}
+
+/**
+ * The one settlement of the transaction that pays this intent: of the pair, not naming another intent (`pay` names none),
+ * not facilitated before, of exactly the amount, and in time.
+ */
+export function judgePayment(
+  network: Network,
+  mined: Mined,
+  intent: IntentRow,
+  facilitated: readonly { logIndex: number }[],
+  at: { readonly minedAt: number; readonly now: number },
+): Settled {
+  if (mined.settlements.length === 0) throw unverified("no_settlement");
+  const ofPair = settlementsOf(mined, network, intent);
+  if (ofPair.length === 0) throw unverified("other_parties");
+  const hash = intentHash(intent.intentId);
+  const forIntent = ofPair.filter((one) => one.intentHash === null || one.intentHash === hash);
+  if (forIntent.length === 0) throw unverified("other_intent");
+  const used = new Set(facilitated.map((one) => one.logIndex));
+  const unused = forIntent.filter((one) => !used.has(one.logIndex));
+  if (unused.length === 0) throw unverified("already_facilitated");
+  const exact = unused.filter((one) => one.gross === BigInt(intent.amount));
+  const paid = exact.find((one) => one.intentHash === hash) ?? exact[0];
+  if (!paid) {
+    const detail = {
+      expected: amountOn(network, intent.amount),
+      settled: amountOn(network, unused[0]?.gross ?? 0n),
+    };
+    throw new ServiceError("amount_mismatch", { detail });
+  }
+  if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
+  const judged = judgeSettlement(intent, at.minedAt, at.now);
+  if (!judged.ok) throw new ServiceError(judged.code);
+  return paid;
+}

@@ -1,0 +1,40 @@
+// Specification 4, Facilitation: the consumer's proof, the settlement on-chain, the intent; then escrow, transaction, task and events
+// in one batch. The body decides the form: an intent by name (by-intent.ts), or a payment that finds its intent (by-payment.ts).
+import type { AgentCall } from "../call.ts";
+import { parseTxHash } from "../chain/hashes.ts";
+import { findNetwork } from "../chain/networks.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { facilitateIntent } from "./by-intent.ts";
+import { facilitatePayment } from "./by-payment.ts";
+import { type ReadChain, unverified } from "./evidence.ts";
+import { refusedUnproven } from "./parties.ts";
+import type { FacilitationInput, FacilitationView } from "./schema.ts";
+
+const ATTEMPTS = 6;
+
+export function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
+  const { intent_id: intentId, provider_did: providerDid, consumer_did: consumerDid } = input;
+  const txHash = parseTxHash(input.payment_tx ?? input.tx_hash ?? "");
+  if (txHash === undefined) throw new Error("unreachable: the schema checks the hash");
+  const network = input.network === undefined ? null : findNetwork(call.deps.config.networks, input.network);
+  if (input.network !== undefined && !network) throw refusedUnproven(call, unverified("network"));
+  const readChain = readOnce(call, txHash);
+  if (intentId !== undefined) {
+    const said = { providerDid, consumerDid };
+    return retryConflicts(ATTEMPTS, () => facilitateIntent(call, { intentId, txHash, network, said }, readChain));
+  }
+  if (!network || providerDid === undefined || consumerDid === undefined) {
+    throw new Error("unreachable: the rules check the form");
+  }
+  const pair = { providerDid, consumerDid };
+  return retryConflicts(ATTEMPTS, () => facilitatePayment(call, { txHash, network, pair }, readChain));
+}
+
+/** One RPC batch a call, however often a conflict makes the call decide again. */
+function readOnce({ deps }: AgentCall, txHash: string): ReadChain {
+  let reading: ReturnType<ReadChain> | undefined;
+  return ({ network }) => {
+    reading ??= deps.chain.readSettlement(network, txHash);
+    return reading;
+  };
+}

@@ -1,0 +1,157 @@
+// Specification 2.6 and 4, Facilitation: all that a verified settlement changes, in one guarded batch. What many settlements of one
+// provider change together is changed relatively; the unique keys of the transaction make a second one impossible whatever races.
+import { recordEscrowChange } from "../agents/rate.ts";
+import { touchDocument } from "../agents/store.ts";
+import type { AgentCall } from "../call.ts";
+import type { Settled } from "../chain/gateway.ts";
+import { amountOn, caip2Of, type Network } from "../chain/networks.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { newId } from "../core/ids.ts";
+import { DAY_MS, SECOND_MS } from "../core/limits.ts";
+import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
+import { credited } from "../escrow/changes.ts";
+import { creditEscrow } from "../escrow/store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { spendStatements } from "../payments/spend-store.ts";
+import { settleIntent } from "../payments/store.ts";
+import { signReceipt } from "../protocol/receipt.ts";
+import { insertTask } from "../tasks/store.ts";
+import { toTaskView } from "../tasks/views.ts";
+import type { Mined } from "./evidence.ts";
+import type { FacilitationView } from "./schema.ts";
+import { type Buyer, insertFacilitated } from "./store.ts";
+import { confirmByOf, toFacilitationView, toTransactionView } from "./views.ts";
+
+export type Evidence = {
+  readonly network: Network;
+  readonly txHash: string;
+  readonly mined: Mined;
+  /** On the service's clock. */
+  readonly minedAt: number;
+  readonly settlement: Settled;
+  readonly intent: IntentRow;
+  readonly provider: AgentWithPrincipal;
+  readonly consumer: Buyer;
+  /** The provider's on this network; null where it has none there. */
+  readonly escrow: EscrowRow | null;
+};
+
+export async function recordSettlement(call: AgentCall, evidence: Evidence): Promise<FacilitationView> {
+  const { db, deps, now } = call;
+  const { intent, settlement, minedAt, provider, escrow } = evidence;
+  const seen = { balance: Number(settlement.vaultBalance), seenAt: minedAt };
+  const change = escrow && { before: escrow, after: credited(escrow, seen.balance, seen.seenAt) };
+  const moved = change !== null && change.before.state !== change.after.state;
+  const transaction = transactionOf(call, evidence, change?.after ?? null);
+  const receipt = await sign(call, evidence.network, transaction);
+  const task = taskOf(transaction);
+  const source = {
+    agent: { ...provider.agent, ...(moved && { updatedAt: now }) },
+    principal: provider.principal,
+    markets: [],
+    escrows: change ? [change.after] : [],
+  };
+  const settled = { type: "transaction.settled", object: toTransactionView(deps.config, transaction) } as const;
+  const opened =
+    task && ({ type: "task.opened", object: toTaskView(deps.config, { task, transaction }, now) } as const);
+  const platforms = [intent.providerPlatformId, intent.consumerPlatformId];
+  const view = toFacilitationView(deps.config, { transaction, receipt });
+  await call.commit(
+    [
+      ...settleIntent(db, intent),
+      ...spendStatements(db, intent, now),
+      ...insertFacilitated(db, { transaction, receipt }),
+      ...(task ? [insertTask(db, task)] : []),
+      // The version that is recorded is the one that the provider has.
+      ...touchDocument(db, provider.agent, moved ? { updatedAt: now } : {}),
+      ...(change ? creditEscrow(db, change.before, change.after, seen) : []),
+      ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
+      ...recordEventForParties(db, platforms, intent.environment, now, settled),
+      ...(opened ? recordEventForParties(db, platforms, intent.environment, now, opened) : []),
+    ],
+    view,
+  );
+  return view;
+}
+
+function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
+  const { intent, settlement, provider, consumer, mined } = evidence;
+  const transactionId = newId("fac", call.now);
+  const { disputeWindowDays } = provider.agent;
+  // Who buys from itself is paid and credited, but nobody is there to judge it: no task, no rating.
+  const samePrincipal = provider.agent.principalId === consumer.principalId;
+  return {
+    transactionId,
+    environment: intent.environment,
+    intentId: intent.intentId,
+    taskId: samePrincipal ? null : transactionId.replace(/^fac_/, "tsk_"),
+    consumerDid: intent.consumerDid,
+    providerDid: intent.providerDid,
+    consumerPlatformId: intent.consumerPlatformId,
+    providerPlatformId: intent.providerPlatformId,
+    network: intent.network,
+    currency: intent.currency,
+    txHash: evidence.txHash,
+    logIndex: settlement.logIndex,
+    settlementId: settlement.settlementId.toString(),
+    payer: settlement.payer,
+    operationalWallet: settlement.operationalWallet,
+    gross: Number(settlement.gross),
+    fee: Number(settlement.fee),
+    escrow: Number(settlement.escrow),
+    operational: Number(settlement.operational),
+    escrowState: escrow?.state ?? "FUNDING",
+    escrowBalance: escrow?.balance ?? Number(settlement.vaultBalance),
+    disputeWindowDays,
+    disputeWindowClosesAt: disputeWindowDays === 0 ? null : call.now + disputeWindowDays * DAY_MS,
+    providerAidVersion: provider.agent.version,
+    // It opened the intent, or it is its proof that came with this call.
+    consumerWilled: intent.openedBy === intent.consumerDid || call.did === intent.consumerDid,
+    blockNumber: mined.blockNumber,
+    blockHash: mined.blockHash,
+    settledAt: call.now,
+  };
+}
+
+async function sign(call: AgentCall, network: Network, row: TransactionRow): Promise<string> {
+  const { config, ca } = call.deps;
+  const { signing } = await ca();
+  const amount = (units: number) => amountOn(network, units);
+  return signReceipt(
+    {
+      iss: config.issuer,
+      iat: Math.floor(row.settledAt / SECOND_MS),
+      jti: row.transactionId,
+      transaction_id: row.transactionId,
+      intent_id: row.intentId,
+      provider_did: row.providerDid,
+      consumer_did: row.consumerDid,
+      network: row.network,
+      caip2: caip2Of(network),
+      contract: network.settlement_contract,
+      token: network.token,
+      tx_hash: row.txHash,
+      log_index: row.logIndex,
+      payer: row.payer,
+      operational_wallet: row.operationalWallet,
+      gross_amt: amount(row.gross),
+      fee_amt: amount(row.fee),
+      escrow_credited: amount(row.escrow),
+      operational_amt: amount(row.operational),
+      currency: row.currency,
+      settled_at: toIso(row.settledAt),
+      dispute_window_closes_at: toIsoOrNull(row.disputeWindowClosesAt),
+      provider_aid_version: row.providerAidVersion,
+    },
+    signing,
+  );
+}
+
+function taskOf(transaction: TransactionRow): TaskRow | null {
+  const { taskId, transactionId, environment, consumerDid, providerDid, settledAt } = transaction;
+  if (taskId === null) return null;
+  const nothing = { outcome: null, score: null, note: null, closedAt: null };
+  const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
+  return { taskId, transactionId, environment, consumerDid, providerDid, status: "open", ...nothing, ...window };
+}

@@ -1,0 +1,37 @@
+// Specification 4, Facilitation: what makes a transaction record (2.6).
+import { route } from "../http/route.ts";
+import { facilitate } from "./facilitate.ts";
+import { facilitationAct, facilitationFaults, facilitationInput, facilitationView } from "./schema.ts";
+
+export const facilitationRoutes = [
+  route({
+    method: "post",
+    path: "/v1/facilitate",
+    operationId: "facilitate",
+    tag: "Facilitation",
+    summary: "Verify a payment and open its task",
+    description:
+      "Checks the proof, reads the settlement on-chain, matches it with its intent, credits the escrow and opens the " +
+      "performance task, all or nothing. With the consumer's headers (its proof bound to the provider) or as either agent " +
+      "itself. The same intent and transaction again answer the same.",
+    body: facilitationInput,
+    rules: facilitationFaults,
+    status: 200,
+    response: { schema: facilitationView, description: "The settled transaction." },
+    errors: [
+      "proof_invalid",
+      "forbidden",
+      "not_found",
+      "environment_mismatch",
+      "settlement_verification_failed",
+      "payment_not_found",
+      "amount_mismatch",
+      "intent_expired",
+      "chain_unavailable",
+    ],
+    act: facilitationAct,
+    boundProofs: true,
+    surfaces: ["agent"],
+    handle: (call, { body }) => facilitate(call, body),
+  }),
+];

@@ -1,0 +1,103 @@
+// Specification 2.6 on the wire: facilitation in its two forms, and the transaction record that it makes.
+import * as z from "zod";
+import { parseTxHash } from "../chain/hashes.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import {
+  amount,
+  did,
+  didInput,
+  environment,
+  escrowState,
+  idInput,
+  instant,
+  jws,
+  networkInput,
+} from "../http/schemas.ts";
+
+const txHash = z
+  .string()
+  .regex(/^(0x)?[0-9a-fA-F]{64}$/, "Must be a transaction hash: 64 hexadecimal digits, with or without 0x.")
+  .register(z.globalRegistry, { id: "TxHashInput" });
+
+/**
+ * One strict body for both forms: the intent by name (`intent_id`, `payment_tx`), or the payment alone (`provider_did`,
+ * `consumer_did`, `tx_hash`, `network`), which finds its intent. A member of the other form is checked, never ignored.
+ */
+export const facilitationInput = z
+  .strictObject({
+    intent_id: idInput.optional(),
+    payment_tx: txHash.optional(),
+    tx_hash: txHash.optional(),
+    provider_did: didInput.optional(),
+    consumer_did: didInput.optional(),
+    network: networkInput.optional(),
+  })
+  .register(z.globalRegistry, { id: "FacilitationInput" });
+
+export type FacilitationInput = z.infer<typeof facilitationInput>;
+
+const CLIENT_FIELDS = ["provider_did", "consumer_did", "network"] as const;
+
+/** What the form that the caller uses is missing. */
+export function facilitationFaults(raw: unknown): FieldError[] {
+  if (typeof raw !== "object" || raw === null) return [];
+  const body = raw as Record<string, unknown>;
+  const given = (name: string) => body[name] !== undefined;
+  const named = given("intent_id") || !CLIENT_FIELDS.some(given);
+  const required = named ? ["intent_id"] : CLIENT_FIELDS;
+  const missing = required.filter((name) => !given(name)).map((name) => fieldError(name, "required"));
+  const hash = named ? "payment_tx" : "tx_hash";
+  if (!given("payment_tx") && !given("tx_hash")) missing.push(fieldError(hash, "required"));
+  if (given("payment_tx") && given("tx_hash") && body["payment_tx"] !== body["tx_hash"]) {
+    missing.push(fieldError("tx_hash", "invalid_value", "payment_tx and tx_hash name different transactions."));
+  }
+  return missing;
+}
+
+/** What a proof of facilitation is used for: this payment for this intent, or for this pair. */
+export function facilitationAct(body: FacilitationInput): string {
+  const hash = parseTxHash(body.payment_tx ?? body.tx_hash ?? "") ?? "";
+  const { intent_id, provider_did, consumer_did, network } = body;
+  return JSON.stringify([intent_id ?? null, provider_did ?? null, consumer_did ?? null, network ?? null, hash]);
+}
+
+const facilitated = {
+  facilitation_id: z.string(),
+  transaction_id: z.string(),
+  intent_id: z.string(),
+  task_id: z.string().nullable(),
+  status: z.literal("settled"),
+  gross_amt: amount,
+  fee_amt: amount,
+  escrow_credited: amount,
+  operational_amt: amount,
+  currency: z.string(),
+  escrow_state: escrowState,
+  escrow_balance: amount,
+  confirm_by: instant.nullable(),
+  dispute_window_days: z.number().int(),
+  dispute_window_closes_at: instant.nullable(),
+  provider_aid_version: z.number().int(),
+  tx_hash: z.string(),
+  network: z.string(),
+  caip2: z.string(),
+};
+
+export const facilitationView = z
+  .object({
+    ...facilitated,
+    receipt: jws,
+  })
+  .register(z.globalRegistry, { id: "Facilitation" });
+export type FacilitationView = z.infer<typeof facilitationView>;
+
+export const transactionView = z
+  .object({
+    ...facilitated,
+    environment: environment,
+    consumer_did: did,
+    provider_did: did,
+    settled_at: instant,
+  })
+  .register(z.globalRegistry, { id: "Transaction" });
+export type TransactionView = z.infer<typeof transactionView>;

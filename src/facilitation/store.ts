@@ -1,0 +1,75 @@
+// Facilitated settlements as stored. (network, transaction, log index) and the intent are unique: none counts twice.
+import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type EscrowRow, escrows, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
+
+/** A settlement, and the receipt that was signed for it. */
+export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
+
+const facilitated = { transaction: getTableColumns(transactions), receipt: receipts.receipt };
+const selectFacilitated = (db: Database) =>
+  db.select(facilitated).from(transactions).innerJoin(receipts, eq(receipts.transactionId, transactions.transactionId));
+
+export const findFacilitatedIntent = (db: Database, intentId: string): Read<Facilitated | null> =>
+  readOne(selectFacilitated(db).where(eq(transactions.intentId, intentId)));
+
+/** All that was facilitated of one on-chain transaction; one that pays several intents has several settlements. */
+export const findFacilitatedOnChain = (
+  db: Database,
+  txHash: string,
+  network: string | SQL<string>,
+): Read<Facilitated[]> =>
+  readAll(
+    selectFacilitated(db)
+      .where(and(eq(transactions.network, network), eq(transactions.txHash, txHash)))
+      .orderBy(asc(transactions.logIndex)),
+  );
+
+export const insertFacilitated = (db: Database, { transaction, receipt }: Facilitated): Statement[] => [
+  db.insert(transactions).values(transaction),
+  db.insert(receipts).values({ transactionId: transaction.transactionId, receipt }),
+];
+
+export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
+const buyer = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
+
+/** What facilitation asks of the consumer; nothing of it is signed anew. */
+export const findBuyer = (db: Database, did: string | SQL<string>): Read<Buyer | null> =>
+  readOne(db.select(buyer).from(agents).where(eq(agents.did, did)));
+
+/** With the clock of its platform, which rules its intents. */
+export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
+  readOne(
+    db
+      .select({ ...buyer, clockOffsetMs: clockOffsetOf(agents.platformId) })
+      .from(agents)
+      .where(eq(agents.did, did)),
+  );
+
+/** The seller's escrow in the intent's environment and network. */
+export const findEscrowOfIntent = (db: Database, intentId: string): Read<EscrowRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(escrows)
+      .where(
+        sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) =
+            (select provider_did, environment, network from payment_intents where intent_id = ${intentId})`,
+      ),
+  );
+
+export const findEscrow = (
+  db: Database,
+  did: string,
+  environment: SQL<Environment>,
+  network: string,
+): Read<EscrowRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(escrows)
+      .where(and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network))),
+  );

@@ -1,0 +1,50 @@
+// Rows → the shapes of schema.ts. An answer is made from the rows alone, so a retry reads what the first call was told.
+import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
+import type { Config } from "../context.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
+import type { TransactionRow } from "../db/tables/money.ts";
+import type { FacilitationView, TransactionView } from "./schema.ts";
+import type { Facilitated } from "./store.ts";
+
+export const confirmByOf = (settledAt: number): number => settledAt + CONFIRMATION_WINDOW_HOURS * HOUR_MS;
+
+export const toFacilitationView = (config: Config, { transaction, receipt }: Facilitated): FacilitationView => ({
+  ...settlementOf(config, transaction),
+  receipt,
+});
+
+/** As events report it: without the receipt, which its own answer carries. */
+export const toTransactionView = (config: Config, row: TransactionRow): TransactionView => ({
+  ...settlementOf(config, row),
+  environment: row.environment,
+  consumer_did: row.consumerDid,
+  provider_did: row.providerDid,
+  settled_at: toIso(row.settledAt),
+});
+
+function settlementOf(config: Config, row: TransactionRow) {
+  const network = networkNamed(config.networks, row.network);
+  const amount = (units: number) => amountOn(network, units);
+  return {
+    facilitation_id: row.transactionId,
+    transaction_id: row.transactionId,
+    intent_id: row.intentId,
+    task_id: row.taskId,
+    status: "settled" as const,
+    gross_amt: amount(row.gross),
+    fee_amt: amount(row.fee),
+    escrow_credited: amount(row.escrow),
+    operational_amt: amount(row.operational),
+    currency: row.currency,
+    escrow_state: row.escrowState,
+    escrow_balance: amount(row.escrowBalance),
+    confirm_by: row.taskId === null ? null : toIso(confirmByOf(row.settledAt)),
+    dispute_window_days: row.disputeWindowDays,
+    dispute_window_closes_at: toIsoOrNull(row.disputeWindowClosesAt),
+    provider_aid_version: row.providerAidVersion,
+    tx_hash: row.txHash,
+    network: row.network,
+    caip2: caip2Of(network),
+  };
+}

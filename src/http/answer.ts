@@ -1,0 +1,18 @@
+// What a handler returns when it needs more than a JSON view: other headers, another type, no body.
+
+export type Answer = {
+  readonly answer: true;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+};
+
+export const answer = (status: number, headers: Record<string, string>, body: string | null): Answer => ({
+  answer: true,
+  status,
+  headers,
+  body,
+});
+
+export const isAnswer = (value: unknown): value is Answer =>
+  typeof value === "object" && value !== null && "answer" in value && value.answer === true;

@@ -1,0 +1,234 @@
+// One way in. `openCall` takes a request to its handler: which of the route's entrances, its credential, the limiter, the lock of the
+// Idempotency-Key, the lock of the agent; then the handler with its two trips, run again when a commit met a change or when
+// another clock rules; last the outcome that a retry is answered with.
+import type { AnyCall, ReadOptions, Surface } from "../call.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
+import { Conflict } from "../core/retry.ts";
+import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
+import { findOutcome, type Outcome } from "../db/outcomes.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { nudgeOutbox } from "../journal/nudge.ts";
+import { lockAgent } from "../objects/agent-lock.ts";
+import { answer } from "./answer.ts";
+import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
+import type { Incoming } from "./incoming.ts";
+import { chargeAddress, chargeCredential } from "./rate-limit.ts";
+
+/** How one kind of caller is recognised. */
+export type Entrance = {
+  /** Whether the request brings this kind of credential. */
+  readonly presents: (incoming: Incoming) => boolean;
+  /** All that the credential tells without a database. Throws 401. */
+  readonly check: (incoming: Incoming) => Promise<Credential>;
+};
+export type Entrances = { readonly [S in Surface]: Entrance };
+
+/** A credential whose form is good. Who it is, the first trip tells. */
+export type Credential = {
+  /** Whose quota the call is charged to; null: the client address's. */
+  readonly quota: string | null;
+  /** Whose Idempotency-Keys these are, and what seals the secrets of their answers. Null: the surface takes none. */
+  readonly keys: { readonly space: string; readonly secret: string; readonly platformId: Tenant["platformId"] } | null;
+  /** What the first trip reads of the caller. */
+  readonly reads: (db: Database, now: number) => Reads;
+  /** How far the caller's own clock was moved; null where no test clock is: in production, and for who has no platform. */
+  readonly offsetOf: (who: never) => number | null;
+  /** Who it is, or the refusal. */
+  readonly admit: (who: never, now: number) => Promise<Admitted>;
+  /** What is refused only where no outcome was stored: a proof that was used before. */
+  readonly settle?: () => Promise<void>;
+  /** What calls of this surface have beside the common part. */
+  readonly parts: object;
+};
+export type Admitted = { readonly caller: object | null; readonly platformId: string | null };
+
+/** The order in which a request's credentials are looked for: an agent's certificate, when sent, decides alone. */
+const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
+
+const ATTEMPTS = 6;
+
+type Handle = (call: AnyCall) => Promise<unknown>;
+
+export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
+  const surface = surfaceOf(entrances, incoming);
+  const credential = await checkCredential(entrances[surface], incoming);
+  const { deps, background } = incoming;
+  const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
+  const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
+  // The first trip runs beside it; whoever fails first is heard there.
+  keyLock?.catch(() => undefined);
+  const run: Run = { incoming, surface, credential, idempotency, keyLock, offset: 0, platformId: null };
+  try {
+    return await attemptUnderLock(run, handle);
+  } finally {
+    if (keyLock) background(keyLock.then((unlock) => unlock()).catch(() => undefined));
+  }
+}
+
+function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
+  const allowed = PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface));
+  const presented = allowed.find((surface) => entrances[surface].presents(incoming));
+  const surface = presented ?? allowed.at(-1);
+  if (surface === undefined) throw new Error(`${incoming.route.operationId} names no surface`);
+  return surface;
+}
+
+/** A credential that is none, and a call without one, are charged to the address. */
+async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
+  const { context, deps } = incoming;
+  let credential: Credential;
+  try {
+    credential = await entrance.check(incoming);
+  } catch (refusal) {
+    await chargeAddress(context, deps);
+    throw refusal;
+  }
+  await (credential.quota === null ? chargeAddress(context, deps) : chargeCredential(context, deps, credential.quota));
+  return credential;
+}
+
+/** One request on its way: what its attempts share. */
+type Run = {
+  readonly incoming: Incoming;
+  readonly surface: Surface;
+  readonly credential: Credential;
+  readonly idempotency: Idempotency | null;
+  readonly keyLock: Promise<unknown> | null;
+  /** How far the clock that rules the call was moved; known after a first trip. */
+  offset: number;
+  /** Whose outcome is kept; known after the first trip. */
+  platformId: string | null;
+};
+
+/** The clock that rules the call is another than it was read by. */
+class ClockMoved extends Error {}
+
+async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
+  const { deps, lockedDid } = run.incoming;
+  using locks = new DisposableStack();
+  if (lockedDid !== null) locks.use(await lockAgent(deps.env, lockedDid));
+  const unlock = () => locks.dispose();
+  for (let tried = 1; ; tried++) {
+    try {
+      return await handle(callOf(run, unlock));
+    } catch (thrown) {
+      if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
+      if (thrown instanceof ClockMoved) continue;
+      if (thrown instanceof Conflict && tried < ATTEMPTS) continue;
+      if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
+      throw thrown;
+    }
+  }
+}
+
+function callOf(run: Run, unlock: () => void): AnyCall {
+  const { incoming, surface, credential } = run;
+  const { deps, background, requestId } = incoming;
+  const call = {
+    surface,
+    deps,
+    db: deps.db,
+    now: deps.clock.now() + run.offset,
+    ahead: aheadOf(deps.clock) + run.offset,
+    requestId,
+    background,
+    read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
+    commit: (statements: readonly Statement[], view: unknown) => secondTrip(run, statements, view),
+    unlock,
+    ...credential.parts,
+  };
+  return call as unknown as AnyCall;
+}
+
+const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now() - systemClock.now());
+
+/** The caller, the stored outcome, the clock and what the service asked for, in one batch. */
+async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
+  const { credential, idempotency, keyLock } = run;
+  const { db } = run.incoming.deps;
+  const platformId = credential.keys?.platformId;
+  const own = {
+    ...credential.reads(db, wall),
+    ...(idempotency &&
+      platformId !== undefined && {
+        outcome: findOutcome(db, platformId, idempotency.requestKey, wall),
+      }),
+  };
+  const [who, found] = await readTogether(db, own, reads);
+  const { outcome = null } = who as { outcome?: Outcome | null };
+  const offset = credential.offsetOf(who as never);
+  const { caller, platformId: owner } = await credential.admit(who as never, wall + (offset ?? 0));
+  run.platformId = owner;
+  if (outcome) throw new Replay(outcome);
+  await credential.settle?.();
+  await keyLock;
+  followClock(run, offset === null ? 0 : (options.clock?.(found as never) ?? offset));
+  return { ...found, caller } as ReadResults<R> & { caller: never };
+}
+
+function followClock(run: Run, offset: number): void {
+  if (run.offset === offset) return;
+  run.offset = offset;
+  throw new ClockMoved();
+}
+
+/** The effect, and the outcome that a retry is answered with, in one batch. Whoever waits for its events is told. */
+async function secondTrip(run: Run, statements: readonly Statement[], view: unknown): Promise<void> {
+  const { idempotency, platformId, incoming } = run;
+  const { deps, route, background } = incoming;
+  const kept =
+    idempotency && platformId !== null
+      ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
+      : [];
+  await commit(deps.db, [...statements, ...kept]);
+  nudgeOutbox(deps, statements, background);
+}
+
+// ---- What a retry is answered with -----------------------------------------------------------------------------------
+
+/** The call was answered before. */
+class Replay extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super("answered before");
+    this.outcome = outcome;
+  }
+}
+
+type Refusal = { refused: { code: ErrorCode; extra: ErrorExtra } };
+const isRefusal = (body: unknown): body is Refusal => typeof body === "object" && body !== null && "refused" in body;
+
+async function replayAnswer({ idempotency }: Run, outcome: Outcome): Promise<unknown> {
+  if (!idempotency) throw new Error("unreachable: a replay without a key");
+  const { status, body } = await replayOutcome(idempotency, outcome);
+  const mark = { "Idempotent-Replayed": "true" };
+  if (isRefusal(body)) throw new ServiceError(body.refused.code, { ...body.refused.extra, headers: mark });
+  return answer(status, { "Content-Type": "application/json", ...mark }, JSON.stringify(body));
+}
+
+const KEPT_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 422]);
+const NOT_KEPT: ReadonlySet<string> = new Set([
+  "idempotency_key_processing",
+  "idempotency_key_reused",
+  "account_suspended",
+  "payment_not_found",
+]);
+
+/** A refusal of the handler is an outcome too: 4xx that came after validation and authentication. */
+async function keepRefusal(run: Run, refusal: ServiceError): Promise<void> {
+  const { idempotency, platformId, incoming } = run;
+  const { db, clock } = incoming.deps;
+  if (!idempotency || platformId === null) return;
+  if (!KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
+  // Faulty values are no outcome: the body put right may come under the same key.
+  if (refusal.extra.field_errors || refusal.extra.unkept) return;
+  const { message, detail, type } = refusal.extra;
+  const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
+  try {
+    await commit(db, await outcomeStatements(db, idempotency, platformId, refusal.status, stored, clock.now()));
+  } catch (thrown) {
+    // A racing call kept its own outcome first: that one stands.
+    if (!(thrown instanceof Conflict)) throw thrown;
+  }
+}

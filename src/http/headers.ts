@@ -1,0 +1,21 @@
+// What every answer carries, whatever it is: the request's id, security headers, the quota, and who may read it in a browser.
+import type { AppContext } from "./app-env.ts";
+import { isOpenToAnyOrigin } from "./methods.ts";
+import { rateHeaders } from "./rate-limit.ts";
+import type { Route } from "./route.ts";
+
+const EXPOSED = "ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link";
+
+export function decorate(context: AppContext, routes: readonly Route[]): void {
+  const { headers } = context.res;
+  headers.set("Request-Id", context.get("requestId"));
+  headers.set("X-Content-Type-Options", "nosniff");
+  headers.set("Strict-Transport-Security", "max-age=31536000; includeSubDomains");
+  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
+  const rate = context.get("rate");
+  if (rate) for (const [name, value] of Object.entries(rateHeaders(rate))) headers.set(name, value);
+  if (isOpenToAnyOrigin(routes, context.req.method, context.req.path)) {
+    headers.set("Access-Control-Allow-Origin", "*");
+    headers.set("Access-Control-Expose-Headers", EXPOSED);
+  }
+}

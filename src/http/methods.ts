@@ -1,0 +1,52 @@
+// Which methods a path knows, and which origins may read it: from the routes, and from the few paths that the service has beside them.
+import { memoizeBy } from "../core/memo.ts";
+import type { Route } from "./route.ts";
+
+type PathRule = { readonly pattern: RegExp; readonly methods: readonly string[]; readonly cors: boolean };
+
+const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", "/docs"].map((path) => ({
+  pattern: new RegExp(`^${path.replace(".", "\\.")}$`),
+  methods: ["GET", "HEAD"],
+  cors: path === "/openapi.json" || path === "/healthz",
+}));
+
+const rulesOf = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
+  ...OWN,
+  ...routes.map(({ path, method, cors, effects }) => ({
+    pattern: new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
+    methods: method === "get" && !effects ? ["GET", "HEAD"] : [method.toUpperCase()],
+    cors: cors === true,
+  })),
+]);
+
+export const methodsOf = (routes: readonly Route[], path: string): string[] => [
+  ...new Set(
+    rulesOf(routes)
+      .filter((rule) => rule.pattern.test(path))
+      .flatMap((rule) => rule.methods),
+  ),
+];
+
+/** Whether any origin may read the answer. */
+export const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
+  rulesOf(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
+
+/** What a browser asks before it sends: answered for paths that any origin may use, else null. */
+export function preflight(
+  routes: readonly Route[],
+  method: string,
+  path: string,
+  allowed: readonly string[],
+): Response | null {
+  const open = allowed.filter((one) => isOpenToAnyOrigin(routes, one, path));
+  if (method !== "OPTIONS" || open.length === 0) return null;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      Allow: allowed.join(", "),
+      "Access-Control-Allow-Methods": open.join(", "),
+      "Access-Control-Allow-Headers": "Accept, Content-Type, If-None-Match",
+      "Access-Control-Allow-Origin": "*",
+    },
+  });
+}

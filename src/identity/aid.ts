@@ -1,0 +1,211 @@
+// Specification 2.5: the five pillars of an agent's identity document, built from what is stored, and signed.
+import { amountOn, caip2Of, networkNamed, soleCurrency } from "../chain/networks.ts";
+import type { Config, Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { worstEscrowState } from "../escrow/states.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
+import { type AidContent, type Delegation, signAid } from "../protocol/aid.ts";
+import { insertAidVersion, storeAid } from "./store.ts";
+
+/** All that a document states, read in one trip. */
+export type AidSource = {
+  readonly agent: AgentRow;
+  /** The agent's certificate, a JWT; null for a DRAFT. */
+  readonly certificate: string | null;
+  readonly principal: PrincipalRow;
+  readonly markets: readonly MarketRow[];
+  readonly escrows: readonly EscrowRow[];
+};
+
+const DISPUTE_POLICY = "Seven days of pre-arbitration between the parties, then arbitration by the operator.";
+
+/** What of an agent its scope is made of. */
+export type ScopeColumns = Pick<
+  AgentRow,
+  | "economicRole"
+  | "authorizedActions"
+  | "capabilities"
+  | "disputeWindowDays"
+  | "maxTransactionValue"
+  | "spendingLimit"
+  | "minimumCounterpartyCertTier"
+  | "minimumCounterpartyAr"
+  | "intentsFrom"
+>;
+
+export function scopeOf(agent: ScopeColumns) {
+  const shared = {
+    authorized_actions: agent.authorizedActions,
+    capabilities: agent.capabilities,
+    dispute_window_days: agent.disputeWindowDays,
+  };
+  if (agent.economicRole === "PROVIDER") return shared;
+  return {
+    ...shared,
+    max_transaction_value: agent.maxTransactionValue,
+    spending_limit: agent.spendingLimit,
+    minimum_counterparty_cert_tier: agent.minimumCounterpartyCertTier,
+    minimum_counterparty_ar: agent.minimumCounterpartyAr,
+    intents_from: agent.intentsFrom,
+  };
+}
+
+/** The whole chain of delegators, nearest first; null for an agent that acts under its own scope. */
+export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Delegation | null {
+  const [nearest] = delegators;
+  return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
+}
+
+/** Only markets that work: one still provisioning is no promise. */
+export const marketCodes = (markets: readonly MarketRow[]): string[] =>
+  [...new Set(markets.filter((market) => market.status === "ACTIVE").map((market) => market.market))].sort();
+
+export function buildAid(config: Config, source: AidSource, now: number): AidContent {
+  const { agent, certificate, principal, markets, escrows } = source;
+  return {
+    version: agent.version,
+    revision: agent.revision,
+    did: agent.did,
+    issuer: config.issuer,
+    issued_at: toIso(now),
+    identity: {
+      did: agent.did,
+      profile: { display_name: agent.displayName, description: agent.description, catalog_url: agent.catalogUrl },
+      economic_role: agent.economicRole,
+      cert_tier: agent.certTier,
+      principal: {
+        id: principal.principalId,
+        name: principal.legalName,
+        country: principal.country,
+        verification: {
+          attestation_id: principal.attestationId,
+          verifier_id: principal.attestationVerifierId,
+          model: principal.attestationModel,
+          issued_at: toIso(principal.attestationIssuedAt),
+          expires_at: toIso(principal.attestationExpiresAt),
+          ...(principal.attestationTier !== null && { tier: principal.attestationTier }),
+        },
+      },
+      endpoint_url: agent.endpointUrl,
+      scope: scopeOf(agent),
+      authorized_markets: marketCodes(markets),
+      certificate,
+      public_key_jwk: agent.publicJwk,
+      delegation: delegationOf(agent),
+    },
+    performance: {
+      agent_rating: agent.agentRating,
+      interactions: agent.ratingInteractions,
+      settled_volume: settledVolume(config, agent),
+      as_of: toIso(now),
+    },
+    escrow: escrowPillar(config, agent, markets, escrows),
+    disputes: {
+      open: agent.disputesOpen,
+      resolved_for: agent.disputesResolvedFor,
+      resolved_against: agent.disputesResolvedAgainst,
+      dispute_window_days: agent.disputeWindowDays,
+      policy: DISPUTE_POLICY,
+    },
+    governance: { operator: config.operatorName, jurisdiction: principal.country, enterprise: null },
+  };
+}
+
+function settledVolume(config: Config, agent: AgentRow): AidContent["performance"]["settled_volume"] {
+  if (agent.settledVolume === 0) return [];
+  const sole = soleCurrency(config.networks);
+  return [{ currency: sole.currency, amount: amountOn(sole, agent.settledVolume) }];
+}
+
+function escrowPillar(
+  config: Config,
+  agent: AgentRow,
+  markets: readonly MarketRow[],
+  escrows: readonly EscrowRow[],
+): AidContent["escrow"] {
+  const state = worstEscrowState(agent.economicRole, escrows);
+  if (state === null) return null;
+  const sole = soleCurrency(config.networks);
+  const sum = (pick: (escrow: EscrowRow) => number) => escrows.reduce((total, escrow) => total + pick(escrow), 0);
+  const threshold = amountOn(
+    sole,
+    sum((escrow) => escrow.threshold),
+  );
+  return {
+    liability_profile: {
+      total_balance: amountOn(
+        sole,
+        sum((escrow) => escrow.balance),
+      ),
+      effective_threshold: escrows.length === 0 ? ESCROW_BASE_THRESHOLD : threshold,
+      escrow_state: state,
+      currency: sole.currency,
+    },
+    wallets: markets.flatMap(({ market, network, status, escrowWallet, operationalWallet }) =>
+      status === "ACTIVE" && escrowWallet !== null
+        ? [
+            {
+              market,
+              network,
+              caip2: caip2Of(networkNamed(config.networks, network)),
+              escrow_wallet: escrowWallet,
+              operational_wallet: operationalWallet,
+            },
+          ]
+        : [],
+    ),
+  };
+}
+
+/**
+ * The statements of a change by the platform: the new version is signed in the transaction that makes it and kept for good, and so
+ * is the whole document, unless somebody else's change came between: then it is stale, and signed at its next reading. A
+ * DRAFT is never signed. `source.agent` is the agent after the change.
+ */
+export async function signVersion(db: Database, deps: Deps, source: AidSource, now: number): Promise<Statement[]> {
+  if (source.certificate === null) return [];
+  const content = buildAid(deps.config, source, now);
+  const { did, version, revision } = content;
+  const { signing } = await deps.ca();
+  const [whole, controlled] = await Promise.all([
+    signAid(content, signing),
+    signAid(platformControlled(content), signing),
+  ]);
+  return [
+    storeAid(db, { did, revision, content: whole.canonical, proof: whole.proof }),
+    insertAidVersion(db, { did, version, content: controlled.canonical, proof: controlled.proof }),
+  ];
+}
+
+/** What the platform controls: no rating, no escrow balance, so that a version is immutable. */
+function platformControlled(content: AidContent): AidContent {
+  const { dispute_window_days, policy } = content.disputes;
+  const controlled = { ...content, performance: {}, escrow: null, disputes: { dispute_window_days, policy } };
+  return controlled as unknown as AidContent;
+}
+
+/** The certificate that a signed document states. */
+export function certificateIn(content: string): string | null {
+  const { identity } = JSON.parse(content) as { identity: { certificate: string | null } };
+  return identity.certificate;
+}
+
+/** The status that counts now; never signed, always computed. */
+export function liveOf(
+  agent: Pick<AgentRow, "status" | "environment">,
+  principal: PrincipalStanding,
+  now: number,
+): { status: AgentRow["status"]; environment: Environment; as_of: string } {
+  const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
+  return { status, environment: agent.environment, as_of: toIso(now) };
+}
+
+/** The served JSON, from the stored bytes: what was signed is never serialised again. */
+export const serveAid = (canonical: string, proof: string | null, live?: object): string =>
+  `${canonical.slice(0, -1)},"proof":${JSON.stringify(proof)}${live ? `,"live":${JSON.stringify(live)}` : ""}}`;

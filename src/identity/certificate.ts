@@ -1,0 +1,81 @@
+// Specification 2.5: the agent's certificate, issued for its present key and scope against its principal's attestation.
+import type { ManagementCall } from "../call.ts";
+import { addMonths, systemClock } from "../core/clock.ts";
+import { newId } from "../core/ids.ts";
+import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
+import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
+import { delegationOf, scopeOf } from "./aid.ts";
+import { watchCrowding } from "./open-status-list.ts";
+import { type DrawnPlace, listedStatusOf } from "./status-list-store.ts";
+
+export type IssuedCertificate = {
+  /** The JWT. */
+  readonly text: string;
+  readonly columns: Pick<AgentRow, "certificateJti" | "certificateExpiresAt">;
+  readonly row: CertificateRow;
+};
+
+/**
+ * Never past its principal's attestation. On the real clock, whatever a test clock says: whoever verifies it offline has no other.
+ * `drawn` is where the status list tells of it, drawn in the trip that read the agent.
+ */
+export async function certify(
+  { deps, background }: Pick<ManagementCall, "deps" | "background">,
+  agent: AgentRow,
+  principal: PrincipalRow,
+  drawn: DrawnPlace | null,
+): Promise<IssuedCertificate> {
+  // Every place that was drawn is taken: others are drawn with the next reading.
+  if (!drawn) throw new Conflict();
+  background(watchCrowding(deps, drawn));
+  const { taken: _drawnBefore, ...place } = drawn;
+  const { publicJwk, keyId } = agent;
+  if (publicJwk === null || keyId === null) throw new Error("an agent without a key is not certified");
+  const { issuer } = deps.config;
+  const now = systemClock.now();
+  const { signing } = await deps.ca();
+  const delegation = delegationOf(agent);
+  const issuedAt = Math.floor(now / SECOND_MS);
+  const jti = newId("crt", now);
+  const claims: CertificateClaims = {
+    iss: issuer,
+    sub: agent.did,
+    jti,
+    iat: issuedAt,
+    nbf: issuedAt,
+    exp: Math.floor(Math.min(addMonths(now, CERTIFICATE_MONTHS), principal.attestationExpiresAt) / SECOND_MS),
+    cnf: { jwk: publicJwk },
+    status: { status_list: { idx: place.idx, uri: statusListUri(issuer, place.listId) } },
+    aeap: {
+      version: "1",
+      agent_id: agent.did,
+      economic_role: agent.economicRole,
+      cert_tier: agent.certTier,
+      principal_id: principal.principalId,
+      principal_name: principal.legalName,
+      principal_country: principal.country,
+      authorized_actions: agent.authorizedActions,
+      capabilities: agent.capabilities,
+      scope: scopeOf(agent),
+      ...(delegation && { delegation }),
+      attestation: {
+        attestation_id: principal.attestationId,
+        verifier_id: principal.attestationVerifierId,
+        model: principal.attestationModel,
+      },
+    },
+  };
+  const expiresAt = claims.exp * SECOND_MS;
+  const row = { did: agent.did, jti, keyId, caKid: signing.kid, ...place, issuedAt: now, expiresAt };
+  return {
+    text: await issueCertificate(claims, signing),
+    columns: { certificateJti: jti, certificateExpiresAt: expiresAt },
+    row: { ...row, listedStatus: listedStatusOf(agent.status), replacedAt: null },
+  };
+}
+
+export const statusListUri = (issuer: string, listId: number): string =>
+  `${issuer}/.well-known/aeap-status-lists/${listId}`;

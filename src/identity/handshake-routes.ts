@@ -1,0 +1,151 @@
+// Specification 4, Runtime, and contract section 7: what a counterparty needs before it pays, all without a credential.
+import * as z from "zod";
+import { STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
+import {
+  aidCheck,
+  aidInput,
+  certificateCheck,
+  certificateInput,
+  challengeView,
+  discoveryView,
+  jwksView,
+  proofCheck,
+  proofInput,
+} from "./handshake-schema.ts";
+import { getStatusList } from "./status-list.ts";
+
+const CACHED = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
+
+const JWKS_PATHS = ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"] as const;
+const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
+  route({
+    method: "get",
+    path,
+    operationId: path.endsWith(".json") ? "getCaJwksJson" : "getCaJwks",
+    tag: "Verification",
+    summary: "The CA's public keys",
+    description: "Certificates, identity documents and receipts verify offline from these alone.",
+    surfaces: ["public"],
+    status: 200,
+    response: { schema: jwksView, description: "The key set." },
+    errors: [],
+    cors: true,
+    handle: async (call) => answer(200, CACHED, JSON.stringify((await call.deps.ca()).jwks)),
+  });
+
+export const handshakeRoutes = [
+  route({
+    method: "get",
+    path: "/v1/verify/challenge",
+    operationId: "getChallenge",
+    tag: "Verification",
+    summary: "Get a nonce",
+    description: "Valid for 120 seconds and for one use. The answer to it is a proof over `nonce|agent_did|timestamp`.",
+    status: 200,
+    response: { schema: challengeView, description: "The nonce." },
+    errors: [],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call) => issueChallenge(call),
+  }),
+
+  route({
+    method: "post",
+    path: "/v1/verify/certificate",
+    operationId: "verifyCertificate",
+    tag: "Verification",
+    summary: "Check a certificate",
+    description: "What anyone can do offline from the published keys. Says nothing of the agent's present state.",
+    body: certificateInput,
+    status: 200,
+    response: { schema: certificateCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { body }) => checkCertificate(call, body.certificate),
+  }),
+
+  route({
+    method: "post",
+    path: "/v1/verify/proof",
+    operationId: "verifyProof",
+    tag: "Verification",
+    summary: "Check a proof",
+    description: "A challenge response uses its nonce up; a bound proof may be checked again.",
+    body: proofInput,
+    status: 200,
+    response: { schema: proofCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { body }) => checkProof(call, body),
+  }),
+
+  route({
+    method: "post",
+    path: "/v1/verify/aid",
+    operationId: "verifyAid",
+    tag: "Verification",
+    summary: "Check an identity document",
+    body: aidInput,
+    verbatim: true,
+    status: 200,
+    response: { schema: aidCheck, description: "Whether it holds, and if not, why." },
+    errors: [],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { body }) => checkAid(call, body.aid),
+  }),
+
+  ...JWKS_PATHS.map(jwksRoute),
+  route({
+    method: "get",
+    path: "/.well-known/aeap",
+    operationId: "getDiscovery",
+    tag: "Verification",
+    summary: "What this service is and where its keys are",
+    status: 200,
+    response: { schema: discoveryView, description: "The discovery document." },
+    errors: [],
+    cors: true,
+    surfaces: ["public"],
+    handle: async (call) => {
+      const { issuer, serviceDid } = call.deps.config;
+      const view = {
+        service_did: serviceDid,
+        issuer,
+        jwks_uri: `${issuer}/.well-known/aeap-ca-jwks`,
+        challenge_endpoint: `${issuer}/v1/verify/challenge`,
+        status_lists_uri: `${issuer}/.well-known/aeap-status-lists/1`,
+        proof_formats: ["aeap-req:v1", "bound", "challenge_response"],
+      };
+      return answer(200, CACHED, JSON.stringify(view));
+    },
+  }),
+
+  route({
+    method: "get",
+    path: "/.well-known/aeap-status-lists/{n}",
+    operationId: "getStatusList",
+    tag: "Verification",
+    summary: "The status of every certificate, as a Token Status List",
+    description: "Two bits a certificate: 0 valid, 1 revoked or replaced, 2 suspended. May be kept for 300 seconds.",
+    params: z.object({ n: z.string() }),
+    status: 200,
+    response: { schema: z.string(), description: "A signed list.", types: ["application/statuslist+jwt"] },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: async (call, { params }) => {
+      const list = await getStatusList(call, params.n);
+      const headers = {
+        "Content-Type": "application/statuslist+jwt",
+        "Cache-Control": `public, max-age=${STATUS_LIST_TTL_SECONDS}`,
+      };
+      return answer(200, headers, list);
+    },
+  }),
+];

@@ -1,0 +1,82 @@
+// Specification 5, rule 6: the handshake that two agents make. The service issues the nonce and, for a client that would
+// rather ask than compute, checks a certificate, a proof or a document. 200 also when it does not hold: the answer says.
+import type { PublicCall } from "../call.ts";
+import type { Env } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { decodeBase64Url } from "../core/encoding.ts";
+import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
+import { memoizeBy } from "../core/memo.ts";
+import { verifyAid } from "../protocol/aid.ts";
+import { verifyCertificate } from "../protocol/certificate.ts";
+import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
+import { verifyProof } from "../protocol/proof.ts";
+import type { ProofInput } from "./handshake-schema.ts";
+
+const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => {
+  const bytes = decodeBase64Url(env.NONCE_KEY);
+  if (!bytes) throw new Error("the secret NONCE_KEY is not base64url");
+  return importNonceKey(bytes);
+});
+
+// The real clock, not the call's: a nonce and a proof live in seconds.
+const wall = (): number => Date.now();
+
+export async function issueChallenge(call: PublicCall) {
+  const now = wall();
+  const expires_at = toIso(now + CHALLENGE_NONCE_SECONDS * SECOND_MS);
+  return {
+    nonce: await issueNonce(await nonceKey(call.deps.env), now),
+    expires_in: CHALLENGE_NONCE_SECONDS,
+    expires_at,
+  };
+}
+
+export async function checkCertificate(call: PublicCall, certificate: string) {
+  const checked = await certificateOf(call, certificate);
+  if (!checked.ok)
+    return { valid: false, reason: checked.reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
+  const { claims } = checked;
+  const { cert_tier, economic_role } = claims.aeap;
+  return { valid: true, reason: null, agent_id: claims.sub, cert_tier, economic_role, claims };
+}
+
+export async function checkProof(call: PublicCall, input: ProofInput) {
+  const checked = await certificateOf(call, input.certificate);
+  if (!checked.ok) return refused(checked.reason);
+  const { claims, agentKey } = checked;
+  const statement =
+    input.proof_type === "bound_proof"
+      ? ({ kind: "bound", timestamp: input.timestamp, callerDid: claims.sub, calleeDid: input.callee_did } as const)
+      : ({ kind: "challenge", timestamp: input.timestamp, nonce: input.nonce, agentDid: claims.sub } as const);
+  const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: wall() });
+  if (!proof.ok) return refused(proof.reason);
+  if (input.proof_type === "challenge_response") {
+    const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, wall());
+    if (!nonce.ok) return refused(nonce.reason);
+    if (!(await useNonceOnce(call, input.nonce, nonce.expiresAt))) return refused("nonce_used");
+  }
+  return { verified: true, reason: null, agent_id: claims.sub };
+}
+
+const refused = (reason: string) => ({ verified: false, reason, agent_id: null });
+
+/** A nonce is single use here; checking a bound proof does not use it up. */
+async function useNonceOnce(call: PublicCall, nonce: string, expiresAt: number): Promise<boolean> {
+  const { REPLAY } = call.deps.env;
+  // Spread over objects by the nonce itself: no single object sees every handshake.
+  const guard = REPLAY.get(REPLAY.idFromName(`nonce:${nonce.slice(-2)}`));
+  return (await guard.use(nonce, "", expiresAt)) === "first";
+}
+
+export async function checkAid(call: PublicCall, aid: unknown) {
+  const { verification } = await call.deps.ca();
+  const checked = await verifyAid(aid, verification, { issuer: call.deps.config.issuer });
+  if (!checked.ok) return { valid: false, reason: checked.reason, did: null, version: null, revision: null };
+  const { did, version, revision } = checked.content;
+  return { valid: true, reason: null, did, version, revision };
+}
+
+async function certificateOf(call: PublicCall, certificate: string) {
+  const { verification } = await call.deps.ca();
+  return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: wall() });
+}

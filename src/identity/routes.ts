@@ -1,0 +1,109 @@
+// Specification 4: what anyone may read of an agent. Never stored by a cache on the way, but for an earlier version of a document,
+// which is immutable.
+import { parseAccept } from "hono/utils/accept";
+import { sha256Hex } from "../core/encoding.ts";
+import { ServiceError } from "../core/errors.ts";
+import { type Answer, answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { getAid, type ServedAid } from "./aid-read.ts";
+import { getCertificate, getDidDocument, getStatus } from "./public.ts";
+import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
+
+/** RFC 9110, 12.5.1: how much the caller weighs a type, by the most particular range that covers it. */
+function weights(accept: string): (type: string) => number {
+  const ranges = parseAccept(accept);
+  return (type) => {
+    const covering = [type, `${type.split("/")[0]}/*`, "*/*"];
+    return covering.map((name) => ranges.find((range) => range.type.toLowerCase() === name)).find(Boolean)?.q ?? 0;
+  };
+}
+
+const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
+
+/** RFC 9110, 13.1.2: If-None-Match compares weakly. */
+const isKnown = (etag: string, given: string | undefined): boolean =>
+  (given ?? "").split(",").some((tag) => opaque(tag) === opaque(etag) || tag.trim() === "*");
+
+const IMMUTABLE = "public, max-age=31536000, immutable";
+const JSON_TYPE = "application/json";
+const JWT_TYPE = "application/jwt";
+
+/** The entity tag differs by representation, and with all that the answer says but the instant of the reading. */
+async function serve(aid: ServedAid, headers: Record<string, string | undefined>): Promise<Answer> {
+  const weight = weights(headers["accept"] ?? "*/*");
+  const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (aid.jwt !== null || weight(JSON_TYPE) === 0);
+  if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
+  const type = wantsJwt ? JWT_TYPE : JSON_TYPE;
+  const etag = `W/"${(await sha256Hex(`${type}\n${aid.says}`)).slice(0, 32)}"`;
+  const shared = { ETag: etag, Vary: "Accept", "Cache-Control": aid.immutable ? IMMUTABLE : "no-cache" };
+  if (isKnown(etag, headers["if-none-match"])) return answer(304, shared, null);
+  return answer(200, { ...shared, "Content-Type": type }, wantsJwt ? aid.jwt : aid.json);
+}
+
+export const identityRoutes = [
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/aid",
+    operationId: "getAgentAid",
+    tag: "Identity",
+    summary: "Resolve an identity document",
+    description:
+      "`Accept: application/jwt` answers the signed document as a compact JWS. `?version=N` answers an earlier version, and " +
+      "`?revision=N` the present revision without `live`: both are immutable and may be cached.",
+    params: agentParams,
+    query: aidQuery,
+    status: 200,
+    response: { schema: aidView, description: "The document.", types: ["application/json", "application/jwt"] },
+    errors: ["not_found"],
+    cors: true,
+    headers: ["accept", "if-none-match"],
+    surfaces: ["public"],
+    handle: async (call, { params, query, headers }) => serve(await getAid(call, params.did, query), headers),
+  }),
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/status",
+    operationId: "getAgentStatus",
+    tag: "Identity",
+    summary: "Ask for an agent's present status",
+    description: "What a certificate never says. Computed at the instant of the call.",
+    params: agentParams,
+    status: 200,
+    response: { schema: statusView, description: "The status." },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { params }) => getStatus(call, params.did),
+  }),
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/certificate",
+    operationId: "getAgentCertificate",
+    tag: "Identity",
+    summary: "Read an agent's certificate",
+    params: agentParams,
+    status: 200,
+    response: { schema: certificateView, description: "The certificate." },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { params }) => getCertificate(call, params.did),
+  }),
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/did.json",
+    operationId: "getAgentDidDocument",
+    tag: "Identity",
+    summary: "Resolve an agent's DID document",
+    params: agentParams,
+    status: 200,
+    response: { schema: didDocumentView, description: "The DID document.", types: ["application/did+json"] },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: async (call, { params }) => {
+      const { document } = await getDidDocument(call, params.did);
+      return answer(200, { "Content-Type": "application/did+json" }, JSON.stringify(document));
+    },
+  }),
+];

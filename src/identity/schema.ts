@@ -1,0 +1,173 @@
+// Specification 2.5 on the wire: the identity document with its five pillars, and the DID document. Loose, because what is signed
+// grows: a reader takes what it knows.
+import * as z from "zod";
+import { INTENTS_FROM } from "../core/vocabulary.ts";
+import {
+  agentStatus,
+  amount,
+  attestationModel,
+  did,
+  didParam,
+  economicRole,
+  environment,
+  escrowState,
+  fraction,
+  instant,
+  jws,
+  principalStatus,
+  tier,
+  wholeNumber,
+} from "../http/schemas.ts";
+
+export const agentParams = z.object({ did: didParam });
+
+export const intentsFrom = z.enum(INTENTS_FROM).register(z.globalRegistry, { id: "IntentsFrom" });
+
+export const scopeView = z
+  .object({
+    authorized_actions: z.array(z.string()),
+    capabilities: z.array(z.string()),
+    dispute_window_days: z.number().int(),
+    max_transaction_value: amount.nullable().optional(),
+    spending_limit: z
+      .object({ amount, currency: z.string(), window_days: z.number().int() })
+      .register(z.globalRegistry, { id: "SpendingLimit" })
+      .nullable()
+      .optional(),
+    minimum_counterparty_cert_tier: tier.nullable().optional(),
+    minimum_counterparty_ar: fraction.nullable().optional(),
+    intents_from: intentsFrom.optional(),
+  })
+  .register(z.globalRegistry, { id: "AgentScope" });
+
+export const profileView = z
+  .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: z.string().nullable() })
+  .register(z.globalRegistry, { id: "AgentProfile" });
+
+const ecKey = { kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string() };
+/** Of the agent's P-256 key. */
+const publicJwk = z.looseObject(ecKey).register(z.globalRegistry, { id: "PublicJwk" });
+
+const identityPillar = z.looseObject({
+  did,
+  profile: profileView,
+  economic_role: economicRole,
+  cert_tier: tier,
+  principal: z.looseObject({
+    id: z.string(),
+    name: z.string(),
+    country: z.string(),
+    verification: z.looseObject({
+      attestation_id: z.string(),
+      verifier_id: z.string(),
+      model: attestationModel,
+      issued_at: instant,
+      expires_at: instant,
+      tier: tier.optional(),
+    }),
+  }),
+  endpoint_url: z.string(),
+  scope: scopeView,
+  authorized_markets: z.array(z.string()),
+  certificate: jws.nullable(),
+  public_key_jwk: publicJwk.nullable(),
+  delegation: z.looseObject({ delegated_by: did, chain: z.array(did) }).nullable(),
+});
+
+const performancePillar = z.looseObject({
+  agent_rating: fraction.nullable(),
+  interactions: z.number().int(),
+  settled_volume: z.array(z.looseObject({ currency: z.string(), amount })),
+  as_of: instant,
+});
+
+const escrowPillar = z.looseObject({
+  liability_profile: z.looseObject({
+    total_balance: amount,
+    effective_threshold: amount,
+    escrow_state: escrowState,
+    currency: z.string(),
+  }),
+  wallets: z.array(
+    z.looseObject({
+      market: z.string(),
+      network: z.string(),
+      caip2: z.string(),
+      escrow_wallet: z.string(),
+      operational_wallet: z.string(),
+    }),
+  ),
+});
+
+const disputesPillar = z.looseObject({
+  open: z.number().int(),
+  resolved_for: z.number().int(),
+  resolved_against: z.number().int(),
+  dispute_window_days: z.number().int(),
+  policy: z.string(),
+});
+
+export const aidView = z
+  .looseObject({
+    version: z.number().int(),
+    revision: z.number().int(),
+    did,
+    issuer: z.string(),
+    issued_at: instant,
+    identity: identityPillar,
+    performance: performancePillar.partial(),
+    escrow: escrowPillar.nullable(),
+    disputes: disputesPillar.partial({ open: true, resolved_for: true, resolved_against: true }),
+    governance: z.looseObject({ operator: z.string(), jurisdiction: z.string(), enterprise: z.null() }),
+    proof: jws.nullable(),
+    live: z.object({ status: agentStatus, environment: environment, as_of: instant }).optional(),
+    status: agentStatus.optional(),
+  })
+  .register(z.globalRegistry, { id: "AgentIdentityDocument" });
+
+export const didDocumentView = z
+  .looseObject({
+    "@context": z.array(z.string()),
+    id: z.string(),
+    verificationMethod: z.array(
+      z.looseObject({
+        id: z.string(),
+        type: z.literal("JsonWebKey"),
+        controller: z.string(),
+        publicKeyJwk: z.looseObject({ ...ecKey, alg: z.literal("ES256"), kid: z.string() }),
+      }),
+    ),
+    authentication: z.array(z.string()).optional(),
+    assertionMethod: z.array(z.string()).optional(),
+    service: z.array(z.looseObject({ id: z.string(), type: z.string(), serviceEndpoint: z.string() })).optional(),
+  })
+  .register(z.globalRegistry, { id: "DidDocument" });
+
+export const statusView = z
+  .object({
+    did,
+    status: agentStatus,
+    environment: environment,
+    cert_tier: tier,
+    economic_role: economicRole,
+    escrow_state: escrowState.nullable(),
+    agent_rating: fraction.nullable(),
+    principal_status: principalStatus,
+    aid_version: z.number().int(),
+    aid_revision: z.number().int(),
+    as_of: instant,
+  })
+  .register(z.globalRegistry, { id: "AgentStatus" });
+
+export const certificateView = z
+  .object({ did, certificate: jws, certificate_expires_at: instant, key_id: z.string() })
+  .register(z.globalRegistry, { id: "AgentCertificate" });
+
+const numbered = wholeNumber(z.number().min(1)).optional();
+export const aidQuery = z
+  .strictObject({ version: numbered, revision: numbered })
+  .refine(({ version, revision }) => version === undefined || revision === undefined, {
+    path: ["revision"],
+    params: { code: "invalid_value" },
+    message: "Must not be given together with version.",
+  });

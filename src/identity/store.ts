@@ -1,0 +1,225 @@
+// What is signed about agents, as stored: documents, their versions, certificates. And the readings of an agent that are nobody's in
+// particular, because the registry is public: the public's, counterparties', the caller's own.
+import { and, asc, desc, eq, getTableColumns, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import {
+  columnsOf,
+  compileOnce,
+  type Database,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
+import { platforms } from "../db/tables/accounts.ts";
+import {
+  type AgentRow,
+  agentMarkets,
+  agents,
+  aids,
+  aidVersions,
+  type CertificateRow,
+  certificates,
+  type MarketRow,
+} from "../db/tables/agents.ts";
+import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+
+export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
+
+// ---- Readings of an agent ----------------------------------------------------------------------------------------------
+
+// Drizzle reads a column of its own three times as fast as one under another name: only the principal's are renamed.
+const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
+
+export const selectAgent = (db: Database, where: SQL | undefined) =>
+  db
+    .select(withPrincipal)
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(where);
+
+const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`${sql.placeholder("did")}`)));
+
+/** For the public and for counterparties: no tenancy, because the registry itself is public. */
+export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
+  readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
+
+/** The platform of an agent as an expression, for reads in the trip that finds the agent. */
+export const platformOf = (did: string): SQL<string> =>
+  sql<string>`(select platform_id from agents where did = ${did})`;
+
+export const environmentOf = (did: string | SQL<string>): SQL<Environment> =>
+  sql<Environment>`(select environment from agents where did = ${did})`;
+
+export const findEnvironment = (db: Database, did: string): Read<Environment | null> =>
+  read(
+    db.select({ environment: agents.environment }).from(agents).where(eq(agents.did, did)),
+    (rows) => rows[0]?.environment ?? null,
+  );
+
+const calling = {
+  platformId: agents.platformId,
+  principalId: agents.principalId,
+  environment: agents.environment,
+  economicRole: agents.economicRole,
+  status: agents.status,
+  principalStatus: sql<PrincipalRow["status"]>`${principals.status}`.as("principal_status"),
+  attestationExpiresAt: principals.attestationExpiresAt,
+  platformStatus: sql<(typeof platforms.$inferSelect)["status"]>`${platforms.status}`.as("platform_status"),
+  clockOffsetMs: platforms.clockOffsetMs,
+};
+
+/** What decides whether an agent may call: its own state, its principal's and its platform's. */
+export const findCallingAgent = (db: Database, did: string) =>
+  readOne(
+    db
+      .select(calling)
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .innerJoin(platforms, eq(platforms.platformId, agents.platformId))
+      .where(eq(agents.did, did)),
+  );
+export type CallingAgent = NonNullable<ReturnType<ReturnType<typeof findCallingAgent>["map"]>>;
+
+/** Whom an agent's scope was delegated by, nearest first; how many is bounded when a delegate is registered. */
+export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
+  read(
+    db
+      .select({ agent: getTableColumns(agents), depth: sql<number>`chain.key`.as("depth") })
+      .from(agents)
+      .innerJoin(
+        sql`json_each((select delegators from agents where did = ${did})) as chain`,
+        sql`${agents.did} = chain.value`,
+      ),
+    // At most five: put in order here, which costs the database a sort.
+    (rows) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
+  );
+
+// ---- What a document states beside its agent -----------------------------------------------------------------------------
+
+export const findMarkets = (
+  db: Database,
+  did: string | SQL<string>,
+  environment: Environment | SQL<Environment>,
+): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)))
+      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+  );
+
+export const findEscrows = (
+  db: Database,
+  did: string | SQL<string>,
+  environment: Environment | SQL<Environment>,
+): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(and(eq(escrows.did, did), eq(escrows.environment, environment)))
+      .orderBy(asc(escrows.network)),
+  );
+
+// ---- Documents -----------------------------------------------------------------------------------------------------------
+
+export type SignedDocument = { readonly content: string; readonly proof: string };
+
+/** The document as it was last signed; null for a DRAFT. */
+export const findAid = (db: Database, did: string): Read<(SignedDocument & { revision: number }) | null> =>
+  readOne(
+    db
+      .select({ revision: aids.revision, content: aids.content, proof: aids.proof })
+      .from(aids)
+      .where(eq(aids.did, did)),
+  );
+
+export const findAidVersion = (db: Database, did: string, version: number): Read<SignedDocument | null> =>
+  readOne(
+    db
+      .select({ content: aidVersions.content, proof: aidVersions.proof })
+      .from(aidVersions)
+      .where(and(eq(aidVersions.did, did), eq(aidVersions.version, version))),
+  );
+
+/** The newest version that was signed: it holds the agent's certificate. Null before activation. */
+export const findNewestVersion = (db: Database, did: string): Read<{ content: string } | null> =>
+  readOne(
+    db
+      .select({ content: aidVersions.content })
+      .from(aidVersions)
+      .where(eq(aidVersions.did, did))
+      .orderBy(desc(aidVersions.version))
+      .limit(1),
+  );
+
+/** The agent's key and the document that states its certificate. */
+export const findCertified = (db: Database, did: string) =>
+  readOne(
+    db
+      .select({ keyId: agents.keyId, certificateExpiresAt: agents.certificateExpiresAt, content: aidVersions.content })
+      .from(agents)
+      .innerJoin(aidVersions, eq(aidVersions.did, agents.did))
+      .where(eq(agents.did, did))
+      .orderBy(desc(aidVersions.version))
+      .limit(1),
+  );
+
+/**
+ * Stores what a change of the platform signed in its own transaction, while the revision is the one that it foresaw: somebody else's
+ * doing may have taken that number.
+ */
+export const storeAid = (
+  db: Database,
+  { did, revision, content, proof }: SignedDocument & { did: string; revision: number },
+): Statement =>
+  db
+    .insert(aids)
+    .select(
+      sql`select ${did}, ${revision}, ${content}, ${proof} from agents where did = ${did} and revision = ${revision}`,
+    )
+    .onConflictDoUpdate({
+      target: aids.did,
+      set: { revision, content, proof },
+      setWhere: sql`aids.revision < ${revision}`,
+    });
+
+/** Stores what a reader signed. The first signature of a revision stays, and a newer revision is never replaced by an older one. */
+export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
+  const { revision, content, proof } = row;
+  return db
+    .insert(aids)
+    .values(row)
+    .onConflictDoUpdate({
+      target: aids.did,
+      set: { revision, content, proof },
+      setWhere: sql`aids.revision < ${revision}`,
+    });
+};
+
+export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferInsert): Statement =>
+  db.insert(aidVersions).values(row);
+
+// ---- Certificates --------------------------------------------------------------------------------------------------------
+
+/** A certificate that still counts: current, or replaced with a grace that is not over. */
+export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(certificates)
+      .where(
+        and(
+          eq(certificates.did, did),
+          eq(certificates.jti, jti),
+          or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
+        ),
+      ),
+  );
+
+export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
+  db.insert(certificates).values(row);

@@ -1,0 +1,17 @@
+// What calls under an Idempotency-Key answered is forgotten when their window is over.
+import { commit, readBatch } from "../db/batch.ts";
+import { countOutcomes, pruneOutcomes } from "../db/outcomes.ts";
+import type { BulkJob } from "./job.ts";
+
+const SLICE = 500;
+
+export const pruneIdempotencyOutcomes: BulkJob = {
+  kind: "bulk",
+  name: "prune_idempotency_outcomes",
+  run: async ({ db, clock }) => {
+    const now = clock.now();
+    const { due } = await readBatch(db, { due: countOutcomes(db, now, SLICE) });
+    if (due > 0) await commit(db, [pruneOutcomes(db, now, SLICE)]);
+    return { done: due, more: due === SLICE };
+  },
+};

@@ -1,0 +1,161 @@
+// How jobs run. The minute's trigger finds what is due and hands it to the queue in parts; a part's rows are recorded six at a time, as many
+// as an invocation may ask the database at once. A row that fails stops none of the others and is found again in a minute. What one
+// reading does not hold is found by the queue, so that nothing bounds what a minute can take up.
+import type { Deps, Env } from "../context.ts";
+import { type Due, FIRST } from "../core/due.ts";
+import { MINUTE_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { BulkJob, EachJob, Job, JobMessage } from "./job.ts";
+import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
+
+/** How many rows one reading finds, and how many of them are a part. */
+const FOUND_AT_ONCE = 1_000;
+const PART = 20;
+const AT_ONCE = 6;
+/** A queue takes so many messages at once. */
+const MESSAGES = 100;
+/** How many slices of a bulk job one message runs. */
+const SLICES = 5;
+/** A run that has not moved for so long has lost a part: another one begins. */
+const STALLED_MS = 5 * MINUTE_MS;
+
+/** The minute's trigger. A run that still moves is left alone: what has fallen due since is found by the next one. */
+export async function startJob(deps: Deps, job: Job): Promise<void> {
+  const { db } = deps;
+  const now = Date.now();
+  const { known } = await readBatch(db, { known: findJob(db, job.name) });
+  if (known && known.pending > 0 && now < known.progressedAt + STALLED_MS) return;
+  if (job.kind === "bulk") {
+    await commit(db, [beginRun(db, job.name, { startedAt: now, found: 0, pending: 1, oldestDueAt: null })]);
+    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name });
+    return;
+  }
+  const due = await job.find(deps, null, FOUND_AT_ONCE);
+  const messages = messagesOf(job.name, due);
+  const oldestDueAt = due[0]?.at ?? null;
+  await commit(db, [
+    beginRun(db, job.name, { startedAt: now, found: due.length, pending: messages.length, oldestDueAt }),
+  ]);
+  await sendAll(deps.env, messages);
+}
+
+function messagesOf(job: string, due: readonly Due[]): JobMessage[] {
+  const messages: JobMessage[] = [];
+  for (let at = 0; at < due.length; at += PART) {
+    messages.push({ kind: "record", job, ids: due.slice(at, at + PART).map(({ id }) => id) });
+  }
+  const last = due.at(-1);
+  if (last && due.length === FOUND_AT_ONCE) messages.push({ kind: "find", job, after: last });
+  return messages;
+}
+
+async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly JobMessage[]): Promise<void> {
+  for (let at = 0; at < messages.length; at += MESSAGES) {
+    await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES).map((body) => ({ body })));
+  }
+}
+
+/** One message of the queue. */
+export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
+  const job = jobs.find(({ name }) => name === message.job);
+  // A message of a version that knew another job.
+  if (!job) return;
+  const progress = await work(deps, job, message);
+  await commit(deps.db, [recordProgress(deps.db, job.name, { at: Date.now(), ...progress })]);
+}
+
+type Worked = Omit<Progress, "at">;
+
+async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
+  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job) : NOTHING;
+  if (job.kind !== "each") return NOTHING;
+  if (message.kind === "find") return findMore(deps, job, message.after);
+  return { ...NOTHING, ...(await recordPart(deps, job, message.ids)) };
+}
+
+const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, lastError: null };
+
+async function findMore(deps: Deps, job: EachJob, after: Due): Promise<Worked> {
+  const due = await job.find(deps, after, FOUND_AT_ONCE);
+  const messages = messagesOf(job.name, due);
+  await sendAll(deps.env, messages);
+  return { ...NOTHING, found: due.length, pending: messages.length - 1 };
+}
+
+async function runBulk(deps: Deps, job: BulkJob): Promise<Worked> {
+  let done = 0;
+  try {
+    for (let slice = 0; slice < SLICES; slice++) {
+      const ran = await job.run(deps);
+      done += ran.done;
+      if (!ran.more) return { ...NOTHING, done, found: done };
+    }
+    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name });
+    return { ...NOTHING, done, found: done, pending: 0 };
+  } catch (thrown) {
+    return { ...NOTHING, done, found: done, ...failureOf(job.name, null, thrown) };
+  }
+}
+
+type Recorded = Pick<Progress, "done" | "failed" | "lastError">;
+
+/** The rows of a part, six at a time. */
+async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Promise<Recorded> {
+  const waiting = [...ids];
+  const outcomes: Recorded[] = [];
+  const worker = async () => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+      outcomes.push(await recordOne(deps, job, id));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, ids.length) }, worker));
+  return outcomes.reduce(
+    (sum, one) => ({
+      done: sum.done + one.done,
+      failed: sum.failed + one.failed,
+      lastError: one.lastError ?? sum.lastError,
+    }),
+    { done: 0, failed: 0, lastError: null },
+  );
+}
+
+async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Recorded> {
+  try {
+    return { done: (await job.record(deps, id)) ? 1 : 0, failed: 0, lastError: null };
+  } catch (thrown) {
+    // Somebody else was faster: what is still due is found again.
+    if (thrown instanceof Conflict) return { done: 0, failed: 0, lastError: null };
+    return { done: 0, ...failureOf(job.name, id, thrown) };
+  }
+}
+
+function failureOf(job: string, id: string | null, thrown: unknown): Pick<Progress, "failed" | "lastError"> {
+  const message = thrown instanceof Error ? thrown.message : "unknown";
+  console.error(JSON.stringify({ event: "job_failed", job, id, message }));
+  return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };
+}
+
+/** Runs a job to its end in this invocation: for the sandbox's clock, and for tests. Returns how many were recorded. */
+export async function runToEnd(deps: Deps, job: Job): Promise<number> {
+  let done = 0;
+  if (job.kind === "bulk") {
+    for (let more = true; more; ) {
+      const ran = await job.run(deps);
+      done += ran.done;
+      more = ran.more;
+    }
+    return done;
+  }
+  for (let after: Due | null = FIRST; after !== null; ) {
+    const due: readonly Due[] = await job.find(deps, after, FOUND_AT_ONCE);
+    const recorded = await recordPart(
+      deps,
+      job,
+      due.map(({ id }) => id),
+    );
+    done += recorded.done;
+    after = due.length === FOUND_AT_ONCE ? (due.at(-1) ?? null) : null;
+  }
+  return done;
+}

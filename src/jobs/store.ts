@@ -1,0 +1,61 @@
+// What is known of each job's latest run. A run is over when each part that was handed out has come back.
+import { asc, eq, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type JobRow, jobs } from "../db/tables/journal.ts";
+
+export const findJob = (db: Database, name: string): Read<JobRow | null> =>
+  readOne(db.select().from(jobs).where(eq(jobs.name, name)));
+
+export const listJobs = (db: Database): Read<JobRow[]> => readAll(db.select().from(jobs).orderBy(asc(jobs.name)));
+
+type Run = {
+  readonly startedAt: number;
+  readonly found: number;
+  readonly pending: number;
+  readonly oldestDueAt: number | null;
+};
+
+/** A new run: its counts begin at nothing. */
+export const beginRun = (db: Database, name: string, { startedAt, found, pending, oldestDueAt }: Run): Statement => {
+  const set = {
+    startedAt,
+    progressedAt: startedAt,
+    finishedAt: pending === 0 ? startedAt : null,
+    oldestDueAt,
+    found,
+    pending,
+    done: 0,
+    failed: 0,
+  };
+  return db
+    .insert(jobs)
+    .values({ name, ...set })
+    .onConflictDoUpdate({ target: jobs.name, set });
+};
+
+export type Progress = {
+  readonly at: number;
+  readonly done: number;
+  readonly failed: number;
+  /** Parts that were handed out on the way, less the one that came back. */
+  readonly pending: number;
+  readonly found: number;
+  readonly lastError: string | null;
+};
+
+export const recordProgress = (db: Database, name: string, progress: Progress): Statement => {
+  const { at, done, failed, pending, found, lastError } = progress;
+  const left = sql`max(0, ${jobs.pending} + ${pending})`;
+  return db
+    .update(jobs)
+    .set({
+      progressedAt: at,
+      finishedAt: sql`case when ${left} = 0 then ${at} end`,
+      pending: left,
+      found: sql`${jobs.found} + ${found}`,
+      done: sql`${jobs.done} + ${done}`,
+      failed: sql`${jobs.failed} + ${failed}`,
+      ...(lastError !== null && { lastError, lastErrorAt: at }),
+    })
+    .where(eq(jobs.name, name));
+};

@@ -1,0 +1,83 @@
+// Specification 6: the catalogue of events, and the outbox. An event is written in the batch of the change that it reports, and
+// handed on after the commit (outbox.ts).
+import { sql } from "drizzle-orm";
+import { newId } from "../core/ids.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import { events } from "../db/tables/journal.ts";
+import type { Owner } from "../db/tenant.ts";
+import { inParts } from "./parts.ts";
+
+export type EventType =
+  | "platform.verification_decided"
+  | "transaction.settled"
+  | "dispute.filed"
+  | "dispute.resolved"
+  | "agent.status_changed"
+  | "agent.registered"
+  | "agent.activated"
+  | "agent.key_rotated"
+  | "agent.transferred"
+  | "agent.promoted"
+  | "agent.escrow_state_changed"
+  | "principal.status_changed"
+  | "principal.attestation_expiring"
+  | "task.opened"
+  | "task.closed"
+  | "intent.abandoned"
+  | "dispute.updated"
+  | "market.provisioned"
+  | "api_key.rotated";
+
+/** `object` is the resource as the API would return it. */
+export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };
+
+const written = new WeakSet<Statement>();
+const asEvents = <T extends Statement>(statement: T): T => {
+  written.add(statement);
+  return statement;
+};
+
+/** Whether a batch wrote an event: then somebody is waiting to hear of it. */
+export const writesEvents = (statements: readonly Statement[]): boolean =>
+  statements.some((statement) => written.has(statement));
+
+export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
+  asEvents(
+    db.insert(events).values({
+      platformId: owner.platformId,
+      environment: owner.environment,
+      id: newId("evt", now),
+      type: event.type,
+      occurredAt: now,
+      object: event.object,
+    }),
+  );
+
+/** One event of each, as `recordEvent`. */
+export const recordEvents = (
+  db: Database,
+  now: number,
+  type: EventType,
+  each: readonly { owner: Owner; object: Record<string, unknown> }[],
+): Statement[] =>
+  inParts(each.map(({ owner, object }) => [owner.platformId, owner.environment, newId("evt", now), object])).map(
+    (part) =>
+      asEvents(
+        db
+          .insert(events)
+          .select(
+            sql`select null, value ->> 0, value ->> 1, value ->> 2, ${type}, ${now}, value -> 3 from json_each(${part})`,
+          ),
+      ),
+  );
+
+/** The same event for each platform that is a party; one when both sides are of one platform. */
+export const recordEventForParties = (
+  db: Database,
+  platformIds: readonly string[],
+  environment: Environment,
+  now: number,
+  event: Event,
+): Statement[] =>
+  [...new Set(platformIds)].map((platformId) => recordEvent(db, { platformId, environment }, now, event));

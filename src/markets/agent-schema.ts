@@ -1,0 +1,57 @@
+// Specification 4 on the wire: the body of authorized_markets, and what it answers.
+import * as z from "zod";
+import { marketView } from "../agents/schema.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { MARKETS_PER_CALL_MAX } from "../core/limits.ts";
+import { listOf, networkInput, pageQuery, validFields } from "../http/schemas.ts";
+import { agentParams } from "../identity/schema.ts";
+
+export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
+
+const address = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, "Must be an address: 0x and 40 hexadecimal digits.")
+  .refine((value) => !/^0x0{40}$/.test(value), {
+    params: { code: "invalid_value" },
+    message: "The zero address holds nothing.",
+  });
+
+const marketEntry = z.strictObject({
+  market: z.string().regex(MARKET_PATTERN),
+  network: networkInput,
+  operational_wallet: address,
+});
+
+export const marketInput = z
+  .strictObject({ markets: z.array(marketEntry).min(1).max(MARKETS_PER_CALL_MAX) })
+  .register(z.globalRegistry, { id: "MarketInput" });
+
+export type MarketInput = z.infer<typeof marketInput>;
+export type ProposedMarket = Partial<z.infer<typeof marketEntry>>;
+
+/** What of a faulty body is valid, each entry at its place. */
+export const proposedMarkets = (raw: unknown): ProposedMarket[] =>
+  entriesOf(raw)
+    .slice(0, MARKETS_PER_CALL_MAX)
+    .map((entry) => validFields(marketEntry, entry));
+
+/** A malformed identifier has a code of its own (section 7). */
+export function marketRules(raw: unknown): FieldError[] {
+  return entriesOf(raw).flatMap((entry, i) => {
+    const market = typeof entry === "object" && entry !== null && "market" in entry ? entry.market : undefined;
+    const malformed = typeof market === "string" && !MARKET_PATTERN.test(market);
+    return malformed ? [fieldError(`markets.${i}.market`, "invalid_market_format")] : [];
+  });
+}
+
+function entriesOf(raw: unknown): unknown[] {
+  const markets = typeof raw === "object" && raw !== null && "markets" in raw ? raw.markets : undefined;
+  return Array.isArray(markets) ? markets : [];
+}
+
+export const marketsView = agentParams
+  .extend({ markets: marketView.array() })
+  .register(z.globalRegistry, { id: "AuthorizedMarkets" });
+export const marketsQuery = z.strictObject(pageQuery);
+export type MarketsQuery = z.infer<typeof marketsQuery>;
+export const ownMarketList = listOf(marketView).register(z.globalRegistry, { id: "AgentMarketList" });

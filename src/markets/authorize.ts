@@ -1,0 +1,234 @@
+// Specification 4, authorized_markets, the platform's side: what may be asked for, and what it does to the rows. The chain's
+// side is provision.ts; a row that waits (PROVISIONING) is all that passes between them.
+import { refuseFinal } from "../agents/revise.ts";
+import type { MarketView } from "../agents/schema.ts";
+import { findOwnAgent } from "../agents/store.ts";
+import { toMarketView } from "../agents/views.ts";
+import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { isAddress } from "../chain/hashes.ts";
+import { findNetwork } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { systemClock } from "../core/clock.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { readBatch } from "../db/batch.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
+import { certificateIn, marketCodes } from "../identity/aid.ts";
+import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
+import { recordActivity } from "../journal/activity.ts";
+import type { MarketInput, MarketsQuery, ProposedMarket } from "./agent-schema.ts";
+import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
+import { documentChange, holdsOtherWallet, provisionMarkets, sameMarket } from "./provision.ts";
+import { deleteMarket, listMarketRows, putMarket } from "./store.ts";
+
+const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
+
+export async function authorizeMarkets(
+  call: ManagementCall,
+  did: string,
+  input: MarketInput,
+): Promise<{ did: string; markets: MarketView[] }> {
+  const { db, now, deps, environment } = call;
+  const { found, newest, markets, escrows, production, caller } = await call.read({
+    ...marketReads(call, did),
+    production: findMarkets(db, did, "production"),
+  });
+  const agent = marketable(found, environment);
+  const faults = marketFaults(input.markets, deps, environment);
+  if (faults.length > 0) throw validationError(faults);
+  refuseUnknownNetwork(input.markets, deps);
+
+  const wanted = input.markets
+    .map((market) => provisioningRow(deps, agent, environment, market, markets, now))
+    .filter((row) => row !== null);
+  if (wanted.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
+  const networks = [...new Set(wanted.map((row) => row.network))];
+  if (environment !== "production" && holdsOtherWallet(wanted, production))
+    throw new ServiceError("environment_mismatch", { detail: { networks } });
+  // One split per network: a market that waits there follows the wallet that is asked for last; one that is open follows
+  // when the chain has said it.
+  const moved = markets
+    .filter((row) => row.status === "PROVISIONING")
+    .filter((row) => networks.includes(row.network) && !wanted.some((other) => sameMarket(row, other)))
+    .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
+    .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: now }));
+  // A market that leaves ACTIVE for another wallet is promised by the document no longer.
+  const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
+  const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
+  const unpromised = found && left && environment === agent.environment;
+  const certificate = newest && certificateIn(newest.content);
+  await call.commit(
+    [
+      ...[...wanted, ...moved].map((row) => putMarket(db, row)),
+      ...(unpromised ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now) : []),
+      recordActivity(db, { platformId: agent.platformId, environment }, now, {
+        action: "agent.markets_changed",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+        changes: {
+          authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
+        },
+      }),
+    ],
+    null,
+  );
+
+  // The chain may take its time: nobody who would suspend the agent waits for it.
+  call.unlock();
+  const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
+  const done = await Promise.all(
+    networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)),
+  );
+  const unfinished = networks.filter((_, i) => !done[i]);
+  for (const network of unfinished)
+    await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
+  const after = await readBatch(db, { markets: findMarkets(db, did, environment) });
+  return { did, markets: after.markets.map((row) => toMarketView(deps.config, row)) };
+}
+
+/** Of a body that the schema finds faulty: whether the agent may have markets, and what else is wrong with the rest. */
+export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
+  return precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
+    marketable(found, call.environment);
+    return marketFaults(proposed, call.deps, call.environment);
+  });
+}
+
+function marketable(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+  const agent = ownAgent(found, environment);
+  if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
+  refuseFinal(agent);
+  return agent;
+}
+
+const marketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
+  found: findOwnAgent(db, tenant, did),
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
+  newest: findNewestVersion(db, did),
+});
+
+/** A live key reaches the platform's sandbox agents here: the market waits for the promotion. */
+function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+  const visible = found && (found.agent.environment === environment || environment === "production");
+  if (!visible) throw new ServiceError("not_found");
+  return found.agent;
+}
+
+function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environment: Environment): FieldError[] {
+  const wallets = new Map<string, string>();
+  return markets.flatMap(({ market, network, operational_wallet }, i) => {
+    const at = (field: string) => `markets.${i}.${field}`;
+    const known = network === undefined ? null : findNetwork(deps.config.networks, network);
+    const [jurisdiction = "", currency] = market?.split("-") ?? [];
+    const faults: FieldError[] = [];
+    // With a live key an unknown network is one without a production market: see refuseUnknownNetwork.
+    if (network !== undefined && !known && environment === "sandbox")
+      faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
+    if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
+      faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
+    }
+    if (market !== undefined && known && currency !== known.currency) {
+      faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
+    }
+    if (operational_wallet === undefined) return faults;
+    if (!isAddress(operational_wallet)) {
+      const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
+      faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
+    }
+    if (network === undefined) return faults;
+    const name = known?.network ?? network;
+    const wallet = operational_wallet.toLowerCase();
+    const other = wallets.get(name);
+    if (other !== undefined && other !== wallet) {
+      faults.push(fieldError(at("operational_wallet"), "invalid_value", "A network has one operational wallet."));
+    }
+    wallets.set(name, wallet);
+    return faults;
+  });
+}
+
+function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void {
+  const unknown = markets.find(({ network }) => !findNetwork(deps.config.networks, network));
+  if (unknown) throw new ServiceError("market_not_authorized", { detail: { network: unknown.network } });
+}
+
+/**
+ * The row that asks the chain for this market; null when it is open already, as asked. One whose wallet moves keeps what the
+ * chain has said of it, and takes no new intents until the chain says the new wallet too.
+ */
+function provisioningRow(
+  deps: Deps,
+  agent: AgentRow,
+  environment: Environment,
+  asked: MarketInput["markets"][number],
+  markets: readonly MarketRow[],
+  now: number,
+): MarketRow | null {
+  const network = findNetwork(deps.config.networks, asked.network)?.network ?? asked.network;
+  const { market } = asked;
+  const operationalWallet = asked.operational_wallet.toLowerCase();
+  const present = markets.find((row) => row.market === market && row.network === network);
+  if (present?.status === "ACTIVE" && present.operationalWallet === operationalWallet) return null;
+  const fresh = {
+    did: agent.did,
+    environment,
+    market,
+    network,
+    escrowWallet: null,
+    registrationTx: null,
+    createdAt: now,
+  };
+  return { ...(present ?? fresh), operationalWallet, status: "PROVISIONING", reason: null, updatedAt: now };
+}
+
+const codeOf = (row: { market: string }): string => row.market;
+const walletOn = (rows: readonly MarketRow[], network: string): string =>
+  rows.find((row) => row.network === network)?.operationalWallet ?? "";
+
+export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
+  const { db, tenant, environment } = call;
+  const page = await askedPage(call, query, listingOf("agent markets", [environment, did], {}));
+  const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
+  const { found, rows } = await call.read({
+    found: findOwnAgent(db, tenant, did),
+    rows: listMarketRows(db, did, environment, { limit: page.limit, after: [market, network] }),
+  });
+  ownAgent(found, environment);
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: 0, id: `${row.market} ${row.network}` }),
+    (row) => toMarketView(call.deps.config, row),
+  );
+}
+
+/** Takes a market away. The vault and what it holds stay: they belong to the provider, not to the market. */
+export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
+  const { db, now, deps, environment } = call;
+  const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));
+  const agent = ownAgent(found, environment);
+  const name = findNetwork(deps.config.networks, network)?.network;
+  const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
+  if (!row || !found) throw new ServiceError("not_found");
+  refuseFinal(agent);
+  const left = markets.filter((candidate) => candidate !== row);
+  const own = environment === agent.environment;
+  const certificate = newest && certificateIn(newest.content);
+  await call.commit(
+    [
+      ...deleteMarket(db, row),
+      ...(own ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now) : []),
+      recordActivity(db, { platformId: agent.platformId, environment }, now, {
+        action: "agent.markets_changed",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+        changes: { authorized_markets: { from: marketCodes(markets), to: marketCodes(left) } },
+      }),
+    ],
+    null,
+  );
+  return null;
+}

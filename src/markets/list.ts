@@ -1,0 +1,44 @@
+// What can be traded where. It is configuration, so a reading asks no database.
+import { askedPage, type PublicCall } from "../call.ts";
+import { caip2Of, type Network } from "../chain/networks.ts";
+import type { Config } from "../context.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { marketCode, marketJurisdictions } from "./jurisdictions.ts";
+import type { MarketListing, MarketQuery } from "./schema.ts";
+
+export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
+  const page = await askedPage(call, query, listingOf("markets", [], {}));
+  const rest = marketsOf(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
+  return toPage(
+    rest.slice(0, page.limit + 1),
+    page,
+    ({ market }) => ({ at: 0, id: market }),
+    (listing) => listing,
+  );
+}
+
+/** Every jurisdiction with every currency that some network settles, in the order of their codes. */
+function marketsOf(config: Config): MarketListing[] {
+  const currencies = [...new Set(config.networks.map((network) => network.currency))];
+  const listings = marketJurisdictions(config.jurisdictions).flatMap((jurisdiction) =>
+    currencies.map((currency) => ({
+      market: marketCode(jurisdiction, currency),
+      jurisdiction,
+      currency,
+      networks: config.networks.filter((network) => network.currency === currency).map(toNetworkView),
+    })),
+  );
+  return listings.sort((a, b) => (a.market < b.market ? -1 : 1));
+}
+
+const toNetworkView = (network: Network): MarketListing["networks"][number] => ({
+  network: network.network,
+  caip2: caip2Of(network),
+  chain_id: network.chain_id,
+  kind: network.kind,
+  settlement_contract: network.settlement_contract,
+  token: network.token,
+  decimals: network.decimals,
+  required_confirmations: network.required_confirmations,
+  explorer: network.explorer ?? null,
+});

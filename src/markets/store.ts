@@ -1,0 +1,135 @@
+// A provider's markets as stored. Reading them all at once is a part of its document: identity/store.ts.
+import { and, asc, eq, inArray, lt, or, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
+import { environmentOf } from "../identity/store.ts";
+import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
+
+type MarketKey = Pick<MarketRow, "did" | "environment" | "market" | "network">;
+const keyed = ({ did, environment, market, network }: MarketKey) =>
+  and(
+    eq(agentMarkets.did, did),
+    eq(agentMarkets.environment, environment),
+    eq(agentMarkets.market, market),
+    eq(agentMarkets.network, network),
+  );
+
+/** A page of them; the codes of market and network are the keyset. */
+export const listMarketRows = (
+  db: Database,
+  did: string,
+  environment: Environment,
+  page: { limit: number; after: readonly [market: string, network: string] },
+): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(
+        and(
+          eq(agentMarkets.did, did),
+          eq(agentMarkets.environment, environment),
+          sql`(${agentMarkets.market}, ${agentMarkets.network}) > (${page.after[0]}, ${page.after[1]})`,
+        ),
+      )
+      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network))
+      .limit(page.limit + 1),
+  );
+
+export type Offer = { market: string; network: string };
+
+/** The provider's working markets that may cover the consumer: its country's, a region's or the world's. */
+export const findOffers = (
+  db: Database,
+  providerDid: string,
+  consumerDid: string,
+  currencies: readonly string[],
+): Read<Offer[]> => {
+  const wide = [...Object.keys(REGIONS), EVERYWHERE];
+  const codes = currencies.flatMap((currency) => wide.map((jurisdiction) => marketCode(jurisdiction, currency)));
+  const country = sql`(select p.country from agents b join principals p on p.principal_id = b.principal_id where b.did = ${consumerDid})`;
+  return readAll(
+    db
+      .select({ market: agentMarkets.market, network: agentMarkets.network })
+      .from(agentMarkets)
+      .where(
+        and(
+          eq(agentMarkets.did, providerDid),
+          eq(agentMarkets.environment, environmentOf(providerDid)),
+          or(
+            inArray(agentMarkets.market, codes),
+            ...currencies.map((currency) => eq(agentMarkets.market, sql`${country} || ${`-${currency}`}`)),
+          ),
+          eq(agentMarkets.status, "ACTIVE"),
+        ),
+      ),
+  );
+};
+
+/** Markets that have waited since before the instant, those longest waiting first. */
+export const findStalledMarkets = (db: Database, before: number, after: Due, limit: number): Read<Due[]> => {
+  const id = sql<string>`did || ' ' || environment || ' ' || network`;
+  return readAll(
+    db
+      .select({ at: agentMarkets.updatedAt, id: id.as("id") })
+      .from(agentMarkets)
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`status = 'PROVISIONING'`,
+          lt(agentMarkets.updatedAt, before),
+          sql`(${agentMarkets.updatedAt}, ${id}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(agentMarkets.updatedAt), asc(id))
+      .limit(limit),
+  );
+};
+
+export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): Statement =>
+  db
+    .insert(agentMarkets)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [agentMarkets.did, agentMarkets.environment, agentMarkets.market, agentMarkets.network],
+      set: row,
+    });
+
+/** Only onto what was read: another wallet may have been asked for, or the market taken away, meanwhile. */
+export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(agentMarkets)
+      .set(after)
+      .where(
+        and(
+          keyed(before),
+          eq(agentMarkets.status, before.status),
+          eq(agentMarkets.operationalWallet, before.operationalWallet),
+        ),
+      ),
+  );
+
+/** The transaction that what waits on this network now waits for. */
+export const noteRegistration = (
+  db: Database,
+  { did, environment, network }: Omit<MarketKey, "market">,
+  registrationTx: string,
+): Statement =>
+  db
+    .update(agentMarkets)
+    .set({ registrationTx })
+    .where(
+      and(
+        eq(agentMarkets.did, did),
+        eq(agentMarkets.environment, environment),
+        eq(agentMarkets.network, network),
+        eq(agentMarkets.status, "PROVISIONING"),
+      ),
+    );
+
+export const deleteMarket = (db: Database, row: MarketKey): Statement[] =>
+  mustChange(db, db.delete(agentMarkets).where(keyed(row)));

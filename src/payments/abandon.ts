@@ -1,0 +1,46 @@
+// Intents that nobody paid in time end, with their events.
+import type { Deps } from "../context.ts";
+import { move } from "../core/machine.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { BulkJob } from "../jobs/job.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { releaseStatements } from "./spend-store.ts";
+import { intentMachine } from "./states.ts";
+import { findDueIntents, moveIntents } from "./store.ts";
+import { toIntentView } from "./views.ts";
+
+const ATTEMPTS = 3;
+
+/** Each intent brings two events. */
+const SLICE = 100;
+
+export const abandonIntents: BulkJob = {
+  kind: "bulk",
+  name: "abandon_intents",
+  run: async (deps) => {
+    const done = await abandonSlice(deps, SLICE);
+    return { done, more: done === SLICE };
+  },
+};
+
+/** Ends a slice of them in one batch. Returns how many. */
+export async function abandonSlice(deps: Deps, slice: number): Promise<number> {
+  const { db, config } = deps;
+  const now = deps.clock.now();
+  // One of them may be settled in between: the others are read again.
+  return retryConflicts(ATTEMPTS, async () => {
+    const { due } = await readBatch(db, { due: findDueIntents(db, now, slice) });
+    if (due.length === 0) return 0;
+    const ids = due.map(({ intentId }) => intentId);
+    const events = due.flatMap((intent) =>
+      recordEventForParties(db, [intent.consumerPlatformId, intent.providerPlatformId], intent.environment, now, {
+        type: "intent.abandoned",
+        object: toIntentView(config, intent, now),
+      }),
+    );
+    const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
+    await commit(db, [...ended, ...releaseStatements(db, due), ...events]);
+    return due.length;
+  });
+}

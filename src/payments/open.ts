@@ -1,0 +1,125 @@
+// Specification 2.6, the payment intent: opened by either party against the consumer's policy.
+import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import { findNetwork } from "../chain/networks.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
+import { BASE_UNITS_MAX } from "../core/money.ts";
+import { present } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { environmentOf, findAncestors, findEscrows, findPublicAgent } from "../identity/store.ts";
+import { marketCode } from "../markets/jurisdictions.ts";
+import { findOffers } from "../markets/store.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { findHeaviest } from "../ratings/store.ts";
+import { findDeal, refuseIneligible } from "./eligibility.ts";
+import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
+import type { IntentInput, IntentView } from "./schema.ts";
+import { countOpenedByProvider, findSpenders, holdStatements } from "./spend-store.ts";
+import { insertIntent } from "./store.ts";
+import { toIntentView } from "./views.ts";
+
+export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {
+  const order = {
+    consumerDid: input.consumer_did,
+    providerDid: input.provider_did,
+    amount: input.amount,
+    currency: input.currency,
+    network: input.network ?? null,
+  };
+  return openIntent(call, order, (intent) => toIntentView(call.deps.config, intent, call.now));
+}
+
+/** One trip to read, the refusals in the contract's order, one trip that holds the amount and opens the intent. */
+export async function openIntent<V>(call: AgentCall, order: Order, show: (intent: IntentRow) => V): Promise<V> {
+  const { db, now, deps } = call;
+  const { consumerDid, providerDid } = order;
+  const candidates = networksFor(deps.config, order);
+  const found = await call.read(
+    {
+      spenders: findSpenders(db, consumerDid, now),
+      opened: countOpenedByProvider(db, providerDid, consumerDid, now),
+      provider: findPublicAgent(db, providerDid),
+      heaviest: findHeaviest(db, providerDid),
+      providerDelegators: findAncestors(db, providerDid),
+      escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
+      offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
+    },
+    { clock: ({ spenders }) => spenders[0]?.clockOffsetMs },
+  );
+  refuseStrangers(call, order, OWN_ORDER);
+  const [consumer, ...delegators] = found.spenders;
+  const { provider } = found;
+  const faults = orderFaults(deps.config, order, { consumer, provider });
+  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
+
+  refuseProvidersShare(call, consumer.agent, found.opened);
+  const { country } = consumer.principal;
+  const { environment } = consumer.agent;
+  const deal = findDeal(found.offers, candidates, { country, environment });
+  const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
+  const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
+  const { providerDelegators, escrows, heaviest } = found;
+  const method = ratingMethod(deps.env, environment);
+  const parties = { consumer, delegators, provider, providerDelegators, escrows, heaviest, method };
+  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
+  const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
+  const uncountable = found.spenders.some(
+    ({ spend }) => spend.settled + spend.open - spend.expired + units > BASE_UNITS_MAX,
+  );
+  if (uncountable)
+    throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
+
+  const intent: IntentRow = {
+    intentId: newId("pin", now),
+    environment,
+    consumerDid,
+    providerDid,
+    consumerPlatformId: consumer.agent.platformId,
+    providerPlatformId: provider.agent.platformId,
+    openedBy: call.did,
+    network: network.network,
+    market,
+    currency: network.currency,
+    amount: units,
+    status: "OPEN",
+    spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
+    abandonRated: false,
+    createdAt: now,
+    expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
+  };
+  const view = show(intent);
+  const sellers = [provider.agent, ...providerDelegators].map(({ did, version }) => ({ did, version }));
+  const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, now);
+  await call.commit([...holds, insertIntent(db, intent)], view);
+  return view;
+}
+
+/** An intent holds the consumer's window: who else may open one, and how many, is bounded. */
+function refuseProvidersShare(call: AgentCall, consumer: AgentRow, opened: number): void {
+  if (call.did === consumer.did) return;
+  if (consumer.intentsFrom === "self") {
+    const message = "The consumer opens its intents itself.";
+    throw new ServiceError("forbidden", { message, detail: { intents_from: consumer.intentsFrom } });
+  }
+  if (opened >= PROVIDER_INTENTS_MAX) {
+    const message = `A provider has at most ${PROVIDER_INTENTS_MAX} intents of its own open for one consumer.`;
+    throw new ServiceError("invalid_status", { message, detail: { open: opened, limit: PROVIDER_INTENTS_MAX } });
+  }
+}
+
+/** Of a body that the schema finds faulty: a stranger to the pair is 403 before 422; else what is wrong with the rest. */
+export function precheckIntent(call: AgentCall, input: Partial<IntentInput>): Precheck {
+  const { consumer_did: consumerDid, provider_did: providerDid, ...rest } = input;
+  const order = { ...rest, consumerDid, providerDid };
+  const reads = present({
+    consumer: consumerDid === undefined ? null : findPublicAgent(call.db, consumerDid),
+    provider: providerDid === undefined ? null : findPublicAgent(call.db, providerDid),
+  });
+  return precheck(reads, ({ consumer, provider }) => {
+    if (consumerDid !== undefined && providerDid !== undefined)
+      refuseStrangers(call, { consumerDid, providerDid }, OWN_ORDER);
+    return orderFaults(call.deps.config, order, { consumer, provider });
+  });
+}

@@ -1,0 +1,83 @@
+// What is ordered, and what is wrong with it that no schema knows: which networks there are, how fine their tokens, and who the parties.
+import type { AgentCall } from "../call.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
+import type { Config } from "../context.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type MoneyFault, parseAmount } from "../core/money.ts";
+
+/** What is ordered; the client form names a network instead of a currency. */
+export type Order = {
+  consumerDid: string;
+  providerDid: string;
+  amount: string;
+  currency: string | null;
+  network: string | null;
+};
+
+type Parties = Pick<Order, "consumerDid" | "providerDid">;
+export function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: Parties, message?: string): void {
+  if (call.did === consumerDid || call.did === providerDid) return;
+  throw new ServiceError("forbidden", message === undefined ? {} : { message });
+}
+export const OWN_ORDER = "An agent opens its own intents: it is the consumer_did or the provider_did.";
+
+type Payable = Pick<Order, "network" | "currency">;
+
+/** The networks that could settle the order. */
+export const networksFor = (config: Config, { network, currency }: Payable): Network[] =>
+  config.networks.filter(
+    (known) =>
+      (network === null || known === findNetwork(config.networks, network)) &&
+      (currency === null || known.currency === currency),
+  );
+
+type Proposed = { readonly [K in keyof Order]?: Order[K] | undefined };
+
+export function orderFaults(config: Config, order: Proposed, found: { consumer: unknown; provider: unknown }) {
+  const { consumerDid, providerDid, amount, currency = null, network = null } = order;
+  const candidates = networksFor(config, { currency, network });
+  const faults = networkFaults(config, { currency, network }, candidates);
+  if (amount !== undefined) faults.push(...amountFaults(amount, candidates));
+  if (consumerDid !== undefined && !found.consumer)
+    faults.push(fieldError("consumer_did", "not_found", "No such agent."));
+  if (providerDid !== undefined && !found.provider)
+    faults.push(fieldError("provider_did", "not_found", "No such agent."));
+  if (consumerDid !== undefined && consumerDid === providerDid) {
+    faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
+  }
+  return faults;
+}
+
+function networkFaults(config: Config, { network, currency }: Payable, candidates: readonly Network[]): FieldError[] {
+  if (network !== null && findNetwork(config.networks, network) === null) {
+    return [fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
+  }
+  if (candidates.length > 0 || currency === null) return [];
+  return [
+    fieldError("currency", "invalid_value", "The network does not settle in this currency; see GET /v1/markets."),
+  ];
+}
+
+/** Judged by the finest token that could be paid with; the chosen one's decimals are held to again. */
+function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
+  const decimals = candidates.map((network) => network.decimals);
+  const parsed = parseAmount(amount, Math.max(0, ...decimals));
+  if (!parsed.ok)
+    return candidates.length === 0 && parsed.fault === "invalid_format"
+      ? []
+      : [unfit(parsed.fault, Math.max(...decimals))];
+  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "The amount is more than zero.")];
+}
+
+const unfit = (fault: MoneyFault, decimals: number): FieldError =>
+  fieldError(
+    "amount",
+    fault,
+    fault === "invalid_format" ? `The token has ${decimals} decimals; the amount is finer.` : undefined,
+  );
+
+export function unitsOf(amount: string, network: Network | undefined): number {
+  const parsed = parseAmount(amount, network?.decimals ?? 0);
+  if (!parsed.ok) throw validationError([unfit(parsed.fault, network?.decimals ?? 0)]);
+  return parsed.units;
+}

@@ -1,0 +1,75 @@
+// Specification 2.8: an intent that its consumer left unpaid tells something of the consumer. Only of one that it opened itself: either
+// party may open an intent, and nobody's rating is in a counterparty's hands. And only when it can no longer be settled late, so
+// that no signal ever has to be taken back.
+import { rateAgent } from "../agents/rate.ts";
+import { networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import { findPublicAgent } from "../identity/store.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { consumerSignal } from "../ratings/rating.ts";
+import { findCounterparty, findHeaviest } from "../ratings/store.ts";
+import { LATE_MS } from "./states.ts";
+import { findIntent, findUnratedIntents, markRated, ofIntent } from "./store.ts";
+
+export const rateAbandonedIntents: EachJob = {
+  kind: "each",
+  name: "rate_abandoned_intents",
+  find: async (deps, after, limit) => {
+    const endedBefore = deps.clock.now() - LATE_MS;
+    const { due } = await readBatch(deps.db, {
+      due: findUnratedIntents(deps.db, endedBefore, after ?? FIRST, limit),
+    });
+    return due;
+  },
+  record: (deps, intentId) => retryUnderLocks(deps.env, (touches) => rateAbandoned(deps, intentId, touches)),
+};
+
+async function rateAbandoned(
+  deps: Deps,
+  intentId: string,
+  touches: (dids: readonly string[]) => void,
+): Promise<boolean> {
+  const { db } = deps;
+  const of = ofIntent(intentId);
+  const { intent, consumer, provider, heaviest } = await readBatch(db, {
+    intent: findIntent(db, intentId),
+    consumer: findPublicAgent(db, of.consumerDid),
+    provider: findPublicAgent(db, of.providerDid),
+    heaviest: findHeaviest(db, of.consumerDid),
+  });
+  if (!intent || intent.abandonRated || intent.status !== "ABANDONED") return false;
+  if (!consumer || !provider) throw new Error("an intent without its parties");
+  const { consumerDid } = intent;
+  touches([consumerDid]);
+  const counterpartyPrincipalId = provider.agent.principalId;
+  if (counterpartyPrincipalId === consumer.agent.principalId) {
+    await commit(db, markRated(db, intentId));
+    return true;
+  }
+  const { counterparty } = await readBatch(db, {
+    counterparty: findCounterparty(db, consumerDid, counterpartyPrincipalId),
+  });
+  const { decimals } = networkNamed(deps.config.networks, intent.network);
+  const method = ratingMethod(deps.env, intent.environment);
+  const rated = rateAgent(
+    db,
+    deps,
+    { ...consumer, markets: [], escrows: [] },
+    {
+      add: consumerSignal(method, "intent_abandoned", intent.amount / 10 ** decimals),
+      at: intent.expiresAt,
+      interaction: false,
+      volume: 0,
+      counterpartyPrincipalId,
+      counterparty,
+      heaviest,
+      now: deps.clock.now(),
+    },
+  );
+  await commit(db, [...markRated(db, intentId), ...rated.statements]);
+  return true;
+}

@@ -1,0 +1,232 @@
+// What agents spend, as stored: sums, the ledger of their totals, and what open intents hold. A window is a difference of running
+// totals, so it costs the same however long the history is; what has expired lets go at its instant, whether or not the cron came by.
+import { and, eq, getTableColumns, inArray, lte, type SQL, sql } from "drizzle-orm";
+import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
+import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import type { Timed } from "../db/clock.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type IntentRow, spendHolds, spendLedger, spendSums } from "../db/tables/money.ts";
+import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { principalStands } from "../principals/store.ts";
+import type { SpendSums } from "./spend-policy.ts";
+
+export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "country">;
+export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
+
+/** The running total as a window begins: one row, whatever the ledger's length. */
+const settledBefore = (did: SQL, windowDays: SQL, now: number): SQL<number> =>
+  sql<number>`coalesce((select l.total from spend_ledger l where l.did = ${did}
+      and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
+
+const expiredHolds = (did: SQL, now: number): SQL<number> =>
+  sql<number>`coalesce((select sum(h.amount) from spend_holds h where h.did = ${did} and h.expires_at <= ${now}), 0)`;
+
+/** The consumer and its delegators, nearest first: live scopes, their principals' standing, and their windows. */
+export const findSpenders = (db: Database, consumerDid: string, now: number): Read<SpenderRow[]> => {
+  const did = sql`${agents.did}`;
+  const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
+  return read(
+    db
+      .select({
+        agent: getTableColumns(agents),
+        status: sql<SpenderStanding["status"]>`${principals.status}`.as("p_status"),
+        attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
+        country: sql<string>`${principals.country}`.as("p_country"),
+        settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
+        open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
+        settledBefore: settledBefore(did, windowDays, now).as("settled_before"),
+        expired: expiredHolds(did, now).as("expired"),
+        depth: sql<number>`chain.depth`.as("depth"),
+        // The consumer's clock rules.
+        clockOffsetMs: sql<number>`case when chain.depth = 0
+            then (select p.clock_offset_ms from platforms p where p.platform_id = ${agents.platformId}) else 0 end`.as(
+          "clock_offset_ms",
+        ),
+      })
+      .from(agents)
+      .innerJoin(
+        sql`(select ${consumerDid} as did, 0 as depth
+             union all select value, key + 1 from json_each((select delegators from agents where did = ${consumerDid}))) as chain`,
+        sql`chain.did = ${agents.did}`,
+      )
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .leftJoin(spendSums, eq(spendSums.did, agents.did)),
+    (rows) =>
+      rows
+        .sort((a, b) => a.depth - b.depth)
+        .map(({ agent, status, attestationExpiresAt, country, clockOffsetMs, ...spend }) => ({
+          agent,
+          principal: { status, attestationExpiresAt, country },
+          clockOffsetMs,
+          spend: {
+            settled: spend.settled,
+            settledBefore: spend.settledBefore,
+            open: spend.open,
+            expired: spend.expired,
+          },
+        })),
+  );
+};
+
+/** The provider or one of its delegators, as it was judged. */
+export type Seller = Pick<AgentRow, "did" | "version">;
+
+/** The holds of an intent on its spenders' windows; the batch fails when what it was decided on is no more. */
+export function holdStatements(
+  db: Database,
+  intent: IntentRow,
+  spenders: readonly SpenderRow[],
+  sellers: readonly Seller[],
+  decimals: number,
+  now: number,
+): Statement[] {
+  const dids = JSON.stringify(intent.spenders);
+  const [consumer, ...delegators] = spenders;
+  const also = sql`${providerStands(intent, sellers, now)} and ${withinProvidersShare(intent, now)}`;
+  return [
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, now) : []),
+    ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, also) : []),
+    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
+    db
+      .insert(spendHolds)
+      .select(sql`select value, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount} from json_each(${dids})`),
+  ];
+}
+
+/** What has ended holds nothing: written down with the next intent, so that no sum over it grows. */
+const releaseExpiredHolds = (db: Database, dids: string, now: number): Statement[] => [
+  db
+    .update(spendSums)
+    .set({ open: sql`${spendSums.open} - ${expiredHolds(sql`${spendSums.did}`, now)}` })
+    .where(
+      sql`${spendSums.did} in (select value from json_each(${dids}))
+          and exists (select 1 from spend_holds h where h.did = ${spendSums.did} and h.expires_at <= ${now})`,
+    ),
+  db
+    .delete(spendHolds)
+    .where(and(sql`${spendHolds.did} in (select value from json_each(${dids}))`, lte(spendHolds.expiresAt, now))),
+];
+
+/** The conditional reservation: of two intents that fit alone but not together, the database takes one. */
+function holdSpend(
+  db: Database,
+  { agent }: SpenderRow,
+  units: number,
+  decimals: number,
+  now: number,
+  also: SQL = sql`true`,
+): Statement[] {
+  const { did, version, spendingLimit: limit } = agent;
+  const sums = (what: "settled" | "open" | "both"): SQL => {
+    const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
+    return sql`coalesce((select ${column} from spend_sums s where s.did = ${did}), 0)`;
+  };
+  const before = settledBefore(sql`${did}`, sql`${limit?.window_days ?? 0}`, now);
+  const fits =
+    limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
+  return mustChange(
+    db,
+    db
+      .insert(spendSums)
+      .select(
+        // The scope that was judged, and an owner in good standing, still at this instant.
+        sql`select q.did, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+            and ${principalStands(sql`q.principal_id`, now)}
+            and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
+      )
+      .onConflictDoUpdate({ target: spendSums.did, set: { open: sql`${spendSums.open} + ${units}` } }),
+  );
+}
+
+const providerStands = (
+  { providerDid, environment, network }: IntentRow,
+  sellers: readonly Seller[],
+  now: number,
+): SQL =>
+  sql`${sql.join(
+    sellers.map(
+      (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
+          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, now)})`,
+    ),
+    sql` and `,
+  )}
+      and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
+          and e.network = ${network} and e.state = 'CONSTRAINED')`;
+
+/** A provider's own intents for one consumer: what they hold is the consumer's. */
+const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
+  openedBy === providerDid
+    ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
+    : sql`true`;
+
+const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
+  // The condition of the partial index, literally.
+  sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
+      and i.consumer_did = ${consumerDid} and i.status = 'OPEN' and i.opened_by = i.provider_did
+      and i.expires_at > ${now})`;
+
+/** How many intents the provider has opened itself for the consumer and that are open. */
+export const countOpenedByProvider = (
+  db: Database,
+  providerDid: string,
+  consumerDid: string,
+  now: number,
+): Read<number> =>
+  read(
+    db
+      .select({ count: openedByProvider(providerDid, consumerDid, now).as("count") })
+      .from(agents)
+      .where(eq(agents.did, providerDid)),
+    (rows) => rows[0]?.count ?? 0,
+  );
+
+/** What an intent held becomes spent. */
+export function spendStatements(db: Database, intent: IntentRow, now: number): Statement[] {
+  // By name, not through json_each: D1 counts its rows too, and this is in the budget of a facilitation.
+  const isSpender = inArray(spendSums.did, intent.spenders);
+  const held = sql`coalesce((select h.amount from spend_holds h where h.did = ${spendSums.did}
+      and h.expires_at = ${intent.expiresAt} and h.intent_id = ${intent.intentId}), 0)`;
+  return [
+    db
+      .update(spendSums)
+      .set({ settled: sql`${spendSums.settled} + ${intent.amount}`, open: sql`${spendSums.open} - ${held}` })
+      .where(isSpender),
+    db
+      .delete(spendHolds)
+      .where(
+        and(
+          inArray(spendHolds.did, intent.spenders),
+          eq(spendHolds.expiresAt, intent.expiresAt),
+          eq(spendHolds.intentId, intent.intentId),
+        ),
+      ),
+    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
+    db.insert(spendLedger).select(
+      sql`select ${spendSums.did}, max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${spendSums.did}), 0)),
+          ${spendSums.settled} from ${spendSums} where ${isSpender}`,
+    ),
+  ];
+}
+
+/** What intents that ended unpaid still hold is given back. */
+export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
+  const keys = JSON.stringify(
+    intents.flatMap(({ spenders, expiresAt, intentId }) => spenders.map((did) => [did, expiresAt, intentId])),
+  );
+  const released = sql`(select h.did, sum(h.amount) as amount from json_each(${keys}) k
+      join spend_holds h on h.did = k.value ->> 0 and h.expires_at = k.value ->> 1 and h.intent_id = k.value ->> 2
+      group by h.did) as released`;
+  return [
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} - released.amount` })
+      .from(released)
+      .where(sql`${spendSums.did} = released.did`),
+    db
+      .delete(spendHolds)
+      .where(
+        sql`(did, expires_at, intent_id) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(${keys}))`,
+      ),
+  ];
+}

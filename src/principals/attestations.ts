@@ -1,0 +1,61 @@
+// Specification 2.3, the attestation: what a body says of it, and what is wrong with it. Pure.
+import { addMonths } from "../core/clock.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { AttestationInput, ProposedAttestation } from "./schema.ts";
+
+type AttestationColumns = Pick<
+  PrincipalRow,
+  | "attestationId"
+  | "attestationVerifierId"
+  | "attestationModel"
+  | "attestationTier"
+  | "attestationIssuedAt"
+  | "attestationExpiresAt"
+>;
+
+/** In sandbox a placeholder expands to a full record. */
+export function expandAttestation(input: AttestationInput, environment: Environment, now: number): AttestationColumns {
+  if ("placeholder" in input) {
+    return {
+      attestationId: newId("att", now),
+      attestationVerifierId: `${environment}-placeholder`,
+      attestationModel: "kyb",
+      attestationTier: input.tier ?? "TIER_3",
+      attestationIssuedAt: now,
+      attestationExpiresAt: addMonths(now, ATTESTATION_MAX_AGE_MONTHS),
+    };
+  }
+  return {
+    attestationId: input.attestation_id,
+    attestationVerifierId: input.verifier_id,
+    attestationModel: input.model,
+    attestationTier: input.tier ?? null,
+    attestationIssuedAt: input.issued_at,
+    attestationExpiresAt: input.expires_at,
+  };
+}
+
+export function attestationFaults(input: ProposedAttestation, environment: Environment, now: number): FieldError[] {
+  const fault = (field: string, message: string, code: "invalid_value" | "not_found" = "invalid_value") =>
+    fieldError(`verification_attestation.${field}`, code, message);
+  if ("placeholder" in input) {
+    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in sandbox only.")];
+  }
+  const { issued_at: issuedAt, expires_at: expiresAt, verifier_id: verifierId } = input;
+  const faults: FieldError[] = [];
+  if (issuedAt !== undefined && issuedAt > now)
+    faults.push(fault("issued_at", "The attestation is issued in the future."));
+  if (expiresAt !== undefined && expiresAt <= now) faults.push(fault("expires_at", "The attestation has expired."));
+  if (issuedAt !== undefined && expiresAt !== undefined && expiresAt <= issuedAt)
+    faults.push(fault("expires_at", "It ends before it begins."));
+  if (issuedAt !== undefined && addMonths(issuedAt, ATTESTATION_MAX_AGE_MONTHS) <= now)
+    faults.push(fault("issued_at", "The attestation is older than twelve months."));
+  // In production only a registered Verifier's attestation counts; none can be registered yet.
+  if (environment === "production" && verifierId !== undefined)
+    faults.push(fault("verifier_id", "No such Verifier is registered.", "not_found"));
+  return faults;
+}

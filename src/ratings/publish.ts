@@ -1,0 +1,32 @@
+// Specification 2.8: the parameters in the words of the wire. Nothing is read.
+import { toIso } from "../core/clock.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Case, RATING_ORIGIN, type RatingMethod } from "./method.ts";
+import type { RatingMethodView } from "./schema.ts";
+
+const signals = (cases: Readonly<Record<string, Case>>) =>
+  Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
+
+export function describeMethod({ sandbox, production }: Readonly<Record<Environment, RatingMethod>>): RatingMethodView {
+  // They differ in their minimums alone.
+  const { halfLifeDays, kappa, mu, weight, clip, promptHours, provider, consumer } = production;
+  return {
+    formula: "(sum(w * r) + kappa * mu) / (sum(w) + kappa), each w decayed by 2^(-age_days / half_life_days)",
+    half_life_days: halfLifeDays,
+    origin: toIso(RATING_ORIGIN),
+    kappa,
+    mu,
+    decimals: 2,
+    rounding: "half_even",
+    weight: { formula: "weight_factor * clamp(log10(1 + amount), min, max)", min: weight.min, max: weight.max },
+    counterparty_clip: {
+      formula:
+        "one counterparty principal holds at most max(max_share, 1 / counterparties) of the unclipped weight; more is clipped, once",
+      max_share: clip,
+    },
+    minimum_interactions: { sandbox: sandbox.minimum.interactions, production: production.minimum.interactions },
+    minimum_counterparties: { sandbox: sandbox.minimum.counterparties, production: production.minimum.counterparties },
+    prompt_answer_hours: promptHours,
+    signals: { provider: signals(provider), consumer: signals(consumer) },
+  };
+}

@@ -1,0 +1,54 @@
+// An attestation ends at its instant, with no grace; every reading computes that. This records it: the principal ATTESTATION_EXPIRED, and
+// every agent of it that ran SUSPENDED.
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { move } from "../core/machine.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import { principalMachine } from "../principals/states.ts";
+import { findEndedAttestations, findPrincipalById, movePrincipal } from "../principals/store.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { cascadeReads, isLast, resumeCascade, startCascade } from "./cascade.ts";
+
+const ACTOR: Actor = { type: "system", id: "attestation_expiry" };
+
+export const endAttestations: EachJob = {
+  kind: "each",
+  name: "end_attestations",
+  find: async ({ db, clock }, after, limit) => {
+    const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: endAttestation,
+};
+
+/** Records the end of one principal's attestation. False when it was recorded before, or the attestation was renewed. */
+async function endAttestation(deps: Deps, principalId: string): Promise<boolean> {
+  const { db } = deps;
+  const now = deps.clock.now();
+  const { principal: before, ...running } = await readBatch(db, {
+    principal: findPrincipalById(db, principalId),
+    ...cascadeReads(deps, principalId),
+  });
+  if (before?.status !== "ACTIVE" || before.attestationExpiresAt > now) return false;
+  const ended = move(principalMachine, before.status, "attestation_ends");
+  const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };
+  const stop = { trigger: "principal_stops", reason: "attestation", actor: ACTOR } as const;
+  await commit(db, [
+    ...movePrincipal(db, before, ended, after),
+    recordActivity(db, before, now, {
+      action: "principal.attestation_expired",
+      actor: ACTOR,
+      subject: { type: "principal", id: principalId },
+      changes: { status: { from: ended.from, to: ended.to } },
+    }),
+    recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
+    ...startCascade(deps, after, stop, running, now),
+  ]);
+  if (!isLast(running)) await resumeCascade(deps, principalId);
+  return true;
+}

@@ -1,0 +1,41 @@
+// Specification 3.5: a task that nobody answers confirms itself when 72 hours have passed, and counts as satisfactory.
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { move } from "../core/machine.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
+import { taskMachine } from "./states.ts";
+import { findDueTasks } from "./store.ts";
+
+/** At its own instant, however late it is recorded. */
+export function autoConfirmed(deps: Deps, facts: ClosingFacts, now: number): Statement[] {
+  if (!facts.task) throw new Error("a task without its row");
+  const { status, confirmBy } = facts.task.task;
+  const closing = { outcome: "confirmed", score: 1, note: null, at: confirmBy } as const;
+  return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now).statements;
+}
+
+/** Records what has been so since each task's own instant. Late or twice makes no difference. */
+export const autoConfirmTasks: EachJob = {
+  kind: "each",
+  name: "auto_confirm_tasks",
+  find: async (deps, after, limit) => {
+    const { due } = await readBatch(deps.db, { due: findDueTasks(deps.db, deps.clock.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: autoConfirmOne,
+};
+
+async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
+  const now = deps.clock.now();
+  return retryUnderLocks(deps.env, async (touches) => {
+    const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
+    const task = facts.task?.task;
+    if (task?.status !== "open" || now < task.confirmBy) return false;
+    touches([task.providerDid, task.consumerDid]);
+    await commit(deps.db, autoConfirmed(deps, facts, now));
+    return true;
+  });
+}

@@ -1,0 +1,138 @@
+// Specification 3.5: what closing a task does. The task, both agents' ratings, and the events change together or not at all.
+import { type Rated, rateAgent } from "../agents/rate.ts";
+import { networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import type { Move } from "../core/machine.ts";
+import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
+import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
+import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../identity/store.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
+import { findCounterparty, findHeaviest } from "../ratings/store.ts";
+import type { ConfirmationView } from "./schema.ts";
+import { findTask, moveTask, partyOf, principalOfParty } from "./store.ts";
+import { toTaskView } from "./views.ts";
+
+/** All that closing needs, in one trip and of constant size: no read grows with the agents' history. */
+export const closingReads = (db: Database, taskId: string) => {
+  const provider = partyOf(taskId, "provider");
+  const consumer = partyOf(taskId, "consumer");
+  const environment = environmentOf(provider);
+  return {
+    task: findTask(db, taskId),
+    provider: findPublicAgent(db, provider),
+    consumer: findPublicAgent(db, consumer),
+    markets: findMarkets(db, provider, environment),
+    escrows: findEscrows(db, provider, environment),
+    providerHeaviest: findHeaviest(db, provider),
+    consumerHeaviest: findHeaviest(db, consumer),
+    providerCounterparty: findCounterparty(db, provider, principalOfParty(taskId, "consumer")),
+    consumerCounterparty: findCounterparty(db, consumer, principalOfParty(taskId, "provider")),
+  };
+};
+export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>>;
+
+/** How a task ends; `at` is its own instant, however late it is recorded. */
+export type Closing = {
+  readonly outcome: TaskOutcome;
+  readonly score: number;
+  readonly note: string | null;
+  readonly at: number;
+};
+
+export function closeTask(
+  deps: Deps,
+  facts: ClosingFacts,
+  taskMove: Move<TaskStatus>,
+  { at, ...closing }: Closing,
+  now: number,
+): { statements: Statement[]; view: ConfirmationView } {
+  const { db, config } = deps;
+  if (!facts.task) throw new Error("a task without its row");
+  const { transaction } = facts.task;
+  const task: TaskRow = { ...facts.task.task, ...closing, status: taskMove.to, closedAt: at };
+  const method = ratingMethod(deps.env, transaction.environment);
+  const signals = taskSignals(method, asRated(deps, task, transaction, at));
+  const rated = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : null;
+  const object = toTaskView(config, { task, transaction }, now);
+  const parties = [transaction.providerPlatformId, transaction.consumerPlatformId];
+  return {
+    statements: [
+      ...moveTask(db, task.taskId, taskMove, { ...closing, closedAt: at }),
+      ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
+      ...recordEventForParties(db, parties, task.environment, now, { type: "task.closed", object }),
+    ],
+    view: {
+      task_id: task.taskId,
+      status: taskMove.to,
+      outcome: closing.outcome,
+      score: closing.score,
+      provider_r_i: signals.provider.r,
+      consumer_r_i: signals.consumer.r,
+      provider_ar: rated?.provider.rating ?? null,
+      consumer_ar: rated?.consumer.rating ?? null,
+      closed_at: toIso(at),
+    },
+  };
+}
+
+/**
+ * A task that confirmed itself rates both sides only where the consumer has shown its will: else a provider could open, pay and
+ * facilitate strangers' intents and be rated for it.
+ */
+const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
+  task.status !== "auto_confirmed" || transaction.consumerWilled;
+
+function rateBoth(
+  deps: Deps,
+  facts: ClosingFacts,
+  signals: { provider: Signal; consumer: Signal },
+  transaction: TransactionRow,
+  at: number,
+  now: number,
+): { provider: Rated; consumer: Rated } {
+  const { provider, consumer } = facts;
+  if (!provider || !consumer) throw new Error("a task without its parties");
+  const shared = { at, now, volume: transaction.gross };
+  return {
+    provider: rateAgent(
+      deps.db,
+      deps,
+      { ...provider, markets: facts.markets, escrows: facts.escrows },
+      {
+        ...shared,
+        add: signals.provider,
+        counterpartyPrincipalId: consumer.agent.principalId,
+        counterparty: facts.providerCounterparty,
+        heaviest: facts.providerHeaviest,
+      },
+    ),
+    consumer: rateAgent(
+      deps.db,
+      deps,
+      { ...consumer, markets: [], escrows: [] },
+      {
+        ...shared,
+        add: signals.consumer,
+        counterpartyPrincipalId: provider.agent.principalId,
+        counterparty: facts.consumerCounterparty,
+        heaviest: facts.consumerHeaviest,
+      },
+    ),
+  };
+}
+
+/** A closed task in the words of the rating. */
+function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {
+  const { decimals } = networkNamed(config.networks, transaction.network);
+  return {
+    outcome: task.status === "auto_confirmed" ? "auto_confirmed" : (task.outcome ?? "confirmed"),
+    score: task.score,
+    amountWholeUnits: transaction.gross / 10 ** decimals,
+    openedAt: task.openedAt,
+    closedAt,
+  };
+}

@@ -1,0 +1,39 @@
+// Specification 3.5: a task is confirmed by its consumer, within 72 hours.
+import type { AgentCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { tryMove } from "../core/machine.ts";
+import type { TaskOutcome } from "../core/vocabulary.ts";
+import { commit } from "../db/batch.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { autoConfirmed } from "./auto-confirm.ts";
+import { closeTask, closingReads } from "./close.ts";
+import { refuseOthers } from "./read.ts";
+import type { ConfirmationView, ConfirmInput } from "./schema.ts";
+import { taskMachine } from "./states.ts";
+
+export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput): Promise<ConfirmationView> =>
+  retryUnderLocks(call.deps.env, async (touches) => {
+    const { db, deps, now } = call;
+    const facts = await call.read(closingReads(db, taskId), { clock: ({ task: found }) => found?.clockOffsetMs });
+    const task = facts.task?.task ?? null;
+    refuseOthers(call, task);
+    touches([task.providerDid, task.consumerDid]);
+    const late = now >= task.confirmBy;
+    const confirmation = tryMove(taskMachine, task.status, late ? "confirm_late" : "confirm");
+    if (confirmation.ok) {
+      const closing = { ...outcomeOf(input), note: input.note || null, at: now };
+      const closed = closeTask(deps, facts, confirmation.move, closing, now);
+      await call.commit(closed.statements, closed.view);
+      return closed.view;
+    }
+    // Late, and the job has not come by: the task closes itself now.
+    if (confirmation.code === "confirmation_window_closed") await commit(db, autoConfirmed(deps, facts, now));
+    const status = late && task.status === "open" ? "auto_confirmed" : task.status;
+    throw new ServiceError(confirmation.code, { detail: { status } });
+  });
+
+/** `confirmed` and `rejected` say their score; a score that is sent with them is not needed and not used. */
+function outcomeOf({ outcome, score }: ConfirmInput): { outcome: TaskOutcome; score: number } {
+  if (outcome === "partial") return { outcome, score: score ?? 0 };
+  return { outcome, score: outcome === "confirmed" ? 1 : 0 };
+}

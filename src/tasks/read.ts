@@ -1,0 +1,32 @@
+// Specification 4, Tasks: what a party reads of its task.
+import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { TaskRow } from "../db/tables/money.ts";
+import type { TaskView } from "./schema.ts";
+import { findTask } from "./store.ts";
+import { toTaskView } from "./views.ts";
+
+export async function getTask(call: AgentCall, taskId: string): Promise<TaskView> {
+  const { found } = await call.read(
+    { found: findTask(call.db, taskId) },
+    { clock: ({ found: task }) => task?.clockOffsetMs },
+  );
+  if (!found) throw new ServiceError("not_found");
+  const { consumerDid, providerDid } = found.task;
+  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
+  return toTaskView(call.deps.config, found, call.now);
+}
+
+/** Of a body that the schema finds faulty: an unknown task is 404, and whoever may not confirm it 403, before 422. */
+export const precheckConfirmation = (call: AgentCall, taskId: string): Precheck =>
+  precheck({ found: findTask(call.db, taskId) }, ({ found }) => {
+    refuseOthers(call, found?.task ?? null);
+    return [];
+  });
+
+/** 3.5: by the consumer. The provider, and everybody else, is no party to the confirmation. */
+export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
+  if (!task) throw new ServiceError("not_found");
+  if (call.did !== task.consumerDid)
+    throw new ServiceError("forbidden", { message: "Only the consumer of a task confirms it." });
+}

@@ -1,0 +1,60 @@
+// Contract section 6, Escrow: what the contract splits by follows the rating, through the cron and the queue.
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { didHash } from "../../src/chain/hashes.ts";
+import { escrows } from "../../src/db/tables/money.ts";
+import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
+import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+
+const NETWORK = "base-sepolia";
+let world: World;
+let provider: Agent;
+beforeAll(async () => {
+  world = await createWorld();
+  provider = await world.provider();
+  const consumer = await world.consumer();
+  const intent = await world.intent(consumer, provider, "5000.00");
+  const payment_tx = await payOnChain(consumer.did, provider.did, 5_000_000_000, { intentId: intent.intent_id });
+  const settled = expectStatus(
+    await world.as(provider, "POST", "/v1/facilitate", { intent_id: intent.intent_id, payment_tx }),
+    200,
+  );
+  expectStatus(await world.as(consumer, "POST", `/v1/tasks/${settled.task_id}/confirm`, { outcome: "confirmed" }), 200);
+});
+
+const onChain = async () => {
+  const read = await world.deps.chain.readProvider(NETWORK, didHash(provider.did));
+  if (!read.ok) throw new Error("the chain does not answer");
+  return Number(read.value.threshold);
+};
+const stored = async () => {
+  const [row] = await world.deps.db.select().from(escrows).where(eq(escrows.did, provider.did));
+  if (!row) throw new Error("no escrow");
+  return row;
+};
+const key = () => ({ did: provider.did, environment: "sandbox" as const, network: NETWORK });
+
+describe("a rating that moves the threshold", () => {
+  it("is told to the contract once, and then nothing is behind", async () => {
+    const before = await stored();
+    expect(before.threshold).toBeLessThan(15_000_000);
+    expect(before.chainThreshold).toBe(15_000_000);
+    expect(await onChain()).toBe(15_000_000);
+    expect(await followThreshold(world.deps, key(), Date.now() + 10_000)).toBe(true);
+    expect(await onChain()).toBe(before.threshold);
+    expect((await stored()).chainThreshold).toBe(before.threshold);
+    expect(await followThreshold(world.deps, key(), Date.now() + 10_000)).toBe(true);
+  });
+
+  it("is found by the sweep only while it is behind", async () => {
+    const sent: unknown[] = [];
+    const CHAIN_QUEUE = { send: async (job: unknown) => void sent.push(job) } as never;
+    const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } };
+    const mine = () => sent.filter((job) => (job as { did: string }).did === provider.did);
+    await world.run(followThresholds, deps);
+    expect(mine()).toEqual([]);
+    await world.deps.db.update(escrows).set({ chainThreshold: 1 }).where(eq(escrows.did, provider.did));
+    await world.run(followThresholds, deps);
+    expect(mine()).toEqual([{ kind: "follow_threshold", ...key() }]);
+  });
+});

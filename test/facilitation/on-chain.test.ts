@@ -1,0 +1,322 @@
+// Contract sections 5 and 6 on a node that behaves as real ones do: blocks that do not come, payments that fail or vanish,
+// registrations that are refused, contracts that only look like ours. The network `lab` is this file's alone.
+
+import { eq } from "drizzle-orm";
+import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
+import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { paymentIntents } from "../../src/db/tables/money.ts";
+import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
+import { runMessages } from "../../src/queue.ts";
+import {
+  account,
+  chainOf,
+  createWorld,
+  env,
+  expectStatus,
+  type Json,
+  type PayOptions,
+  payOnChain,
+  rpc,
+  send,
+  type World,
+} from "../support/world.ts";
+import { asClient, asConsumer, asProvider, type Pair, refused } from "./support.ts";
+
+const LAB = "lab";
+const CONFIRMATIONS = 3;
+const DAY_MS = 86_400_000;
+const [ADMIN, REGISTRAR] = [account(0), account(1)];
+const REGISTRAR_ROLE = keccak256(stringToHex("REGISTRAR_ROLE"));
+
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+/** The next block is of that instant, and the chain's clock goes on from there. */
+const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms / 1_000));
+const call = (functionName: "grantRole" | "revokeRole") =>
+  encodeFunctionData({ abi: settlementAbi, functionName, args: [REGISTRAR_ROLE, REGISTRAR as `0x${string}`] });
+const contract = () => chainOf(LAB).settlement_contract;
+
+let world: World;
+let pair: Pair;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+  pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+});
+afterEach(async () => {
+  await lab("evm_setAutomine", true);
+});
+
+type Purchase = Pair & { intent: Json; tx: string };
+const openIntent = (amount: string) => world.intent(pair.consumer, pair.provider, amount, { network: LAB });
+async function pay(intent: Json, options: PayOptions = {}): Promise<Purchase> {
+  const named = { network: LAB, intentId: intent.intent_id, ...options };
+  const tx = await payOnChain(pair.consumer.did, pair.provider.did, Number(intent.amount_base_units), named);
+  return { ...pair, intent, tx };
+}
+const FORMS = {
+  "the consumer's proof": (purchase: Purchase) => asConsumer(world, purchase),
+  "the provider itself": (purchase: Purchase) => asProvider(world, purchase),
+  "the client form": (purchase: Purchase) => asClient(world, purchase, { network: LAB }),
+};
+/** In the node's pool and in no block. */
+const payUnmined = (intent: Json): Promise<Purchase> =>
+  pay(intent, { mined: false, prepared: () => lab("evm_setAutomine", false) });
+
+/** In every form, and nothing changes. */
+async function refuses(purchase: Purchase, code: string): Promise<Json> {
+  const bodies: Json[] = [];
+  for (const facilitate of Object.values(FORMS)) {
+    bodies.push(await refused(world, [pair.provider.did, pair.consumer.did], () => facilitate(purchase), 409, code));
+  }
+  for (const body of bodies) expect(body.detail).toEqual(bodies[0].detail);
+  return bodies[0].detail;
+}
+async function settles(purchase: Purchase): Promise<void> {
+  await mine(CONFIRMATIONS - 1);
+  const settled = expectStatus(await asProvider(world, purchase), 200);
+  expect(settled).toMatchObject({ status: "settled", tx_hash: purchase.tx, network: LAB });
+}
+
+// First, while the chain's clock is still in the past: it never turns back.
+describe("a payment of two days ago", () => {
+  it("is honoured for 24 hours after its intent's end and no longer, also when that was recorded", async () => {
+    const intent = await openIntent("10.00");
+    await setClock(Date.now() - 2 * DAY_MS);
+    const purchase = await pay(intent);
+    await mine(CONFIRMATIONS - 1);
+    const endedAt = (expiresAt: number) =>
+      world.deps.db
+        .update(paymentIntents)
+        .set({ status: "ABANDONED", createdAt: world.now() - 3 * DAY_MS, expiresAt })
+        .where(eq(paymentIntents.intentId, intent.intent_id));
+    await endedAt(world.now() - DAY_MS);
+    const agents = [pair.provider.did, pair.consumer.did];
+    await refused(world, agents, () => asProvider(world, purchase), 409, "intent_expired");
+    const client = () => asClient(world, purchase, { network: LAB });
+    await refused(world, agents, client, 409, "settlement_verification_failed");
+    await endedAt(world.now() - DAY_MS + 60_000);
+    expectStatus(await client(), 200);
+    await setClock(Date.now());
+  });
+});
+
+describe("a payment", () => {
+  it("that the contract refused is no settlement, and its intent can still be paid", async () => {
+    const intent = await openIntent("11.00");
+    const failed = await pay(intent, { approved: false });
+    const receipt = await lab("eth_getTransactionReceipt", failed.tx);
+    expect(receipt.status).toBe("0x0");
+    await mine(CONFIRMATIONS - 1);
+    expect(await refuses(failed, "settlement_verification_failed")).toEqual({ failed_check: "reverted" });
+    await settles(await pay(intent));
+  });
+
+  it("counts once it is buried, block by block, and not before", async () => {
+    const intent = await openIntent("12.00");
+    const purchase = await payUnmined(intent);
+    const missing = (confirmations: number) => ({
+      state: "pending",
+      confirmations,
+      required: CONFIRMATIONS,
+      retry_after: 2 * (CONFIRMATIONS - confirmations),
+    });
+    expect(await refuses(purchase, "payment_not_found")).toEqual(missing(0));
+    for (let confirmations = 1; confirmations < CONFIRMATIONS; confirmations++) {
+      await mine(1);
+      expect(await refuses(purchase, "payment_not_found")).toEqual(missing(confirmations));
+    }
+    await mine(1);
+    expectStatus(await asConsumer(world, purchase), 200);
+  });
+
+  it("that the node has dropped is unknown", async () => {
+    const intent = await openIntent("13.00");
+    const dropped = await payUnmined(intent);
+    await lab("anvil_dropTransaction", dropped.tx);
+    await mine(CONFIRMATIONS);
+    expect(await refuses(dropped, "payment_not_found")).toMatchObject({ state: "unknown", confirmations: 0 });
+    await lab("evm_setAutomine", true);
+    await settles(await pay(intent));
+  });
+
+  it("that a reorganisation took out of its block is not found again", async () => {
+    const intent = await openIntent("14.00");
+    const purchase = await pay(intent);
+    expect(await refuses(purchase, "payment_not_found")).toMatchObject({ state: "pending", confirmations: 1 });
+    await lab("anvil_rollback", 1);
+    await mine(CONFIRMATIONS);
+    expect(await refuses(purchase, "payment_not_found")).toMatchObject({ confirmations: 0 });
+    await settles(await pay(intent, { from: account(6) }));
+  });
+
+  it("through the same code at another address, or in another token, is none of ours", async () => {
+    const { otherContract, otherToken } = inject("lab");
+    const token = chainOf(LAB).token;
+    const split = (address: string) =>
+      encodeFunctionData({
+        abi: settlementAbi,
+        functionName: "registerProvider",
+        args: [didHash(pair.provider.did), address as `0x${string}`, account(8) as `0x${string}`, 0n],
+      });
+    const allow = encodeFunctionData({
+      abi: settlementAbi,
+      functionName: "setTokenAllowed",
+      args: [otherToken as `0x${string}`, true],
+    });
+    await send(LAB, REGISTRAR, otherContract, split(token));
+    await send(LAB, ADMIN, contract(), allow);
+    await send(LAB, REGISTRAR, contract(), split(otherToken));
+
+    const intent = await openIntent("15.00");
+    for (const [options, failed_check] of [
+      [{ contract: otherContract }, "no_settlement"],
+      [{ token: otherToken }, "other_parties"],
+    ] as const) {
+      const impostor = await pay(intent, options);
+      const receipt = await lab("eth_getTransactionReceipt", impostor.tx);
+      expect([receipt.status, receipt.logs.length > 0]).toEqual(["0x1", true]);
+      await mine(CONFIRMATIONS - 1);
+      for (const facilitate of [FORMS["the consumer's proof"], FORMS["the provider itself"]]) {
+        const agents = [pair.provider.did, pair.consumer.did];
+        const act = () => facilitate(impostor);
+        const { detail } = await refused(world, agents, act, 409, "settlement_verification_failed");
+        expect(detail).toEqual({ failed_check });
+      }
+      const client = () => FORMS["the client form"](impostor);
+      await refused(world, [pair.provider.did], client, 409, "settlement_verification_failed");
+    }
+    await settles(await pay(intent));
+  });
+
+  it("finds the intent that it names, in the client form, behind a newer one of the same amount", async () => {
+    const [older, newer] = [await openIntent("18.00"), await openIntent("18.00")];
+    const purchase = await pay(older);
+    await mine(CONFIRMATIONS - 1);
+    const settled = expectStatus(await FORMS["the client form"](purchase), 200);
+    expect(settled.intent_id).toBe(older.intent_id);
+    const other = await pay(newer);
+    await mine(CONFIRMATIONS - 1);
+    expect(expectStatus(await FORMS["the client form"](other), 200).intent_id).toBe(newer.intent_id);
+  });
+
+  it("on another network is unknown there", async () => {
+    const intent = await openIntent("16.00");
+    const { provider } = pair;
+    const elsewhere = await world.provider();
+    const tx = await payOnChain(pair.consumer.did, elsewhere.did, 16_000_000, { network: "base-sepolia" });
+    expect(await refuses({ ...pair, provider, intent, tx }, "payment_not_found")).toMatchObject({ state: "unknown" });
+    await settles(await pay(intent));
+  });
+});
+
+describe("a node that does not answer", () => {
+  it("is 503, and the intent stays as it was", async () => {
+    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
+    const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
+    const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
+    const intent = await openIntent("17.00");
+    const purchase = await pay(intent);
+    await mine(CONFIRMATIONS - 1);
+    for (const facilitate of [asConsumer, asProvider]) {
+      const agents = [pair.provider.did, pair.consumer.did];
+      await refused(deaf, agents, () => facilitate(deaf, purchase), 503, "chain_unavailable");
+    }
+    const client = () => asClient(deaf, purchase, { network: LAB });
+    await refused(deaf, [pair.provider.did], client, 503, "chain_unavailable");
+    expectStatus(await asProvider(world, purchase), 200);
+  });
+});
+
+describe("a market", () => {
+  const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
+  const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
+  const open = (did: string) => world.call("POST", path(did), { body });
+  const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
+  /** As the queue hands it over. */
+  const work = (did: string) => {
+    const job = { kind: "provision_market", did, environment: "sandbox" as const, network: LAB };
+    const message = { body: job, attempts: 1, ack: () => undefined, retry: () => undefined };
+    return runMessages({ messages: [message] } as never, env);
+  };
+
+  it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await send(LAB, ADMIN, contract(), call("revokeRole"));
+    try {
+      expect(expectStatus(await open(did), 200).markets).toMatchObject([
+        { status: "FAILED", reason: "AccessControlUnauthorizedAccount", escrow_wallet: null, registration_tx: null },
+      ]);
+    } finally {
+      await send(LAB, ADMIN, contract(), call("grantRole"));
+    }
+    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
+  });
+
+  it("whose registration passed the dry run and then failed in its block is FAILED too", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("evm_setAutomine", false);
+    const opening = open(did);
+    await waitingOf(REGISTRAR);
+    // Pays more than the registration, so it comes first in the block.
+    const revoke = { from: ADMIN, to: contract(), data: call("revokeRole"), gas: "0x2dc6c0", gasPrice: "0x174876e800" };
+    await lab("eth_sendTransaction", revoke);
+    await lab("evm_mine");
+    try {
+      expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "FAILED", reason: "reverted" }]);
+    } finally {
+      await lab("evm_setAutomine", true);
+      await send(LAB, ADMIN, contract(), call("grantRole"));
+    }
+    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
+  });
+
+  it("waits for a chain that makes no blocks, keeps nobody else waiting, and finishes in the background", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("evm_setAutomine", false);
+    const opening = open(did);
+    await waitingOf(REGISTRAR);
+    const suspending = world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+    // Well before a turn that is not given back ends by itself.
+    const first = await Promise.race([suspending, scheduler.wait(8_000)]);
+    expect(first?.body.status).toBe("SUSPENDED");
+    const reply = await opening;
+    const [market] = expectStatus(reply, 200).markets;
+    expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
+    // What waits is named, and no second one is sent beside it.
+    expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
+    const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
+    const before = await waiting();
+    const job = { did, environment: "sandbox" as const, network: LAB };
+    expect(await provisionMarkets(world.deps, job, Date.now() + 300)).toBe(false);
+    expect(await waiting()).toBe(before);
+    await lab("evm_setAutomine", true);
+    await mine(1);
+    await work(did);
+    const { registration_tx } = market;
+    expect(await marketOf(did)).toMatchObject({
+      status: "ACTIVE",
+      registration_tx,
+      escrow_wallet: expect.stringMatching(/^0x/),
+    });
+  }, 60_000);
+
+  it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {
+    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
+    const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
+    const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
+    const { did } = await deaf.agent("PROVIDER");
+    const reply = await deaf.call("POST", path(did), { body });
+    expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
+    await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
+    const market = async () => (await deaf.call("GET", path(did))).body.data[0];
+    await vi.waitFor(async () => expect(await market()).toMatchObject({ status: "ACTIVE" }), { timeout: 20_000 });
+  });
+});
+
+/** Until the account has a transaction in the pool. */
+async function waitingOf(from: string): Promise<void> {
+  const count = (block: string): Promise<string> => lab("eth_getTransactionCount", from, block);
+  while ((await count("pending")) === (await count("latest"))) await scheduler.wait(20);
+}

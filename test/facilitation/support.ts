@@ -1,0 +1,119 @@
+// A purchase in parts, for the tests of facilitation and of tasks: a pair, an intent, a payment, a facilitation.
+import { eq, inArray } from "drizzle-orm";
+import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.ts";
+import { directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
+import { type Agent, expectStatus, type Json, payOnChain, type Reply, rpc, type World } from "../support/world.ts";
+
+export type Pair = { consumer: Agent; provider: Agent };
+export type Paid = Pair & { intent: Json; tx: string };
+
+export const PATH = "/v1/facilitate";
+
+export async function pairOf(world: World, provider?: Agent): Promise<Pair> {
+  return { consumer: await world.consumer(), provider: provider ?? (await world.provider()) };
+}
+
+export async function paid(
+  world: World,
+  pair: Pair,
+  amount = "10.00",
+  options: { named?: boolean } = {},
+): Promise<Paid> {
+  const intent = await world.intent(pair.consumer, pair.provider, amount);
+  const named = options.named === false ? {} : { intentId: intent.intent_id };
+  const tx = await payOnChain(pair.consumer.did, pair.provider.did, Number(intent.amount_base_units), named);
+  await mined(tx);
+  return { ...pair, intent, tx };
+}
+
+/** A busy node may answer with the hash before the block is made. */
+export async function mined(tx: string): Promise<void> {
+  while ((await rpc("base-sepolia", "eth_getTransactionReceipt", [tx])) === null) await scheduler.wait(20);
+}
+
+/** Seed's form, with the consumer's headers and its proof bound to the provider. */
+export async function asConsumer(world: World, { consumer, provider, intent, tx }: Paid): Promise<Reply> {
+  const headers = await world.proveBound(consumer, provider.did);
+  return world.call("POST", PATH, { key: null, headers, body: { intent_id: intent.intent_id, payment_tx: tx } });
+}
+
+/** The provider as itself, naming the intent. */
+export const asProvider = (world: World, { provider, intent, tx }: Paid): Promise<Reply> =>
+  world.as(provider, "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
+
+/** The form of the public clients. */
+export const asClient = (
+  world: World,
+  { provider, consumer, tx }: Paid,
+  extra: Record<string, unknown> = {},
+): Promise<Reply> => {
+  const body = {
+    provider_did: provider.did,
+    consumer_did: consumer.did,
+    tx_hash: tx.replace(/^0x/, ""),
+    network: "base-sepolia",
+  };
+  return world.as(provider, "POST", PATH, { ...body, ...extra });
+};
+
+export async function facilitated(
+  world: World,
+  pair?: Pair,
+  amount = "10.00",
+): Promise<Paid & { task: string; fac: Json }> {
+  const purchase = await paid(world, pair ?? (await pairOf(world)), amount);
+  const fac = expectStatus(await asProvider(world, purchase), 200);
+  return { ...purchase, task: fac.task_id, fac };
+}
+
+export const confirm = (
+  world: World,
+  agent: Agent,
+  task: string,
+  body: unknown = { outcome: "confirmed" },
+): Promise<Reply> => world.as(agent, "POST", `/v1/tasks/${task}/confirm`, body);
+
+/** All that a facilitation or a confirmation may touch, as stored: what a refusal leaves as it was. */
+export async function stateOf(world: World, ...dids: string[]) {
+  const { db } = world.deps;
+  const [agentRows, aidRows, escrowRows, intents, settled, open, sums, outbox, feed] = await Promise.all([
+    db.select().from(agents).where(inArray(agents.did, dids)),
+    db.select().from(aids).where(inArray(aids.did, dids)),
+    db.select().from(escrows).where(inArray(escrows.did, dids)),
+    db.select().from(paymentIntents).where(inArray(paymentIntents.providerDid, dids)),
+    db.select().from(transactions).where(inArray(transactions.providerDid, dids)),
+    db.select().from(tasks).where(inArray(tasks.providerDid, dids)),
+    db.select().from(ratingCounterparties).where(inArray(ratingCounterparties.did, dids)),
+    db.select().from(events).where(eq(events.platformId, world.platformId)),
+    db.select().from(directoryChanges).where(inArray(directoryChanges.did, dids)),
+  ]);
+  return {
+    agents: agentRows,
+    aids: aidRows,
+    escrows: escrowRows,
+    intents,
+    transactions: settled,
+    tasks: open,
+    sums,
+    events: outbox,
+    feed,
+  };
+}
+
+/** The refusal, and the proof that nothing but the refusal happened. */
+export async function refused(
+  world: World,
+  dids: string[],
+  act: () => Promise<Reply>,
+  status: number,
+  code: string,
+): Promise<Json> {
+  const before = await stateOf(world, ...dids);
+  const reply = await act();
+  if (reply.status !== status || reply.body?.code !== code)
+    throw new Error(`expected ${status} ${code}, got ${reply.status}: ${reply.text}`);
+  const after = await stateOf(world, ...dids);
+  if (JSON.stringify(after) !== JSON.stringify(before)) throw new Error(`${code} changed something`);
+  return reply.body;
+}

@@ -1,0 +1,54 @@
+// Specification 2.5 and contract section 5: the CA's keys come from one secret; several are published, one signs.
+import { describe, expect, it } from "vitest";
+import { verifyCertificate } from "../../src/protocol/certificate.ts";
+import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
+import { jwkThumbprint, publicPart } from "../../src/protocol/jwks.ts";
+import { createWorld, env, ISSUER } from "../support/world.ts";
+import { CA_JWK, OTHER_JWK } from "./fixtures.ts";
+
+const entry = (jwk: unknown, use: string) => ({ jwk, use });
+const open = (keys: unknown) => openCertificateAuthority(typeof keys === "string" ? keys : JSON.stringify(keys));
+
+describe("the secret", () => {
+  it("of one signing and one published key publishes both, without their private parts, and signs with the one", async () => {
+    const ca = await open([entry(CA_JWK, "signing"), entry(OTHER_JWK, "published")]);
+    const kids = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
+    expect(ca.signing.kid).toBe(kids[0]);
+    expect(ca.jwks.keys).toEqual([
+      { ...publicPart(CA_JWK), kid: kids[0], use: "sig", alg: "ES256" },
+      { ...publicPart(OTHER_JWK), kid: kids[1], use: "sig", alg: "ES256" },
+    ]);
+    expect([...ca.verification.keys()].sort()).toEqual([...kids].sort());
+  });
+
+  it.each([
+    ["no JSON", "not json"],
+    ["no list", { jwk: CA_JWK }],
+    ["empty", []],
+    ["without a signing key", [entry(CA_JWK, "published")]],
+    ["with two signing keys", [entry(CA_JWK, "signing"), entry(OTHER_JWK, "signing")]],
+    ["with a public key", [entry(publicPart(CA_JWK), "signing")]],
+    ["with another curve", [entry({ ...CA_JWK, crv: "P-384" }, "signing")]],
+    ["with another use", [entry(CA_JWK, "maybe")]],
+  ])("that is %s is refused, and the message names no value of it", async (_name, secret) => {
+    const thrown: unknown = await open(secret).catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(Error);
+    const text = `${String(thrown)} ${JSON.stringify(thrown)}`;
+    for (const value of [CA_JWK.d, OTHER_JWK.d, CA_JWK.x]) expect(text).not.toContain(value);
+  });
+});
+
+describe("a rotation", () => {
+  it("keeps certificates of the earlier key good while it is published, and ends them when it is not", async () => {
+    const world = await createWorld();
+    const { certificate } = await world.consumer();
+    const [{ jwk: present }] = JSON.parse(env.CA_KEYS) as [{ jwk: unknown }];
+    const verify = async (keys: unknown) => {
+      const { verification } = await open(keys);
+      const checked = await verifyCertificate(certificate, verification, { issuer: ISSUER, now: Date.now() });
+      return checked.ok || checked.reason;
+    };
+    expect(await verify([entry(OTHER_JWK, "signing"), entry(present, "published")])).toBe(true);
+    expect(await verify([entry(OTHER_JWK, "signing")])).toBe("key_unknown");
+  });
+});

@@ -1,0 +1,96 @@
+// Specification 3.2 and 3.3 with contract sections 4 and 5, transcribed: every state × every trigger.
+import { describe, expect, it } from "vitest";
+import { agentMachine } from "../../src/agents/states.ts";
+import { type Machine, tryMove } from "../../src/core/machine.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../../src/principals/standing.ts";
+import { principalMachine } from "../../src/principals/states.ts";
+
+type Row = readonly [trigger: string, ...cells: string[]];
+
+/** One line a trigger, one cell a state; what is lower-case is the code of a refusal, `-` is invalid_status. */
+const AGENT_STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
+const AGENT: readonly Row[] = [
+  // 3.3: POST …/activate from DRAFT, else invalid_status.
+  ["activate", "ACTIVE", "-", "-", "-", "-", "-"],
+  // 3.3: DRAFT through the patch is use_activate_endpoint; SUSPENDED returns. FUNDING waits for the chain (contract 5).
+  ["patch_active", "use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
+  // What was suspended while it waited for its escrow returns to waiting (contract 5: an unfunded provider is not ACTIVE).
+  ["patch_funding", "-", "-", "FUNDING", "-", "-", "-"],
+  ["patch_suspended", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
+  // Contract 5: the platform's own retirement of an agent, final.
+  ["patch_terminated", "TERMINATED", "TERMINATED", "TERMINATED", "-", "-", "TERMINATED"],
+  ["revoke", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
+  // 3.3: attestation expiry, revocation, principal suspension stop what runs.
+  ["principal_stops", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
+  // 3.3: any state; REVOKED and TERMINATED are final already.
+  ["principal_closes", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
+  // Contract 5: invalid_status unless ACTIVE; the first call lands in FUNDING, a further one is escrow_below_threshold.
+  ["promote_unfunded", "-", "FUNDING", "-", "-", "-", "escrow_below_threshold"],
+  ["fund", "-", "-", "-", "-", "-", "ACTIVE"],
+];
+
+const PRINCIPAL_STATES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
+const PRINCIPAL: readonly Row[] = [
+  // 3.2: expires_at passes, or the Verifier revokes.
+  ["attestation_ends", "ATTESTATION_EXPIRED", "-", "-", "-"],
+  // Contract 4: a new attestation returns it to ACTIVE, unless SUSPENDED or CLOSED.
+  ["attest", "ACTIVE", "ACTIVE", "SUSPENDED", "-"],
+  ["suspend", "SUSPENDED", "SUSPENDED", "-", "-"],
+  ["reactivate", "-", "-", "ACTIVE", "-"],
+  ["close", "CLOSED", "CLOSED", "CLOSED", "-"],
+];
+
+function cells(rows: readonly Row[], states: readonly string[]) {
+  return rows.flatMap(([trigger, ...row]) => states.map((state, i) => [state, trigger, row[i] ?? "?"] as const));
+}
+
+function outcome(machine: unknown, state: string, trigger: string): string {
+  const result = tryMove(machine as Machine<string, string>, state, trigger);
+  if (result.ok) return result.move.from === state ? result.move.to : "moved from another state";
+  return result.code === "invalid_status" ? "-" : result.code;
+}
+
+describe("the agent's machine", () => {
+  it("has the states and triggers of the table and no others", () => {
+    expect([...agentMachine.states].sort()).toEqual([...AGENT_STATES].sort());
+    expect([...agentMachine.triggers].sort()).toEqual(AGENT.map(([trigger]) => trigger).sort());
+  });
+
+  it.each(cells(AGENT, AGENT_STATES))("%s × %s: %s", (state, trigger, expected) => {
+    expect(outcome(agentMachine, state, trigger)).toBe(expected);
+  });
+});
+
+describe("the principal's machine", () => {
+  it("has the states and triggers of the table and no others", () => {
+    expect([...principalMachine.states].sort()).toEqual([...PRINCIPAL_STATES].sort());
+    expect([...principalMachine.triggers].sort()).toEqual(PRINCIPAL.map(([trigger]) => trigger).sort());
+  });
+
+  it.each(cells(PRINCIPAL, PRINCIPAL_STATES))("%s × %s: %s", (state, trigger, expected) => {
+    expect(outcome(principalMachine, state, trigger)).toBe(expected);
+  });
+});
+
+describe("the status that counts at an instant", () => {
+  const expiresAt = 1_000;
+
+  it.each([
+    ["ACTIVE", 999, "ACTIVE"],
+    ["ACTIVE", 1_000, "ATTESTATION_EXPIRED"],
+    ["ACTIVE", 1_001, "ATTESTATION_EXPIRED"],
+    ["ATTESTATION_EXPIRED", 999, "ATTESTATION_EXPIRED"],
+    ["SUSPENDED", 1_001, "SUSPENDED"],
+    ["CLOSED", 1_001, "CLOSED"],
+  ] as const)("a principal stored as %s is at %i ms: %s (expiry at 1000, no grace)", (status, now, expected) => {
+    expect(effectivePrincipalStatus({ status, attestationExpiresAt: expiresAt }, now)).toBe(expected);
+  });
+
+  it.each(AGENT_STATES.flatMap((status) => PRINCIPAL_STATES.map((principal) => [status, principal] as const)))(
+    "an agent stored as %s under a principal that is %s",
+    (status, principal) => {
+      const stopped = principal !== "ACTIVE" && (status === "ACTIVE" || status === "FUNDING");
+      expect(effectiveAgentStatus(status, principal)).toBe(stopped ? "SUSPENDED" : status);
+    },
+  );
+});
