@@ -1,75 +1,68 @@
-// Who may import whom: docs of the tree say it in words, this file makes it fail. scripts/imports.ts runs it.
-// It needs TypeScript 6: with a newer one it reads no module and reports success.
+// Who may import whom. From left to right: an arrow goes to the left or stays, never back up. scripts/imports.ts runs this file, which
+// needs TypeScript 6: with a newer one dependency-cruiser reads no module and reports success.
 
-// From left to right: a feature reads the stores and states of features to its left, never to its right.
+// Below the features: what everything stands on, and the one way in.
+const GROUND = ["core", "protocol", "db", "chain", "objects", "context.ts", "call.ts", "journal", "http", "jobs"];
+// A feature reads the stores and states of features to its left, never to its right.
 const FEATURES = [
-  "activity",
-  "platform",
-  "markets",
-  "customers",
+  "accounts",
   "principals",
   "ratings",
-  "agents",
   "escrow",
+  "identity",
+  "agents",
+  "standing",
+  "markets",
   "payments",
-  "transactions",
   "tasks",
+  "facilitation",
   "disputes",
-  "verify",
+  "follower",
   "directory",
   "webhooks",
+  "sandbox",
 ];
+// Above them: who calls, and what binds it all.
+const TOP = ["auth", "app.ts", "cron.ts", "queue.ts", "worker.ts"];
+const ORDER = [...GROUND, ...FEATURES, ...TOP];
+// Clients, which stand beside the service.
+const BESIDE = ["sdk", "console"];
+
+const pathOf = (unit) => (unit.endsWith(".ts") ? `^src/${unit.replace(".", "\\.")}$` : `^src/${unit}/`);
 const ANY_FEATURE = `^src/(${FEATURES.join("|")})/`;
-const LAYERS = ["auth", "chain", "console", "core", "db", "flows", "http", "objects", "protocol", "sdk"];
-// The files of a feature that speak HTTP; everything else in it is domain.
-// `public-routes.ts` is a routes file as well.
-const EDGE_FILE = "[/-](routes|schema)\\.ts$";
+// The files of a folder that speak HTTP; everything else in it is domain.
+const EDGE = "[/-](routes|schema)\\.ts$";
 const ROUTES = "[/-]routes\\.ts$";
 const STORE = "[/-]store\\.ts$";
-const HONO = "^(node_modules/)?(hono|@hono)/";
+const HONO = "^node_modules/hono/";
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
-const featureOrder = FEATURES.slice(0, -1).map((feature, position) =>
+const order = ORDER.slice(0, -1).map((unit, position) =>
   rule(
-    `${feature}-looks-left`,
-    "A feature imports nothing of the features to its right.",
-    { path: `^src/${feature}/` },
-    { path: `^src/(${FEATURES.slice(position + 1).join("|")})/` },
+    `${unit}-looks-left`,
+    "Nothing imports what stands to its right.",
+    { path: pathOf(unit) },
+    { path: ORDER.slice(position + 1).map(pathOf) },
   ),
 );
 
 module.exports = {
   forbidden: [
     rule(
-      "every-folder-has-its-place",
-      "A new folder is put in order above before anything in it may import.",
-      { path: "^src/[^/]+/", pathNot: `^src/(${[...LAYERS, ...FEATURES].join("|")})/` },
+      "everything-has-its-place",
+      "A new folder or file of src is put in order above before it may import anything.",
+      { path: "^src/", pathNot: [...ORDER, ...BESIDE].map(pathOf) },
       {},
     ),
-    rule(
-      "no-cycles",
-      "Cycles of types alone cost nothing and are allowed.",
-      {},
-      { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
-    ),
-    rule(
-      "core-is-the-floor",
-      "core imports nothing of src.",
-      { path: "^src/core/" },
-      { path: "^src/", pathNot: "^src/core/" },
-    ),
-    rule(
-      "states-are-tables",
-      "states.ts imports core alone.",
-      { path: "/states\\.ts$" },
-      { path: ".", pathNot: "^src/core/" },
-    ),
+    rule("no-cycles", "Not of types alone either.", {}, { circular: true }),
+    ...order,
+    rule("states-are-tables", "states.ts imports core alone.", { path: "/states\\.ts$" }, { path: ".", pathNot: "^src/core/" }),
     rule(
       "protocol-is-pure",
-      "The wire contract knows jose and the limits.",
+      "The wire contract knows jose, the limits and how bytes are written.",
       { path: "^src/protocol/" },
-      { path: ".", pathNot: ["^src/protocol/", "^src/core/limits\\.ts$", "^node_modules/jose/"] },
+      { path: ".", pathNot: ["^src/protocol/", "^src/core/(limits|encoding)\\.ts$", "^node_modules/jose/"] },
     ),
     rule(
       "routes-ask-services",
@@ -79,47 +72,29 @@ module.exports = {
     ),
     rule(
       "domain-knows-no-http",
-      "Services, stores, flows and objects never see HTTP.",
-      { path: [ANY_FEATURE, "^src/(flows|objects|db|chain)/"], pathNot: EDGE_FILE },
-      { path: ["^src/(http|auth|console)/", HONO] },
+      "Services, stores and objects never see HTTP.",
+      { path: [ANY_FEATURE, "^src/(jobs|objects|db|chain|journal)/"], pathNot: EDGE },
+      { path: ["^src/(http|auth)/", HONO] },
+    ),
+    rule(
+      "routes-see-the-face-of-http",
+      "What a route is, what it answers, and the shapes that all share.",
+      { path: ["^src/jobs/", "^src/journal/", ANY_FEATURE] },
+      { path: "^src/http/", pathNot: "^src/http/(route|answer|schemas)\\.ts$" },
     ),
     rule(
       "hono-at-the-edge",
-      "Only http, auth, console, app, routes and schemas know Hono.",
-      { path: "^src/", pathNot: ["^src/(http|auth|console)/", "^src/app\\.ts$", EDGE_FILE] },
-      { path: HONO, dependencyTypesNot: ["type-only"] },
+      "Only http, auth and app know Hono; a route may ask it what a header says.",
+      { path: "^src/", pathNot: ["^src/(http|auth)/", "^src/app\\.ts$", ROUTES] },
+      { path: HONO },
     ),
-    rule(
-      "services-do-not-chat",
-      "What several resources do together is a flow; a service reads stores.",
-      { path: ANY_FEATURE, pathNot: ROUTES },
-      { path: `${ANY_FEATURE}service\\.ts$`, pathNot: "^src/$1/" },
-    ),
-    rule(
-      "routes-stay-home",
-      "Routes belong to the app: nothing else imports them.",
-      { path: "^src/", pathNot: ["^src/app\\.ts$", ROUTES] },
-      { path: ROUTES },
-    ),
-    rule(
-      "features-below-flows",
-      "A flow stands above the features it joins; only routes, cron and the queue call it.",
-      { path: ANY_FEATURE, pathNot: ROUTES },
-      { path: "^src/flows/" },
-    ),
-    ...featureOrder,
-    rule(
-      "drizzle-in-stores",
-      "Only stores and db know Drizzle.",
-      { path: "^src/", pathNot: ["^src/db/", STORE] },
-      { path: "^node_modules/drizzle-orm/" },
-    ),
-    rule(
-      "viem-in-chain",
-      "Only chain and the SDK know viem.",
-      { path: "^src/", pathNot: "^src/(chain|sdk)/" },
-      { path: "^node_modules/viem/" },
-    ),
+    rule("routes-stay-home", "Routes belong to the app.", { path: "^src/", pathNot: ["^src/app\\.ts$"] }, { path: ROUTES }),
+    rule("drizzle-in-stores", "Only stores and db know Drizzle.", { path: "^src/", pathNot: ["^src/db/", STORE] }, {
+      path: "^node_modules/drizzle-orm/",
+    }),
+    rule("viem-in-chain", "Only chain and the SDK know viem.", { path: "^src/", pathNot: "^src/(chain|sdk)/" }, {
+      path: "^node_modules/viem/",
+    }),
     rule(
       "sdk-stands-alone",
       "The SDK is published: of src it may import the protocol alone.",
@@ -132,18 +107,11 @@ module.exports = {
       { path: "^src/console/" },
       { path: "^src/", pathNot: "^src/(console|sdk)/" },
     ),
-    rule(
-      "src-stands-alone",
-      "The Worker imports no script or test.",
-      { path: "^src/" },
-      { path: "^(scripts|test|bench)/" },
-    ),
-    rule(
-      "no-dev-dependency-in-src",
-      "What the Worker imports is a dependency, not a tool.",
-      { path: "^src/" },
-      { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
-    ),
+    rule("src-stands-alone", "The Worker imports no script or test.", { path: "^src/" }, { path: "^(scripts|test|bench)/" }),
+    rule("no-dev-dependency-in-src", "What the Worker imports is a dependency, not a tool.", { path: "^src/" }, {
+      dependencyTypes: ["npm-dev"],
+      dependencyTypesNot: ["type-only"],
+    }),
     rule("resolvable", "Every import leads somewhere.", {}, { couldNotResolve: true, pathNot: "^cloudflare:" }),
   ],
   options: {

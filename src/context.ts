@@ -4,11 +4,11 @@ import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
+import type { Due } from "./core/due.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
-import type { JobMessage } from "./jobs/job.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
@@ -56,6 +56,12 @@ export type Env = {
 export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string };
+
+/** What a job hands to the queue: rows to record, a place to go on finding from, or a slice to run. */
+export type JobMessage =
+  | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[] }
+  | { readonly kind: "find"; readonly job: string; readonly after: Due }
+  | { readonly kind: "run"; readonly job: string };
 
 /** There are events to hand on. It names none: the outbox knows how far it is. */
 export type OutboxMessage = { kind: "hand_on_events" };

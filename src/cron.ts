@@ -2,10 +2,11 @@
 import { buildDeps, type Deps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
+import { handOnJob } from "./jobs/hand-on-events.ts";
 import type { Job } from "./jobs/job.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJob } from "./jobs/run.ts";
-import { handOnJob, type Subscriber } from "./journal/outbox.ts";
+import type { Subscriber } from "./journal/outbox.ts";
 import { resumeProvisioning } from "./markets/provision.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";

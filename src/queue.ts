@@ -1,8 +1,7 @@
 // Queue message → work that goes on after an answer. Every message is safe to work twice; one that fails is tried again later.
-import { buildDeps, type ChainMessage, type Deps, type Env, type OutboxMessage } from "./context.ts";
+import { buildDeps, type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage } from "./context.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
-import type { JobMessage } from "./jobs/job.ts";
 import { runMessage } from "./jobs/run.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";

@@ -1,10 +1,9 @@
 // What every change of an agent by its platform ends with: the row, its documents, the log, the outbox and the directory's feed, as
 // statements of one batch.
-import type { SQL } from "drizzle-orm";
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Actor, isFinal } from "../core/vocabulary.ts";
-import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
@@ -33,7 +32,7 @@ export type AgentChange = {
   readonly newVersion: boolean;
   readonly certificate?: IssuedCertificate | null;
   /** Also a condition of the write, for what was judged beside the row. */
-  readonly also?: SQL;
+  readonly also?: Condition;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
   readonly events?: readonly EventType[];
   /** The directory's record; an agent without a certificate is in no directory, whatever is asked for. */

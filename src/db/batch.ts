@@ -6,6 +6,9 @@ import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
 
+/** What a write or a reading depends on. */
+export type Condition = SQL;
+
 export type Database = DrizzleD1Database;
 export type Statement = BatchItem<"sqlite">;
 export type Read<T> = { readonly statement: Statement; readonly map: (rows: never) => T };

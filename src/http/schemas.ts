@@ -91,9 +91,6 @@ export const pageQuery = {
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
 
-/** A path parameter that is a DID; anything else is no DID, and so no object: 404. */
-export const didParam = did;
-
 /** One fault a value: what comes after a wrong length says nothing more. */
 const STOP = { abort: true };
 

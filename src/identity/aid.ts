@@ -10,7 +10,8 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
-import { type AidContent, type Delegation, signAid } from "../protocol/aid.ts";
+import { type AidContent, signAid } from "../protocol/aid.ts";
+import type { Delegation } from "../protocol/certificate.ts";
 import { insertAidVersion, storeAid } from "./store.ts";
 
 /** All that a document states, read in one trip. */

@@ -7,7 +7,6 @@ import {
   amount,
   attestationModel,
   did,
-  didParam,
   economicRole,
   environment,
   escrowState,
@@ -19,7 +18,7 @@ import {
   wholeNumber,
 } from "../http/schemas.ts";
 
-export const agentParams = z.object({ did: didParam });
+export const agentParams = z.object({ did: did });
 
 export const intentsFrom = z.enum(INTENTS_FROM).register(z.globalRegistry, { id: "IntentsFrom" });
 

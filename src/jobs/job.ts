@@ -20,8 +20,3 @@ export type BulkJob = {
 };
 
 export type Job = EachJob | BulkJob;
-
-export type JobMessage =
-  | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[] }
-  | { readonly kind: "find"; readonly job: string; readonly after: Due }
-  | { readonly kind: "run"; readonly job: string };

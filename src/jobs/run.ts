@@ -1,12 +1,12 @@
 // How jobs run. The minute's trigger finds what is due and hands it to the queue in parts; a part's rows are recorded six at a time, as many
 // as an invocation may ask the database at once. A row that fails stops none of the others and is found again in a minute. What one
 // reading does not hold is found by the queue, so that nothing bounds what a minute can take up.
-import type { Deps, Env } from "../context.ts";
+import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import type { BulkJob, EachJob, Job, JobMessage } from "./job.ts";
+import type { BulkJob, EachJob, Job } from "./job.ts";
 import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
 
 /** How many rows one reading finds, and how many of them are a part. */

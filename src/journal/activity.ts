@@ -1,11 +1,9 @@
 // Specification 2.11: the activity log. An entry is written in the batch of the change that it tells of.
-import { sql } from "drizzle-orm";
 import { newId } from "../core/ids.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { activityEntries } from "../db/tables/journal.ts";
 import type { Owner } from "../db/tenant.ts";
-import { inParts } from "./parts.ts";
+import { insertEntries, insertEntry } from "./store.ts";
 
 /** Before and after of each field that an edit changed. */
 export type Changes = Record<string, { from: unknown; to: unknown }>;
@@ -29,7 +27,7 @@ export const recordActivity = (
   now: number,
   entry: { action: ActivityAction; actor: Actor; subject: { type: string; id: string }; changes?: Changes },
 ): Statement =>
-  db.insert(activityEntries).values({
+  insertEntry(db, {
     platformId: owner.platformId,
     id: newId("act", now),
     environment: owner.environment,
@@ -49,11 +47,14 @@ export const recordActivities = (
   entry: { action: ActivityAction; actor: Actor; subjectType: string },
   each: readonly { owner: Owner; id: string; changes: Changes }[],
 ): Statement[] =>
-  inParts(
-    each.map(({ owner, id, changes }) => [owner.platformId, newId("act", now), owner.environment, id, changes]),
-  ).map((part) =>
-    db.insert(activityEntries).select(
-      sql`select value ->> 0, value ->> 1, value ->> 2, ${now}, ${entry.action}, ${entry.actor.type}, ${entry.actor.id},
-            ${entry.subjectType}, value ->> 3, value -> 4 from json_each(${part})`,
-    ),
+  insertEntries(
+    db,
+    { at: now, ...entry },
+    each.map(({ owner, id, changes }) => ({
+      platformId: owner.platformId,
+      id: newId("act", now),
+      environment: owner.environment,
+      subjectId: id,
+      changes,
+    })),
   );

@@ -1,12 +1,10 @@
 // Specification 6: the catalogue of events, and the outbox. An event is written in the batch of the change that it reports, and
 // handed on after the commit (outbox.ts).
-import { sql } from "drizzle-orm";
 import { newId } from "../core/ids.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { events } from "../db/tables/journal.ts";
 import type { Owner } from "../db/tenant.ts";
-import { inParts } from "./parts.ts";
+import { insertEvent, insertEvents } from "./store.ts";
 
 export type EventType =
   | "platform.verification_decided"
@@ -44,7 +42,7 @@ export const writesEvents = (statements: readonly Statement[]): boolean =>
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
   asEvents(
-    db.insert(events).values({
+    insertEvent(db, {
       platformId: owner.platformId,
       environment: owner.environment,
       id: newId("evt", now),
@@ -61,16 +59,16 @@ export const recordEvents = (
   type: EventType,
   each: readonly { owner: Owner; object: Record<string, unknown> }[],
 ): Statement[] =>
-  inParts(each.map(({ owner, object }) => [owner.platformId, owner.environment, newId("evt", now), object])).map(
-    (part) =>
-      asEvents(
-        db
-          .insert(events)
-          .select(
-            sql`select null, value ->> 0, value ->> 1, value ->> 2, ${type}, ${now}, value -> 3 from json_each(${part})`,
-          ),
-      ),
-  );
+  insertEvents(
+    db,
+    { at: now, type },
+    each.map(({ owner, object }) => ({
+      platformId: owner.platformId,
+      environment: owner.environment,
+      id: newId("evt", now),
+      object,
+    })),
+  ).map(asEvents);
 
 /** The same event for each platform that is a party; one when both sides are of one platform. */
 export const recordEventForParties = (

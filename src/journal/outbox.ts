@@ -3,13 +3,12 @@
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
-import type { BulkJob } from "../jobs/job.ts";
 import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
 
 /** Is handed events in their order, each at least once. What it throws stops the handing on; it is tried again. */
 export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<void>;
 
-const SLICE = 100;
+export const SLICE = 100;
 
 /** Hands on what is new, to the end. */
 export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
@@ -20,7 +19,8 @@ export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[
   }
 }
 
-async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
+/** One slice of them. Returns how many. */
+export async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   const { db } = deps;
   const { mark } = await readBatch(db, { mark: findMark(db) });
   const from = mark?.seq ?? 0;
@@ -31,13 +31,3 @@ async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Prom
   await commit(db, moveMark(db, from, last.seq));
   return fresh.length;
 }
-
-/** The minute's: what a lost nudge left. */
-export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
-  kind: "bulk",
-  name: "hand_on_events",
-  run: async (deps) => {
-    const done = await handOnSlice(deps, subscribers);
-    return { done, more: done === SLICE };
-  },
-});

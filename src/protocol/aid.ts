@@ -5,7 +5,7 @@
 
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { CertTier, EconomicRole, SignedScope } from "./certificate.ts";
+import type { CertTier, Delegation, EconomicRole, SignedScope } from "./certificate.ts";
 import { isDid } from "./did.ts";
 import type { KeySource, PublicJwk, SigningKey } from "./jwks.ts";
 import { attachPayload, detachPayload, isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
@@ -94,9 +94,6 @@ export type GovernancePillar = {
   readonly jurisdiction: string;
   readonly enterprise: null;
 };
-
-/** Whose scope an agent acts under: the nearest delegator, and the whole chain, nearest first. */
-export type Delegation = { readonly delegated_by: string; readonly chain: readonly string[] };
 
 /** What is signed. Instants are ISO 8601 in UTC. */
 export type AidContent = {

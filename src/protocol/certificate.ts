@@ -5,7 +5,6 @@
 
 import type { CryptoKey } from "jose";
 import { encodeUtf8 } from "../core/encoding.ts";
-import type { Delegation } from "./aid.ts";
 import { isDid } from "./did.ts";
 import { importPublicJwk, type KeySource, type PublicJwk, parsePublicJwk, type SigningKey } from "./jwks.ts";
 import { isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
@@ -29,6 +28,9 @@ export type SignedScope = {
   readonly minimum_counterparty_cert_tier?: CertTier | null;
   readonly minimum_counterparty_ar?: number | null;
 };
+
+/** Whose scope an agent acts under: the nearest delegator, and the whole chain, nearest first. */
+export type Delegation = { readonly delegated_by: string; readonly chain: readonly string[] };
 
 /** The claims under `aeap`. Members that a later version adds are kept as they are. */
 export type AgentClaims = {

@@ -1,8 +1,8 @@
 // Specification 2.8 on the wire: a rating, and how it is computed, so that anyone can compute it.
 import * as z from "zod";
-import { did, didParam, fraction, instant } from "../http/schemas.ts";
+import { did, fraction, instant } from "../http/schemas.ts";
 
-export const ratedParams = z.object({ did: didParam });
+export const ratedParams = z.object({ did: did });
 
 export const ratingView = z
   .object({

@@ -81,6 +81,12 @@ async function cost(world: World, [, path, list]: Call): Promise<{ rows: number;
   return { rows: world.meter.reading.rowsRead, shown: page.data.length };
 }
 
+/** What a plan may say all the same, and why. */
+const ALLOWED: ReadonlySet<string> = new Set([
+  // The newest list is the highest rowid: one row is read, from the end.
+  "SCAN status_lists",
+]);
+
 describe("the rows read", () => {
   it.each(CALLS)("by %s are as many among 20,000 as among 1,000", async (...call) => {
     const [few, many] = [await cost(small, call), await cost(large, call)];
@@ -152,6 +158,7 @@ describe("the plan of every statement", () => {
           (detail) =>
             /TEMP B-TREE/.test(detail) || tables.some(({ name }) => new RegExp(`^SCAN "?${name}"?( |$)`).test(detail)),
         )
+        .filter((detail) => !ALLOWED.has(detail))
         .map((detail) => `${detail}: ${sql}`),
     );
     expect(bad).toEqual([]);

@@ -1,0 +1,64 @@
+// The journal as stored: entries of the activity log, events, and records of the directory's feed. Each also in many at once, as JSON.
+import { sql } from "drizzle-orm";
+import type { Actor } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import { activityEntries, directoryChanges, events } from "../db/tables/journal.ts";
+import { inParts } from "./parts.ts";
+
+type Entry = typeof activityEntries.$inferInsert;
+export const insertEntry = (db: Database, row: Entry): Statement => db.insert(activityEntries).values(row);
+
+type EntryOfOne = Pick<Entry, "platformId" | "id" | "environment" | "subjectId" | "changes">;
+type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
+
+export const insertEntries = (
+  db: Database,
+  { at, action, actor, subjectType }: Shared,
+  each: readonly EntryOfOne[],
+): Statement[] =>
+  inParts(each.map((row) => [row.platformId, row.id, row.environment, row.subjectId, row.changes])).map((part) =>
+    db.insert(activityEntries).select(
+      sql`select value ->> 0, value ->> 1, value ->> 2, ${at}, ${action}, ${actor.type}, ${actor.id},
+            ${subjectType}, value ->> 3, value -> 4 from json_each(${part})`,
+    ),
+  );
+
+type Event = typeof events.$inferInsert;
+export const insertEvent = (db: Database, row: Event): Statement => db.insert(events).values(row);
+
+type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object">;
+
+export const insertEvents = (
+  db: Database,
+  { at, type }: { readonly at: number; readonly type: string },
+  each: readonly EventOfOne[],
+): Statement[] =>
+  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object])).map((part) =>
+    db
+      .insert(events)
+      .select(
+        sql`select null, value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3 from json_each(${part})`,
+      ),
+  );
+
+type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
+type ToldOf = { readonly at: number; readonly changeType: string };
+
+/** The number is drawn inside the batch: D1 runs one batch at a time, so its order is the order of commits. */
+export const insertChange = (db: Database, { environment, did }: Change, { at, changeType }: ToldOf): Statement =>
+  db.insert(directoryChanges).values({
+    environment,
+    seq: sql`(select coalesce(max(seq), 0) + 1 from directory_changes where environment = ${environment})`,
+    did,
+    changeType,
+    occurredAt: at,
+  });
+
+export const insertChanges = (db: Database, each: readonly Change[], { at, changeType }: ToldOf): Statement[] =>
+  inParts(each.map(({ environment, did }) => [environment, did])).map((part) =>
+    db.insert(directoryChanges).select(
+      sql`select value ->> 0, row_number() over (partition by value ->> 0 order by key)
+          + (select coalesce(max(d.seq), 0) from directory_changes d where d.environment = value ->> 0),
+          value ->> 1, ${changeType}, ${at} from json_each(${part})`,
+    ),
+  );
