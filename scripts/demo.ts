@@ -2,16 +2,24 @@
 // platform with a sandbox key, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
 // Ends non-zero at the first thing that is not as the specification says.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
-import type { Hex } from "viem";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
 import { canonicalJson } from "../src/protocol/canonical-json.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
-import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
-import { approve, mintTestUsdc, payIntent } from "./chain.ts";
+import {
+  type Agent,
+  accountsOf,
+  agentHeaders,
+  answerChallenge,
+  boundHeaders,
+  type Json,
+  keyHeaders,
+  must,
+  payOnChain,
+  pick,
+  send,
+} from "./client.ts";
 import { connectOrStart } from "./service.ts";
 
-type Json = Record<string, unknown>;
-type Agent = { name: string; did: string; certificate: string; key: CryptoKey };
 type Call = { method?: string; body?: Json; headers?: Record<string, string>; expect?: number };
 
 const AMOUNT = "10.00";
@@ -20,20 +28,6 @@ const MARKET = "GLOBAL-USDC";
 const colour = (code: number, text: string): string =>
   process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text;
 const tick = colour(32, "✓");
-
-class Surprise extends Error {}
-
-function must(condition: boolean, what: string): asserts condition {
-  if (!condition) throw new Surprise(what);
-}
-
-/** A value of an answer by its path; the demo ends when it is not there. */
-function pick<T>(from: unknown, path: string): T {
-  let value = from;
-  for (const name of path.split(".")) value = (value as Json | undefined)?.[name];
-  must(value !== undefined, `the answer has no ${path}: ${JSON.stringify(from)}`);
-  return value as T;
-}
 
 async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now();
@@ -47,32 +41,17 @@ const { base_url: base, sandbox_key: key, chain } = service.description;
 
 async function request(path: string, call: Call = {}): Promise<Json> {
   const { method = "GET", body, headers = {}, expect = 200 } = call;
-  const response = await fetch(new URL(path, base), {
-    method,
-    headers: { ...(body && { "Content-Type": "application/json" }), ...headers },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  must(response.status === expect, `${method} ${path} answered ${response.status}, not ${expect}: ${text}`);
+  const { status, text } = await send(base, { method, path, body }, headers);
+  must(status === expect, `${method} ${path} answered ${status}, not ${expect}: ${text}`);
   return text === "" ? {} : (JSON.parse(text) as Json);
 }
 
 const manage = (path: string, call: Call = {}) =>
-  request(path, { ...call, headers: { "Service-Api-Key": key, ...call.headers } });
+  request(path, { ...call, headers: { ...keyHeaders(key), ...call.headers } });
 
-async function headersOf(agent: Agent, statement: ProofStatement): Promise<Record<string, string>> {
-  const { proof } = await signProof(statement, agent.key);
-  return { "AEAP-Certificate": agent.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": statement.timestamp };
-}
-
-/** A call as an agent: its proof covers the method, the path and the body. */
 async function as(agent: Agent, path: string, call: Call = {}): Promise<Json> {
   const { method = "GET", body } = call;
-  const digest = await requestDigest({ method, body: body === undefined ? "" : JSON.stringify(body) });
-  must(digest.ok, "the request can be signed");
-  const timestamp = proofTimestamp(Date.now());
-  const statement = { kind: "request", timestamp, agentDid: agent.did, method, path, digest: digest.digest } as const;
-  return request(path, { ...call, headers: await headersOf(agent, statement) });
+  return request(path, { ...call, headers: await agentHeaders(agent, { method, path, body }) });
 }
 
 async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Agent> {
@@ -122,10 +101,7 @@ async function play(): Promise<void> {
   await step("GET  /v1/platform                 the account of the sandbox key", () => manage("/v1/platform"));
   const provider = await onboard("Polyglot", "PROVIDER");
   const consumer = await onboard("Buyer", "CONSUMER");
-  const wallet = chain.accounts.at(-2);
-  const payer = chain.accounts.at(-1);
-  must(wallet !== undefined && payer !== undefined, "the local chain has accounts");
-
+  const { wallet } = accountsOf(chain);
   const opened = await step(
     `POST …/scope/authorized_markets   ${MARKET} on ${chain.network}: vault and split on-chain`,
     () =>
@@ -147,7 +123,7 @@ async function play(): Promise<void> {
   );
   const paymentTx = await step(
     "on-chain                          approve, then payIntent on the settlement contract",
-    () => pay(intent, payer.private_key),
+    () => payOnChain(chain, intent),
   );
   const settled = await facilitate(consumer, provider, intent, paymentTx);
   const taskPath = `/v1/tasks/${pick<string>(settled, "task_id")}`;
@@ -169,8 +145,6 @@ async function handshake(consumer: Agent, provider: Agent): Promise<void> {
   const nonce = await step("GET  /v1/verify/challenge         a nonce for the provider, 120 seconds", async () =>
     pick<string>(await request("/v1/verify/challenge"), "nonce"),
   );
-  const timestamp = proofTimestamp(Date.now());
-  const answered = await signProof({ kind: "challenge", timestamp, nonce, agentDid: provider.did }, provider.key);
   const { certificate } = provider;
   await step("POST /v1/verify/certificate       the provider's certificate holds", async () => {
     must(
@@ -179,7 +153,7 @@ async function handshake(consumer: Agent, provider: Agent): Promise<void> {
     );
   });
   await step("POST /v1/verify/proof             the provider holds its key", async () => {
-    const body = { proof_type: "challenge_response", certificate, nonce, proof: answered.proof, timestamp };
+    const body = await answerChallenge(provider, nonce);
     must(
       (await request("/v1/verify/proof", { method: "POST", body }))["verified"] === true,
       "the challenge is answered",
@@ -193,33 +167,9 @@ async function handshake(consumer: Agent, provider: Agent): Promise<void> {
   );
 }
 
-async function pay(intent: Json, payerKey: string): Promise<Hex> {
-  const amount = BigInt(pick<number | string>(intent, "amount_base_units"));
-  const [token, contract] = [pick<Hex>(intent, "token"), pick<Hex>(intent, "contract")];
-  const from = payerKey as Hex;
-  const payment = {
-    settlementContract: contract,
-    token,
-    amount,
-    providerDidHash: pick<Hex>(intent, "provider_did_hash"),
-    consumerDidHash: pick<Hex>(intent, "consumer_did_hash"),
-    intentHash: pick<Hex>(intent, "intent_hash"),
-  };
-  const payerAddress = chain.accounts.find((account) => account.private_key === payerKey)?.address as Hex;
-  await mintTestUsdc(chain.rpc_url, from, token, payerAddress, amount);
-  await approve(chain.rpc_url, from, token, contract, amount);
-  return payIntent(chain.rpc_url, from, payment);
-}
-
 /** The provider presents the consumer's proof, which is bound to the provider. */
 async function facilitate(consumer: Agent, provider: Agent, intent: Json, paymentTx: string): Promise<Json> {
-  const timestamp = proofTimestamp(Date.now());
-  const headers = await headersOf(consumer, {
-    kind: "bound",
-    timestamp,
-    callerDid: consumer.did,
-    calleeDid: provider.did,
-  });
+  const headers = await boundHeaders(consumer, provider);
   const body = { intent_id: pick<string>(intent, "intent_id"), payment_tx: paymentTx };
   const settled = await step(
     "POST /v1/facilitate               proof, settlement on-chain, escrow credited, task opened",

@@ -1,26 +1,49 @@
-// The Worker on a laptop: its database brought up to date, then `wrangler dev` with its state, secrets and mails in one folder.
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import type { Network } from "../src/chain/networks.ts";
+// The Worker on a laptop: its database brought up to date, then `wrangler dev` with its state, secrets and mails in one folder. The
+// repository's own stack also leaves what `wrangler dev` finds by itself, so that it works when a person types it.
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import type { NetworkInput } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
-import { complaintIn, type Group, type Guard, plain, run, StackError, sleep, spawnGroup } from "./processes.ts";
+import { complaintIn, type Group, type Guard, plain, run, StackError, shown, sleep, spawnGroup } from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 
-export type Workspace = { readonly dir: string; readonly guard: Guard; readonly signal: AbortSignal };
+/** Told of each step as it begins: which part of the stack, and what is done with it. */
+export type Progress = (part: string, doing: string) => void;
+export type Workspace = {
+  readonly dir: string;
+  readonly guard: Guard;
+  readonly signal: AbortSignal;
+  readonly secrets: Secrets;
+  readonly progress: Progress;
+};
 type WorkerOptions = Workspace & {
   readonly port: number;
-  readonly networks: readonly Network[];
-  readonly secrets: Secrets;
+  readonly networks: readonly NetworkInput[];
   /** What the Worker logs once it is ready. */
   readonly echo: (text: string) => void;
 };
+/** Up to which migration a state was brought, and whose demo platform is in it. */
+type Prepared = { readonly migration: string; readonly platform: string };
 
 const root = join(import.meta.dirname, "..");
 export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
+/** Where wrangler puts what it builds, whatever folder the state is in. */
+export const SCRATCH = join(root, ".wrangler/tmp");
 const READY_TIMEOUT_MS = 50_000;
 const POLL_MS = 150;
 const MINUTE_MS = 60_000;
 const CRON = "* * * * *";
+// wrangler replaces a runtime that died. The one at the public port then knows no Worker, and every request waits for ever.
+const CRASH = /The Workers runtime crashed/;
 
 export const folders = (dir: string) => ({
   state: join(dir, "state"),
@@ -30,20 +53,82 @@ export const folders = (dir: string) => ({
   secrets: join(dir, "secrets.json"),
 });
 
+/** The folder where a stack is when nobody names another. */
+export const DEFAULT_DIR = join(root, ".dev");
+/** What `wrangler dev` reads and writes beside wrangler.toml when nobody tells it otherwise. */
+const BARE = { variables: join(root, ".dev.vars"), state: join(root, ".wrangler/state") };
+const BARE_MARK = "# Written by `npm start` for `wrangler dev` alone; `npm run reset` removes it.\n";
+const DATABASES = "v3/d1";
+
 /** Applies what is new in migrations/ and seeds the demo platform. Both are skipped while nothing is new. */
 export async function prepareDatabase(space: Workspace): Promise<void> {
-  const { state, secrets } = folders(space.dir);
-  const stamp = join(state, "prepared", migrationNames().at(-1) ?? "none");
-  if (existsSync(stamp)) return;
+  const { state } = folders(space.dir);
+  const wanted: Prepared = { migration: migrationNames().at(-1) ?? "", platform: space.secrets.platform.platform_id };
+  await prepareState(space, state, wanted);
+  if (servesBare(space.dir)) await prepareBareState(space, wanted);
+}
+
+async function prepareState(space: Workspace, state: string, wanted: Prepared): Promise<void> {
+  const prepared = preparedIn(state);
+  if (prepared?.migration === wanted.migration && prepared.platform === wanted.platform) return;
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
   const apply = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
+  space.progress("database", `applying migrations in ${shown(state)}`);
   // A database of another branch, say: what it holds is for play, and the way out is quick.
   const failure = "the migrations could not be applied (`npm run reset` starts with an empty database)";
   await run(failure, [...node(wrangler), ...apply], options);
-  const seed = [...node(join(root, "scripts/seed.ts")), state, secrets];
+  space.progress("database", "seeding the demo platform");
+  const seed = [...node(join(root, "scripts/seed.ts")), state, folders(space.dir).secrets];
   await run("the demo platform could not be seeded", seed, options);
-  mkdirSync(dirname(stamp), { recursive: true });
-  writeFileSync(stamp, "");
+  writeFileSync(preparedFile(state), JSON.stringify(wanted));
+}
+
+/** A database of its own, because two runtimes lock each other out of one: it begins as a copy of the stack's. */
+async function prepareBareState(space: Workspace, wanted: Prepared): Promise<void> {
+  const prepared = preparedIn(BARE.state);
+  // Of a folder that was removed by hand: its agents have certificates by keys that are gone.
+  const isOrphan = prepared !== null && prepared.platform !== wanted.platform;
+  if (isOrphan) rmSync(BARE.state, { recursive: true });
+  if (existsSync(join(BARE.state, DATABASES))) return prepareState(space, BARE.state, wanted);
+  cpSync(join(folders(space.dir).state, DATABASES), join(BARE.state, DATABASES), { recursive: true });
+  writeFileSync(preparedFile(BARE.state), JSON.stringify(wanted));
+}
+
+/** Removes what the repository's own stack left for `wrangler dev` alone, and nothing that a person put there. */
+export function forgetBare(dir: string): void {
+  if (!servesBare(dir)) return;
+  if (isOurs(BARE.variables)) rmSync(BARE.variables);
+  if (preparedIn(BARE.state) !== null) rmSync(BARE.state, { recursive: true });
+}
+
+const servesBare = (dir: string): boolean => resolve(dir) === DEFAULT_DIR;
+
+/** Hands secrets and networks to `wrangler dev` alone, unless a person wrote a file of their own. */
+function leaveVariables({ dir, echo }: WorkerOptions, variables: string): void {
+  if (!servesBare(dir)) return;
+  if (!existsSync(BARE.variables) || isOurs(BARE.variables)) writePrivately(BARE.variables, `${BARE_MARK}${variables}`);
+  else
+    echo(`${shown(BARE.variables)} is not from npm start and stays as it is: wrangler dev alone has what it says.\n`);
+}
+
+const isOurs = (file: string): boolean => readOr(file, "").startsWith(BARE_MARK);
+
+const preparedFile = (state: string): string => join(state, "prepared.json");
+
+function preparedIn(state: string): Prepared | null {
+  try {
+    return JSON.parse(readOr(preparedFile(state), "null"));
+  } catch {
+    return null;
+  }
+}
+
+function readOr(file: string, absent: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return absent;
+  }
 }
 
 /** Starts the Worker and waits until it answers. */
@@ -52,12 +137,15 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   const { state, temporary, logs } = folders(dir);
   const baseUrl = `http://127.0.0.1:${port}`;
   const envFile = join(dir, "worker.env");
-  writePrivately(envFile, await environmentFile(baseUrl, options));
+  const variables = await environmentFile(baseUrl, options);
+  writePrivately(envFile, variables);
+  leaveVariables(options, variables);
   for (const folder of [temporary, logs]) mkdirSync(folder, { recursive: true });
   const logFile = join(logs, "worker.log");
   rmSync(logFile, { force: true });
 
   const output = { text: "", ready: false };
+  const crash = Promise.withResolvers<string>();
   const listen = ["--local", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"];
   const where = ["--persist-to", state, "--env-file", envFile, "--show-interactive-dev-session=false"];
   const group = spawnGroup([...node(wrangler), "dev", ...listen, ...where], {
@@ -65,19 +153,21 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
     env: toolEnvironment(dir),
     onOutput: (text) => {
       appendFileSync(logFile, plain(text));
-      if (output.ready) echo(text);
+      if (CRASH.test(text)) crash.resolve("its runtime died");
+      else if (output.ready) echo(text);
       else output.text += text;
     },
   });
   guard.add(-group.pid);
+  const ended = Promise.race([group.ended, crash.promise]);
   try {
-    await untilHealthy(baseUrl, group, () => output.text, signal);
+    await untilHealthy(baseUrl, ended, () => output.text, signal);
   } catch (error) {
     await group.stop();
     throw error;
   }
   output.ready = true;
-  return { ...group, baseUrl };
+  return { ...group, ended, baseUrl };
 }
 
 /** Fires the Cron Trigger on every full minute, as wrangler does not by itself. Returns what ends it. */
@@ -105,10 +195,15 @@ export async function fireCron(baseUrl: string): Promise<void> {
   if (!response.ok) throw new Error(`${response.status} ${text}`);
 }
 
-async function untilHealthy(baseUrl: string, group: Group, said: () => string, signal: AbortSignal): Promise<void> {
+async function untilHealthy(
+  baseUrl: string,
+  ended: Promise<string>,
+  said: () => string,
+  signal: AbortSignal,
+): Promise<void> {
   const deadline = Date.now() + READY_TIMEOUT_MS;
   let ending: string | undefined;
-  void group.ended.then((how) => {
+  void ended.then((how) => {
     ending = how;
   });
   while (true) {
@@ -174,6 +269,8 @@ function toolEnvironment(dir: string): NodeJS.ProcessEnv {
     WRANGLER_SEND_ERROR_REPORTS: "false",
     // The banner is what looks for a newer version.
     WRANGLER_HIDE_BANNER: "true",
+    // Its warnings tell of a crash: a person may hear more of it, not less.
+    WRANGLER_LOG: process.env["WRANGLER_LOG"] === "debug" ? "debug" : "log",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     WRANGLER_LOG_PATH: logs,
     WRANGLER_REGISTRY_PATH: join(dir, "registry"),

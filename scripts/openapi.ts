@@ -2,20 +2,17 @@
 // what the Worker serves; `--check` exits non-zero when one of them is behind the routes, or is not what it should be.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROUTES } from "../src/app.ts";
-import type { Route } from "../src/http/route.ts";
 import { buildDocument } from "./openapi/document.ts";
+import { OPERATORS, PLACEHOLDER, PUBLIC } from "./openapi/documents.ts";
 import { reviewDocument } from "./openapi/review.ts";
+import { Sentences } from "./openapi/sentences.ts";
 
 // Where `npm start` serves it; a deployed service names itself at /openapi.json.
 const SERVER_URL = "http://127.0.0.1:8787";
-const PLACEHOLDER = "https://issuer.example";
 const root = join(import.meta.dirname, "..");
 
-const isOperators = ({ surfaces }: Route): boolean => surfaces.every((surface: string) => surface === "operator");
-const PUBLIC = ROUTES.filter((route) => !isOperators(route));
-const OPERATORS = ROUTES.filter(isOperators);
-
+const sentences = new Sentences();
+const [open, operators] = [PUBLIC, OPERATORS].map((routes) => buildDocument(routes, SERVER_URL, sentences));
 const pretty = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
 const served = `// Printed by scripts/openapi.ts from the routes: \`npm run generate\`.
 export const SERVER_PLACEHOLDER = ${JSON.stringify(PLACEHOLDER)};
@@ -23,8 +20,8 @@ export const OPENAPI_DOCUMENT =
   ${JSON.stringify(JSON.stringify(buildDocument(PUBLIC, PLACEHOLDER)))};
 `;
 const files: Readonly<Record<string, string>> = {
-  "docs/openapi.json": pretty(buildDocument(PUBLIC, SERVER_URL)),
-  "docs/openapi-operator.json": pretty(buildDocument(OPERATORS, SERVER_URL)),
+  "docs/openapi.json": pretty(open),
+  "docs/openapi-operator.json": pretty(operators),
   "src/http/openapi-document.ts": served,
 };
 
@@ -32,7 +29,8 @@ if (process.argv.includes("--check")) {
   const read = (file: string) => (existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "");
   const behind = Object.entries(files).filter(([file, text]) => read(file) !== text);
   for (const [file] of behind) console.error(`${file} is behind the routes: run \`npm run generate\``);
-  const faults = [PUBLIC, OPERATORS].flatMap((routes) => reviewDocument(buildDocument(routes, SERVER_URL)));
+  const faults = [open, operators].flatMap((document) => (document ? reviewDocument(document) : []));
+  for (const name of sentences.unused()) faults.push(`scripts/openapi/fields.ts: no document says ${name}`);
   for (const fault of faults) console.error(fault);
   if (behind.length > 0 || faults.length > 0) process.exit(1);
 } else if (process.argv.includes("--write")) {
@@ -40,5 +38,5 @@ if (process.argv.includes("--check")) {
 } else {
   // Whoever reads may stop early.
   process.stdout.on("error", () => process.exit());
-  process.stdout.write(files["docs/openapi.json"] ?? "");
+  process.stdout.write(pretty(open));
 }

@@ -1,12 +1,52 @@
-// Child processes that cannot outlive their parent, and the ports they listen on. For the local stack and its tests.
+// Child processes that cannot outlive their parent, the ports they listen on, and how a refusal of the machine is told. For the local
+// stack and its tests.
 import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { createServer } from "node:net";
+import { join, relative } from "node:path";
 
 /** A reason that a person can act on: printed as one line, without a stack. */
 export class StackError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "StackError";
+  }
+}
+
+/** One line for an error whose reason lies outside of the program: a StackError, or a file that the system refuses. */
+export function lineOf(error: unknown): string | null {
+  if (error instanceof StackError) return error.message;
+  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === undefined || path === undefined) return null;
+  const [owner, me] = [ownerOf(path), process.getuid?.()];
+  const whose = owner === undefined || owner === me ? "" : `: it belongs to user ${owner}, this is user ${me}`;
+  return `${shown(path)} cannot be used (${code}${whose})`;
+}
+
+/** A path as a person would type it. */
+export const shown = (path: string): string => {
+  const short = relative(process.cwd(), path);
+  return short === "" || short.startsWith("..") ? path : short;
+};
+
+/** Makes the folder where there is none. The tools would say late, and in many words, that what is there is somebody else's. */
+export function requireFolder(folder: string, entries: readonly string[], advice: string): void {
+  const { R_OK, W_OK, X_OK } = constants;
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const path of ["", ...entries].map((name) => join(folder, name)).filter((path) => existsSync(path))) {
+      accessSync(path, R_OK | W_OK | (statSync(path).isDirectory() ? X_OK : 0));
+    }
+  } catch (error) {
+    throw new StackError(`${lineOf(error)}: ${advice}`);
+  }
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return undefined;
   }
 }
 
@@ -120,7 +160,14 @@ export async function claimPort(wanted: number, hint: string): Promise<number> {
   });
 }
 
-export const isAlive = (pid: number): boolean => pid > 0 && send(pid, 0);
+/** Whether a process of this number runs, whosever it is. */
+export function isAlive(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
 
 export const sleep = (ms: number): Promise<void> =>
   new Promise((resolve) => {

@@ -1,21 +1,38 @@
 // `npm run reset`: forgets the local service: secrets, database, chains and mails. `--dir` or DEV_DIR names another folder.
-import { rmdirSync, rmSync } from "node:fs";
+import { existsSync, rmdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { OWNED, runningFrom, shown } from "./stack.ts";
+import { DEFAULT_DIR, forgetBare } from "./local-worker.ts";
+import { lineOf, StackError, shown } from "./processes.ts";
+import { OWNED, requireOwnFolder, runningFrom } from "./stack.ts";
 
-const { values } = parseArgs({ options: { dir: { type: "string" } } });
-const dir = resolve(values.dir ?? process.env["DEV_DIR"] ?? join(import.meta.dirname, "../.dev"));
-
-const pid = runningFrom(dir);
-if (pid !== null) {
-  console.error(`Cannot reset: a service is running from ${shown(dir)} (process ${pid}); end it first`);
-  process.exit(1);
-}
-for (const name of OWNED) rmSync(join(dir, name), { recursive: true, force: true });
 try {
-  rmdirSync(dir);
-} catch {
-  // Never there, or with something of somebody else's in it.
+  const dir = resolve(readDir() || process.env["DEV_DIR"] || DEFAULT_DIR);
+  reset(dir);
+  console.log(`${shown(dir)} is empty: the next start begins afresh`);
+} catch (error) {
+  const line = lineOf(error);
+  console.error(line === null ? error : `Cannot reset: ${line}`);
+  process.exitCode = 1;
 }
-console.log(`${shown(dir)} is empty: the next start begins afresh`);
+
+function reset(dir: string): void {
+  const pid = runningFrom(dir);
+  if (pid !== null) throw new StackError(`a service is running from ${shown(dir)} (process ${pid}); end it first`);
+  if (existsSync(dir)) requireOwnFolder(dir);
+  for (const name of OWNED) rmSync(join(dir, name), { recursive: true, force: true });
+  forgetBare(dir);
+  try {
+    rmdirSync(dir);
+  } catch {
+    // Never there, or with something of somebody else's in it.
+  }
+}
+
+function readDir(): string | undefined {
+  try {
+    return parseArgs({ options: { dir: { type: "string" } } }).values.dir;
+  } catch (error) {
+    throw new StackError(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,5 +1,6 @@
 // Puts the demo platform into the local database, once: an accredited account that is not promoted to production yet, its
 // tenant principal and its sandbox key (of which only the hash is stored). `node scripts/seed.ts <state> <secrets file>`.
+import { devNull } from "node:os";
 import { join } from "node:path";
 import { getPlatformProxy } from "wrangler";
 import { keyPrefixOf } from "../src/accounts/management-key.ts";
@@ -20,7 +21,8 @@ const [, , state = "", secretsFile = ""] = process.argv;
 const proxy = await getPlatformProxy<Pick<Env, "DB">>({
   configPath: join(import.meta.dirname, "../wrangler.toml"),
   persist: { path: join(state, "v3") },
-  envFiles: [],
+  // An empty list would mean .dev.vars, which may be another stack's and another user's.
+  envFiles: [devNull],
   remoteBindings: false,
 });
 try {

@@ -2,8 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { isHealthy } from "./local-worker.ts";
-import { descriptionFile, type ServiceDescription, startStack } from "./stack.ts";
+import { DEFAULT_DIR, isHealthy } from "./local-worker.ts";
+import { descriptionFile, progressLines, type ServiceDescription, startStack } from "./stack.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
@@ -19,7 +19,7 @@ export type ConnectedService = {
  * @throws StackError with one line of reason when none can be started
  */
 export async function connectOrStart(): Promise<ConnectedService> {
-  const dir = resolve(process.env["DEV_DIR"] || join(import.meta.dirname, "../.dev"));
+  const dir = resolve(process.env["DEV_DIR"] || DEFAULT_DIR);
   const description = readDescription(dir);
   if (description !== null && (await isHealthy(description.base_url))) {
     return { description, stop: async () => undefined };
@@ -40,7 +40,9 @@ async function startOwn(): Promise<ConnectedService> {
   const dir = mkdtempSync(join(tmpdir(), "service-"));
   const abort = new AbortController();
   const ports = { service: 0, chain: 0, chainProduction: 0 };
-  const starting = startStack({ dir, ports, signal: abort.signal, log: () => undefined });
+  // What the script itself says goes to standard output.
+  const progress = progressLines(console.error);
+  const starting = startStack({ dir, ports, signal: abort.signal, log: () => undefined, progress });
   const stop = async () => {
     for (const signal of SIGNALS) process.off(signal, onSignal);
     abort.abort();

@@ -1,13 +1,22 @@
 // The whole service on a laptop: two chains with their contracts, the database, the Worker, its cron and its mails. All state is
 // in one folder, so that a stack goes on where it was left; whatever it starts ends with it.
-import { existsSync, mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Hex } from "viem";
-import type { Network } from "../src/chain/networks.ts";
+import type { NetworkInput } from "../src/chain/networks.ts";
 import { type Anvil, anvilBinary, clientFor, deployContracts, devAccounts, startAnvil } from "./chain.ts";
-import { folders, prepareDatabase, startCron, startWorker, type Workspace, wrangler } from "./local-worker.ts";
+import {
+  folders,
+  type Progress,
+  prepareDatabase,
+  SCRATCH,
+  startCron,
+  startWorker,
+  type Workspace,
+  wrangler,
+} from "./local-worker.ts";
 import { startMailbox } from "./mailbox.ts";
-import { claimPort, type Guard, isAlive, StackError, startGuard } from "./processes.ts";
+import { claimPort, isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
 
 export type Ports = { readonly service: number; readonly chain: number; readonly chainProduction: number };
@@ -19,6 +28,7 @@ export type StackOptions = {
   readonly signal: AbortSignal;
   /** What the Worker logs, and what goes wrong beside it. */
   readonly log: (text: string) => void;
+  readonly progress?: Progress;
 };
 
 /** One chain as scripts see it. The accounts are anvil's own: funded, and known to everybody. */
@@ -47,8 +57,9 @@ export type Stack = {
   readonly stop: () => Promise<void>;
 };
 
-type ChainPlan = { network: string; chainId: number; kind: Network["kind"]; port: keyof Ports };
-type RunningChain = { anvil: Anvil; network: Network; description: ChainDescription };
+type ChainPlan = { network: string; chainId: number; kind: NetworkInput["kind"]; port: keyof Ports };
+type StartedChain = { plan: ChainPlan; anvil: Anvil };
+type RunningChain = { anvil: Anvil; network: NetworkInput; description: ChainDescription };
 
 const SANDBOX_CHAIN = { network: "base-sepolia", chainId: 84_532, kind: "testnet", port: "chain" } as const;
 const CHAINS: readonly ChainPlan[] = [
@@ -72,24 +83,26 @@ const PORT_HINTS: Record<keyof Ports, string> = {
 };
 
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { dir, ports, signal, log } = options;
+  const { dir, ports, signal, log, progress = () => undefined } = options;
   await using cleanup = new AsyncDisposableStack();
   lock(dir);
   cleanup.defer(() => unlock(dir));
   const servicePort = await claimServicePort(dir, ports.service, log);
-  for (const { port } of CHAINS) await claimPort(ports[port], PORT_HINTS[port]);
+  const chainPorts = await claimChainPorts(dir, ports, log);
   requireTools();
+  if (!existsSync(folders(dir).secrets)) progress("secrets", "drawing them");
   const secrets = await loadOrCreateSecrets(folders(dir).secrets);
   const guard = startGuard();
   cleanup.defer(() => guard.close());
-  const space: Workspace = { dir, guard, signal };
+  const space: Workspace = { dir, guard, signal, secrets, progress };
 
   // The last run's, or what a crash has left.
   for (const folder of [folders(dir).temporary, folders(dir).logs]) rmSync(folder, { recursive: true, force: true });
-  const [chains] = await allSettled([startChains(options, guard, secrets, cleanup), prepareDatabase(space)]);
+  const [chains] = await allSettled([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
   signal.throwIfAborted();
   const networks = chains.map(({ network }) => network);
-  const worker = await startWorker({ ...space, port: servicePort, networks, secrets, echo: log });
+  progress("service", `building the Worker and starting it on port ${servicePort}`);
+  const worker = await startWorker({ ...space, port: servicePort, networks, echo: log });
   cleanup.defer(() => worker.stop());
   cleanup.defer(startCron(worker.baseUrl, (reason) => log(`${reason}\n`)));
   cleanup.defer(startMailbox(folders(dir).temporary, folders(dir).mail));
@@ -99,11 +112,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   cleanup.defer(() => rmSync(descriptionFile(dir), { force: true }));
   const watch = watchChains(chains);
   cleanup.defer(watch.stop);
-  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${join(folders(dir).logs, "worker.log")}`);
+  const logFile = shown(join(folders(dir).logs, "worker.log"));
+  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${logFile}`);
   signal.throwIfAborted();
   const kept = cleanup.move();
   return { description, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };
 }
+
+/** Writes a line for each step as it begins, with the seconds that this process has run. */
+export const progressLines =
+  (write: (line: string) => void): Progress =>
+  (part, doing) =>
+    write(`${secondsRun().padStart(6)} s  ${part.padEnd(10)} ${doing}`);
+
+export const secondsRun = (): string => (performance.now() / 1_000).toFixed(1);
 
 export const descriptionFile = (dir: string): string => join(dir, "service.json");
 
@@ -115,16 +137,10 @@ export function runningFrom(dir: string): number | null {
   return isAlive(pid) && isNode(pid) ? pid : null;
 }
 
-/** A folder as a person would type it. */
-export const shown = (path: string): string => {
-  const short = relative(process.cwd(), path);
-  return short === "" || short.startsWith("..") ? path : short;
-};
-
 /** What the service signs names its address: the port of the first start is taken again where any will do. */
 async function claimServicePort(dir: string, wanted: number, log: (text: string) => void): Promise<number> {
   const file = join(dir, "port");
-  const first = existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
+  const first = firstPort(file);
   const again = wanted === 0 && first !== null ? await claimPort(first, "").catch(() => null) : null;
   const port = again ?? (await claimPort(wanted, PORT_HINTS.service));
   if (first === null) writeFileSync(file, String(port));
@@ -135,13 +151,35 @@ async function claimServicePort(dir: string, wanted: number, log: (text: string)
   return port;
 }
 
+/** Nothing that is signed names a chain's port: its first one is taken again where any will do and it is free. */
+async function claimChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
+  const claimed = new Map<string, number>();
+  for (const { network, port } of CHAINS) {
+    const first = ports[port] === 0 ? firstPort(chainPortFile(dir, network)) : null;
+    const again = first === null ? null : await claimPort(first, "").catch(() => null);
+    if (first !== null && again === null)
+      log(`Port ${first} of ${network} is in use: the chain takes another this time.\n`);
+    // 0 is left to anvil, which says what it picked.
+    claimed.set(network, again ?? (ports[port] === 0 ? 0 : await claimPort(ports[port], PORT_HINTS[port])));
+  }
+  return claimed;
+}
+
+const chainPortFile = (dir: string, network: string): string => join(dir, "chain", `${network}.port`);
+
+const firstPort = (file: string): number | null => (existsSync(file) ? Number(readFileSync(file, "utf8")) : null);
+
 function lock(dir: string): void {
   const pid = runningFrom(dir);
   if (pid !== null) throw new StackError(`a service is already running from ${shown(dir)} (process ${pid})`);
-  mkdirSync(dir, { recursive: true });
+  requireOwnFolder(dir);
+  requireFolder(SCRATCH, [], "wrangler builds the Worker there, so make it yours");
   rmSync(descriptionFile(dir), { force: true });
   writeFileSync(join(dir, "lock"), String(process.pid));
 }
+
+export const requireOwnFolder = (dir: string): void =>
+  requireFolder(dir, OWNED, "make it yours, or choose another folder with DEV_DIR=<dir> or --dir <dir>");
 
 function unlock(dir: string): void {
   unlinkSync(join(dir, "lock"));
@@ -157,23 +195,28 @@ function isNode(pid: number): boolean {
 }
 
 async function startChains(
-  { dir, ports }: StackOptions,
-  guard: Guard,
-  secrets: Secrets,
+  { dir, guard, secrets, progress }: Workspace,
+  ports: ReadonlyMap<string, number>,
   cleanup: AsyncDisposableStack,
 ): Promise<RunningChain[]> {
-  return allSettled(
-    CHAINS.map(async (plan) => {
-      const statePath = join(dir, "chain", `${plan.network}.json`);
-      const anvil = await startAnvil({ chainId: plan.chainId, port: ports[plan.port], statePath }).catch(explain);
+  progress("chains", `starting ${CHAINS.map(({ network }) => network).join(" and ")}`);
+  const started = await allSettled(
+    CHAINS.map(async (plan): Promise<StartedChain> => {
+      const { network, chainId } = plan;
+      const statePath = join(dir, "chain", `${network}.json`);
+      const anvil = await startAnvil({ chainId, port: ports.get(network) ?? 0, statePath }).catch(explain);
       cleanup.defer(anvil.stop);
       guard.add(anvil.pid);
-      return setUpChain(plan, anvil, secrets);
+      if (firstPort(chainPortFile(dir, network)) === null)
+        writeFileSync(chainPortFile(dir, network), String(anvil.port));
+      return { plan, anvil };
     }),
   );
+  progress("contracts", "deploying what is not there yet");
+  return allSettled(started.map((chain) => setUpChain(chain, secrets)));
 }
 
-async function setUpChain(plan: ChainPlan, anvil: Anvil, secrets: Secrets): Promise<RunningChain> {
+async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Promise<RunningChain> {
   const { admin, registrar, arbiter, fee_recipient: feeRecipient } = secrets.chain;
   const client = clientFor(anvil.rpcUrl);
   for (const { address } of [admin, registrar, arbiter]) {

@@ -2,14 +2,14 @@
 // free one) and --dir for the state; PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION and DEV_DIR say the same.
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { plain, StackError } from "./processes.ts";
-import { type Ports, type ServiceDescription, type Stack, shown, startStack } from "./stack.ts";
+import { DEFAULT_DIR } from "./local-worker.ts";
+import { lineOf, plain, StackError, shown } from "./processes.ts";
+import { type Ports, progressLines, type ServiceDescription, type Stack, secondsRun, startStack } from "./stack.ts";
 
 // The cron that this command fires itself is no news, and the table of bindings is none after the first time.
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
   or PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION, DEV_DIR; a port of 0 picks a free one.`;
-const started = performance.now();
 const abort = new AbortController();
 // npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
 const PARENT_CHECK_MS = 300;
@@ -28,7 +28,7 @@ try {
     console.log(USAGE);
     process.exit();
   }
-  starting = startStack({ dir, ports, signal: abort.signal, log });
+  starting = startStack({ dir, ports, signal: abort.signal, log, progress: progressLines(console.log) });
   const stack = await starting;
   print(stack.description, dir);
   const reason = await stack.broken;
@@ -39,7 +39,8 @@ try {
   }
 } catch (error) {
   if (!stopping) {
-    console.error(error instanceof StackError ? `Cannot start: ${error.message}` : error);
+    const line = lineOf(error);
+    console.error(line === null ? error : `Cannot start: ${line}`);
     process.exitCode = 1;
   }
 }
@@ -70,7 +71,7 @@ function readOptions(): { dir: string; ports: Ports; help: boolean } {
   const { values } = parseOptions();
   return {
     help: values.help,
-    dir: resolve(values.dir ?? env["DEV_DIR"] ?? join(import.meta.dirname, "../.dev")),
+    dir: resolve(values.dir || env["DEV_DIR"] || DEFAULT_DIR),
     ports: {
       service: toPort(values.port ?? env["PORT"], 8_787),
       chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"], 8_545),
@@ -116,9 +117,8 @@ function print(service: ServiceDescription, dir: string): void {
     ["Mails", shown(service.mail_dir)],
     ["For scripts", shown(join(dir, "service.json"))],
   ];
-  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   console.log(`\n${rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`).join("\n")}\n`);
   console.log(
-    `Ready after ${seconds} s; the minute cron runs every minute. Ctrl-C ends it, npm run reset forgets its state.\n`,
+    `Ready after ${secondsRun()} s; the minute cron runs every minute. Ctrl-C ends it, npm run reset forgets its state.\n`,
   );
 }

@@ -54,19 +54,16 @@ export const SECURITY_SCHEMES = {
 
 const text = (description: string, example: string) => ({ description, schema: { type: "string" }, example });
 
+const ETAG = 'W/"79d64af3cc0e41b217b21c78b0018f98"';
+
 export const HEADERS = {
   "Request-Id": text("Names this call in the service's log.", "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D"),
   RateLimit: text("What is left of the quota (`r`), and for how many seconds (`t`).", '"credential";r=1199;t=42'),
   "RateLimit-Policy": text("The quota (`q`) and its window in seconds (`w`).", '"credential";q=1200;w=60'),
   "Idempotent-Replayed": text("`true` when the answer is the original one.", "true"),
-  ETag: text("Names what the answer says; send it in `If-None-Match`.", '"5.7.ACTIVE.sandbox"'),
-  Link: text(
-    "The next page, as RFC 8288 writes it; absent on the last one.",
-    '</v1/agents?cursor=W1&limit=20>; rel="next"',
-  ),
+  ETag: text("Names what the answer says; send it in `If-None-Match`.", ETAG),
   "WWW-Authenticate": text("How this call is authenticated.", 'Service-Api-Key realm="platforms"'),
   "Retry-After": text("How many seconds to wait, with jitter; where trying again helps.", "1"),
-  Allow: text("The methods that the path knows.", "GET, HEAD"),
 };
 
 export const PARAMETERS = {
@@ -84,7 +81,7 @@ export const PARAMETERS = {
     required: false,
     description: "The `ETag` of an earlier answer; 304 where the answer would be the same.",
     schema: { type: "string" },
-    example: '"5.7.ACTIVE.sandbox"',
+    example: ETAG,
   },
 } as const;
 

@@ -1,14 +1,15 @@
-// What a published document has to be, beyond being valid OpenAPI: every field, parameter and tag has a sentence; what occurs twice has
-// a name; patterns are plain; every body and success answer has an example that its own schema accepts.
-import { Validator } from "@cfworker/json-schema";
-import type { Document, Json } from "./document.ts";
+// What a published document has to be, beyond being valid OpenAPI: every operation, field, parameter and tag has a sentence; what occurs
+// twice has a name; patterns are plain; refusals are shared; what has a default may be left out of a request; every body and every
+// answer has an example that its own schema accepts.
+import { dereference, initialBaseURI, type Schema, validate } from "@cfworker/json-schema";
+import type { Document, Json } from "./types.ts";
 
 /** Every fault as a line; none for a good document. */
 export function reviewDocument(document: Document): string[] {
   const faults: string[] = [];
   const seen = new Map<string, string>();
   walk(document, "#", (node, path) => {
-    faults.push(...sentenceFaults(node, path), ...patternFaults(node, path));
+    faults.push(...sentenceFaults(node, path), ...patternFaults(node, path), ...referenceFaults(document, node, path));
     if (!isSchemaPath(path)) return;
     const shape = shapeOf(node);
     if (shape === null) return;
@@ -18,7 +19,7 @@ export function reviewDocument(document: Document): string[] {
     if (first !== undefined && !(isNamed(first) && isNamed(path)))
       faults.push(`${path}: the schema of ${first} occurs again: give it a name`);
   });
-  return [...faults, ...exampleFaults(document)];
+  return [...faults, ...operationFaults(document), ...defaultFaults(document), ...exampleFaults(document)];
 }
 
 const isNamed = (path: string): boolean => /^#\/components\/schemas\/\w+$/.test(path);
@@ -94,8 +95,9 @@ function shapeOf(node: Json): string | null {
   if (keywords.length === 1 && keywords[0] === "anyOf" && isNullable(node["anyOf"])) return null;
   if (keywords.length === 1 && keywords[0] === "items" && isPlain(node["items"])) return null;
   if (keywords.length === 1 && keywords[0] === "const") return null;
-  const { description: _own, default: _default, ...shape } = node;
-  return JSON.stringify(shape);
+  const isSaid = (name: string, value: unknown) =>
+    name === "default" || (name === "description" && typeof value === "string");
+  return JSON.stringify(node, (name, value) => (isSaid(name, value) ? undefined : value));
 }
 
 const isSchema = (node: Json): boolean => "type" in node || "anyOf" in node || "oneOf" in node || "enum" in node;
@@ -104,23 +106,112 @@ const isPlain = (value: unknown): boolean =>
 const isNullable = (options: unknown): boolean =>
   Array.isArray(options) && options.length === 2 && isPlain(options[0]) && isPlain(options[1]);
 
+// ---- Operations ----------------------------------------------------------------------------------------------------------
+
+function operationFaults(document: Document): string[] {
+  const declared = new Set((document["tags"] as readonly Json[]).map(({ name }) => name));
+  const seen = new Set<string>();
+  const faults: string[] = [];
+  for (const [path, operation] of operationsOf(document)) {
+    const { operationId, tags, summary, description, responses } = operation;
+    if (!/^[a-z]\w+$/.test(operationId ?? "")) faults.push(`${path}: the operation has no operationId`);
+    if (seen.has(operationId)) faults.push(`${path}: the operationId ${operationId} occurs again`);
+    seen.add(operationId);
+    if (!Array.isArray(tags) || tags.length === 0) faults.push(`${path}: the operation has no tag`);
+    else for (const tag of tags) if (!declared.has(tag)) faults.push(`${path}: the tag ${tag} is not declared`);
+    if (typeof summary !== "string" || summary === "") faults.push(`${path}: the operation has no summary`);
+    if (!isSentence(description)) faults.push(`${path}: the operation has no sentence`);
+    faults.push(...refusalFaults(document, responses, path));
+  }
+  return faults;
+}
+
+function* operationsOf(document: Document): Generator<readonly [string, Document["paths"][string][string]]> {
+  for (const [template, methods] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      yield [`#/paths/${template.replaceAll("/", "~1")}/${method}`, operation];
+    }
+  }
+}
+
+/** A status that is no success is one of the shared answers. */
+function refusalFaults(document: Document, responses: Record<string, Json>, path: string): string[] {
+  return Object.entries(responses).flatMap(([status, answer]) => {
+    if (status.startsWith("2")) return [];
+    const [, name = ""] = /^#\/components\/responses\/(\w+)$/.exec(String(answer["$ref"])) ?? [];
+    const isShared = document.components["responses"]?.[name] !== undefined;
+    return isShared ? [] : [`${path}/responses/${status}: the answer is not one of components.responses`];
+  });
+}
+
+// ---- Defaults ------------------------------------------------------------------------------------------------------------
+
+/** What has a default is left out of a request as its sender likes. */
+function defaultFaults(document: Document): string[] {
+  const faults: string[] = [];
+  const visit: Visit = (node, path) => {
+    const required = Array.isArray(node["required"]) ? node["required"] : [];
+    for (const [name, field] of Object.entries((node["properties"] ?? {}) as Record<string, Json>)) {
+      if ("default" in field && required.includes(name)) {
+        faults.push(`${path}/properties/${name}: the field has a default and is required`);
+      }
+    }
+    if (node["in"] === "query" && node["required"] === true && "default" in ((node["schema"] ?? {}) as Json)) {
+      faults.push(`${path}: the parameter ${node["name"]} has a default and is required`);
+    }
+  };
+  const asked = new Set<string>();
+  for (const [path, operation] of operationsOf(document)) {
+    for (const part of ["requestBody", "parameters"]) {
+      walk(operation[part], `${path}/${part}`, visit);
+      follow(document, operation[part], asked);
+    }
+  }
+  for (const reference of asked) walk(resolve(document, reference), reference, visit);
+  return faults;
+}
+
+/** Every component that a value refers to, and what those refer to. */
+function follow(document: Document, value: unknown, into: Set<string>): void {
+  walk(value, "#", ({ $ref }) => {
+    if (typeof $ref !== "string" || into.has($ref)) return;
+    into.add($ref);
+    follow(document, resolve(document, $ref), into);
+  });
+}
+
+function referenceFaults(document: Document, { $ref }: Json, path: string): string[] {
+  return typeof $ref !== "string" || resolve(document, $ref) !== undefined ? [] : [`${path}: ${$ref} leads nowhere`];
+}
+
+function resolve(document: Document, reference: string): unknown {
+  const [, kind = "", name = ""] = /^#\/components\/(\w+)\/([\w-]+)$/.exec(reference) ?? [];
+  return document.components[kind]?.[name];
+}
+
 // ---- Examples ------------------------------------------------------------------------------------------------------------
 
 function exampleFaults(document: Document): string[] {
   const faults: string[] = [];
+  const known = dereference({ components: document.components } as Schema);
   walk(document, "#", (node, path) => {
     const { schema } = node;
     if (!/\/content\/[^/]+$/.test(path) || typeof schema !== "object" || schema === null) return;
     if (!("example" in node)) faults.push(`${path}: there is no example`);
-    else faults.push(...mismatches(document, schema as Json, node["example"]).map((fault) => `${path}: ${fault}`));
+    else {
+      dereference(schema, known, initialBaseURI, `${path.slice(1)}/schema`);
+      faults.push(...mismatches(schema, known, node["example"]).map((fault) => `${path}: ${fault}`));
+    }
   });
   return faults;
 }
 
 /** Why the example is not what the schema says; none where it is. */
-export function mismatches(document: Document, schema: Json, value: unknown): string[] {
-  const whole = { ...schema, components: document.components };
-  const validator = new Validator(whole as never, "2020-12", false);
-  const { valid, errors } = validator.validate(value);
-  return valid ? [] : errors.map((fault) => `${fault.instanceLocation} ${fault.error}`);
+function mismatches(schema: Schema, known: ReturnType<typeof dereference>, example: unknown): string[] {
+  try {
+    const { errors } = validate(example, schema, "2020-12", known, false);
+    return errors.map((fault) => `${fault.instanceLocation} ${fault.error}`);
+  } catch (thrown) {
+    return [`the example cannot be checked: ${thrown instanceof Error ? thrown.message : String(thrown)}`];
+  }
 }

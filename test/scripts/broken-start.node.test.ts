@@ -1,56 +1,42 @@
 // `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and nothing
 // left running. Each time on a copy of the project, with one thing of it broken.
-import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { copyOfProject, FREE_PORTS, launch, root } from "./commands.ts";
 import { descendantsOf, stillRunning } from "./processes.ts";
-
-const root = join(import.meta.dirname, "../..");
-const OPTIONS = ["--port", "0", "--chain-port", "0", "--chain-port-production", "0", "--dir"];
-const COPIED = ["scripts", "src", "migrations", "wrangler.toml", "package.json", "tsconfig.json"];
 
 const copies: string[] = [];
 afterEach(() => {
   for (const copy of copies.splice(0)) rmSync(copy, { recursive: true, force: true });
 });
 
-/** The project without some of its packages. */
-function copyOfProject(...missing: string[]): string {
-  const copy = mkdtempSync(join(tmpdir(), "broken-"));
+function copyWithout(...missing: string[]): string {
+  const copy = copyOfProject(...missing);
   copies.push(copy);
-  for (const name of COPIED) cpSync(join(root, name), join(copy, name), { recursive: true });
-  const packages = join(copy, "node_modules");
-  mkdirSync(packages);
-  for (const name of readdirSync(join(root, "node_modules"))) {
-    if (!missing.includes(name)) symlinkSync(join(root, "node_modules", name), join(packages, name));
-  }
   return copy;
 }
 
 async function start(copy: string) {
-  const script = join(copy, "scripts/start.ts");
-  const child = spawn(process.execPath, [script, ...OPTIONS, join(copy, ".dev")], { cwd: copy });
-  let output = "";
+  const command = launch(process.execPath, [join(copy, "scripts/start.ts"), ...FREE_PORTS], {
+    cwd: copy,
+    env: { DEV_DIR: "" },
+  });
   const started = new Set<number>();
   const watch = setInterval(() => {
-    for (const pid of descendantsOf(child.pid ?? 0)) started.add(pid);
+    for (const pid of descendantsOf(command.child.pid ?? 0)) started.add(pid);
   }, 50);
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  const code = await new Promise((resolve) => child.once("close", resolve));
+  const code = await command.ended;
   clearInterval(watch);
-  return { code, output, started: [...started] };
+  return { code, errors: command.errors(), started: [...started] };
 }
 
 async function expectOneLine(copy: string, line: RegExp): Promise<number[]> {
-  const { code, output, started } = await start(copy);
-  expect(output).toMatch(line);
-  expect(output.trimEnd().split("\n")).toHaveLength(1);
+  const { code, errors, started } = await start(copy);
+  expect(errors).toMatch(line);
+  expect(errors.trimEnd().split("\n")).toHaveLength(1);
   expect(code).toBe(1);
   await expect.poll(() => stillRunning(started), { timeout: 10_000 }).toEqual([]);
   return started;
@@ -58,7 +44,7 @@ async function expectOneLine(copy: string, line: RegExp): Promise<number[]> {
 
 describe("npm start", () => {
   test("names the migration that failed, and ends the chains that it had started", async () => {
-    const copy = copyOfProject();
+    const copy = copyWithout();
     writeFileSync(join(copy, "migrations/9999_broken.sql"), "alter table no_such add column anything text;\n");
     const started = await expectOneLine(
       copy,
@@ -68,10 +54,50 @@ describe("npm start", () => {
   });
 
   test("says that anvil is missing", async () => {
-    await expectOneLine(copyOfProject("@foundry-rs"), /^Cannot start: anvil is missing[^\n]*npm ci/);
+    await expectOneLine(copyWithout("@foundry-rs"), /^Cannot start: anvil is missing[^\n]*npm ci/);
   });
 
   test("says that wrangler is missing", async () => {
-    await expectOneLine(copyOfProject("wrangler"), /^Cannot start: [^\n]*wrangler[^\n]*npm ci/);
+    await expectOneLine(copyWithout("wrangler"), /^Cannot start: [^\n]*wrangler[^\n]*npm ci/);
+  });
+});
+
+// Who runs the tests may be root, to whom no folder is closed: then the commands run as nobody, where nobody can read the project.
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asStranger = isRoot ? { uid: NOBODY, env: { HOME: tmpdir() } } : {};
+const canRun = !isRoot || spawnSync(process.execPath, [join(root, "scripts/start.ts"), "-h"], asStranger).status === 0;
+
+describe.skipIf(!canRun)("a folder that is somebody else's", () => {
+  const commands = [
+    ["start.ts", "Cannot start", FREE_PORTS],
+    ["reset.ts", "Cannot reset", []],
+  ] as const;
+
+  function expectRefusal(dir: string, refused: string) {
+    return Promise.all(
+      commands.map(async ([script, cannot, options]) => {
+        const command = launch(process.execPath, [join(root, "scripts", script), ...options, "--dir", dir], asStranger);
+        expect(await command.ended).toBe(1);
+        expect(command.output()).toMatch(/^[^\n]+\n$/);
+        expect(command.output()).toContain(`${cannot}: ${refused} cannot be used (EACCES`);
+        expect(command.output()).toContain("--dir <dir>");
+      }),
+    );
+  }
+
+  test("is refused with one line", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "foreign-"));
+    copies.push(dir);
+    chmodSync(dir, 0o555);
+    await expectRefusal(dir, dir);
+  });
+
+  test("is refused with one line when only something in it is", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "foreign-"));
+    copies.push(dir);
+    chmodSync(dir, 0o777);
+    mkdirSync(join(dir, "state"), { mode: 0o555 });
+    await expectRefusal(dir, join(dir, "state"));
   });
 });

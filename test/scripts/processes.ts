@@ -1,6 +1,6 @@
-// Who descends from whom, as the operating system sees it.
+// Who descends from whom and who listens where, as the operating system sees it.
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 type Process = { pid: number; parent: number; zombie: boolean };
 
@@ -16,6 +16,36 @@ export function descendantsOf(pid: number): number[] {
 export function stillRunning(pids: readonly number[]): number[] {
   const running = new Set(processes().flatMap(({ pid, zombie }) => (zombie ? [] : [pid])));
   return pids.filter((pid) => running.has(pid));
+}
+
+/** Of these processes, the one that listens on a port of loopback. */
+export function listenerAmong(pids: readonly number[], port: number): number | undefined {
+  if (!existsSync("/proc/self/stat")) {
+    const found = execFileSync("lsof", ["-t", `-iTCP:${port}`, "-sTCP:LISTEN"], { encoding: "utf8" }).split("\n");
+    return pids.find((pid) => found.includes(String(pid)));
+  }
+  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const rows = read("/proc/net/tcp").split("\n");
+  // sl local_address rem_address st … inode; 0A listens.
+  const row = rows
+    .map((line) => line.trim().split(/\s+/))
+    .find(([, address, , state]) => address === local && state === "0A");
+  const socket = `socket:[${row?.[9]}]`;
+  return pids.find((pid) => openFilesOf(pid).includes(socket));
+}
+
+/** The command line of a process. */
+export const nameOf = (pid: number): string =>
+  existsSync("/proc/self/stat")
+    ? read(`/proc/${pid}/cmdline`).replaceAll("\0", " ")
+    : execFileSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" });
+
+function openFilesOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    return [];
+  }
 }
 
 // Small images have no ps, macOS has no /proc.

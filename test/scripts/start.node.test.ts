@@ -1,5 +1,5 @@
 // `npm start` and `npm run reset` as a person uses them: real processes, real ports, a folder of their own.
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,18 +8,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readDescription } from "../../scripts/service.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
-import { descendantsOf, stillRunning } from "./processes.ts";
+import { type Command, described, FREE_PORTS, freePort, launch, root } from "./commands.ts";
+import { descendantsOf, listenerAmong, nameOf, stillRunning } from "./processes.ts";
 
-const root = join(import.meta.dirname, "../..");
-const FREE_PORTS = ["--port", "0", "--chain-port", "0", "--chain-port-production", "0"];
 const START_MS = 60_000;
-
-type Command = { child: ChildProcess; output: () => string; ended: Promise<number | null> };
+/** What is being done, with the seconds so far. */
+const STEP = /^ +\d+\.\d s {2}(\w+) +\S.*$/;
 
 const dir = mkdtempSync(join(tmpdir(), "start-"));
 let first: ServiceDescription;
 let firstBlock: number;
 let running: Command;
+let saidBefore: boolean;
 
 afterAll(() => {
   running?.child.kill("SIGKILL");
@@ -57,14 +57,33 @@ describe("npm start", { timeout: START_MS }, () => {
     command.child.kill("SIGINT");
     await command.ended;
     expect(stillRunning(started)).toEqual([]);
-    expect([readDescription(other), command.output()]).toEqual([null, "\nStopping…\n"]);
+    expect(readDescription(other)).toBeNull();
+    const lines = command.output().trimEnd().split("\n");
+    expect(lines.filter((line) => !STEP.test(line))).toEqual(["", "Stopping…"]);
+    rmSync(other, { recursive: true });
+  });
+
+  // util-linux's `script` gives a command a terminal; elsewhere it is another program.
+  const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
+  test.skipIf(!hasScript)("says its steps on a terminal as in a pipe", async () => {
+    const other = mkdtempSync(join(tmpdir(), "terminal-"));
+    const line = `exec "${process.execPath}" "${join(root, "scripts/start.ts")}" ${FREE_PORTS.join(" ")} --dir "${other}"`;
+    const command = launch("script", ["-qec", line, "/dev/null"]);
+    await expect.poll(() => command.output(), { timeout: 20_000 }).toContain("contracts");
+    process.kill(Number(readFileSync(join(other, "lock"), "utf8")), "SIGINT");
+    await command.ended;
+    const lines = command.output().trimEnd().split("\r\n");
+    expect(lines.filter((text) => !STEP.test(text))).toEqual(["", "Stopping…"]);
     rmSync(other, { recursive: true });
   });
 
   describe("on a fresh folder", () => {
     beforeAll(async () => {
-      running = launch("npm", ["start"], { PORT: "0", CHAIN_PORT: "0", CHAIN_PORT_PRODUCTION: "0", DEV_DIR: dir });
-      first = await described(running);
+      const env = { PORT: "0", CHAIN_PORT: "0", CHAIN_PORT_PRODUCTION: "0", DEV_DIR: dir };
+      running = launch("npm", ["start"], { env });
+      while (!stepsOf(running).includes("chains")) await sleep(50);
+      saidBefore = readDescription(dir) === null;
+      first = await described(running, dir);
       firstBlock = await blockNumber(first);
     }, START_MS);
 
@@ -74,6 +93,23 @@ describe("npm start", { timeout: START_MS }, () => {
       expect(platform).toMatchObject({ platform_status: "ACCREDITED", environment: "sandbox", promoted_at: null });
       expect(running.output()).toContain(first.base_url);
       expect(running.output()).toContain(first.sandbox_key);
+    });
+
+    test("has said each step as it began, and then that it is ready", async () => {
+      expect(saidBefore).toBe(true);
+      expect(stepsOf(running).toSorted()).toEqual([
+        "chains",
+        "contracts",
+        "database",
+        "database",
+        "secrets",
+        "service",
+      ]);
+      await expect.poll(() => running.output()).toMatch(/\nReady after \d+\.\d s;/);
+      const lines = running.output().split("\n");
+      expect(lines.findLastIndex((line) => STEP.test(line))).toBeLessThan(
+        lines.findIndex((line) => /Ready/.test(line)),
+      );
     });
 
     test("starts both networks with the contracts in place", async () => {
@@ -123,15 +159,34 @@ describe("npm start", { timeout: START_MS }, () => {
     let again: ServiceDescription;
     beforeAll(async () => {
       running = run("start.ts", ...FREE_PORTS);
-      again = await described(running);
+      again = await described(running, dir);
     }, START_MS);
+
+    test("says fewer steps, because the database is as it was", () => {
+      expect(stepsOf(running)).toEqual(["chains", "contracts", "service"]);
+    });
+
+    test("has its chains where they were, and says where one has to be elsewhere", async () => {
+      expect(addressesOf(again)).toEqual(addressesOf(first));
+      running.child.kill("SIGTERM");
+      await running.ended;
+      const { port } = new URL(first.chain.rpc_url);
+      const other = createServer();
+      await new Promise<void>((resolve) => other.listen(Number(port), "127.0.0.1", resolve));
+      running = run("start.ts", ...FREE_PORTS);
+      again = await described(running, dir);
+      expect(running.output()).toMatch(new RegExp(`^Port ${port} of base-sepolia is in use: [^\n]+\n`));
+      expect(addressesOf(again)).toMatchObject({ base: addressesOf(first)["base"] });
+      expect(again.chain.rpc_url).not.toBe(first.chain.rpc_url);
+      await new Promise((resolve) => other.close(resolve));
+    });
 
     test("has the same address, which everything that it signed names, and says when it is given another", async () => {
       expect(again.base_url).toBe(first.base_url);
       running.child.kill("SIGTERM");
       await running.ended;
       running = run("start.ts", ...FREE_PORTS, "--port", String(await freePort()));
-      again = await described(running);
+      again = await described(running, dir);
       const { port } = new URL(first.base_url);
       await expect.poll(() => running.output()).toContain(`work at PORT=${port} alone`);
       expect(again.base_url).not.toBe(first.base_url);
@@ -146,6 +201,26 @@ describe("npm start", { timeout: START_MS }, () => {
       }
       expect(await blockNumber(again)).toBeGreaterThanOrEqual(firstBlock);
     });
+
+    test.each(["the process that listens", "the Worker's own runtime"])(
+      "ends all of it when %s dies",
+      async (which) => {
+        const started = descendantsOf(running.child.pid ?? 0);
+        const listener = listenerAmong(started, Number(new URL(again.base_url).port));
+        const runtime = started.find((pid) => pid !== listener && /\bworkerd serve\b/.test(nameOf(pid)));
+        const victim = which === "the process that listens" ? listener : runtime;
+        expect(victim).toBeGreaterThan(0);
+        const before = running.output();
+        process.kill(victim ?? 0, "SIGKILL");
+        expect(await running.ended).toBe(1);
+        const said = running.output().slice(before.length);
+        expect(said.trim()).toMatch(/^the Worker ended \(its runtime died\): see \S+worker\.log$/);
+        expect(stillRunning(started)).toEqual([]);
+        expect([readDescription(dir), existsSync(join(dir, "lock"))]).toEqual([null, false]);
+        running = run("start.ts", ...FREE_PORTS);
+        again = await described(running, dir);
+      },
+    );
 
     test("leaves no process behind even when it is killed", async () => {
       const started = descendantsOf(running.child.pid ?? 0);
@@ -173,38 +248,15 @@ function startScript(npm: number): number {
 const run = (script: string, ...options: string[]): Command =>
   launch(process.execPath, [join(root, "scripts", script), "--dir", dir, ...options]);
 
-function launch(file: string, args: readonly string[], env: Record<string, string> = {}): Command {
-  const child = spawn(file, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => {
-      output += text;
-    });
-  }
-  const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
-  return { child, output: () => output, ended };
-}
+/** The parts whose steps it has named, in order. */
+const stepsOf = (command: Command): string[] =>
+  command
+    .output()
+    .split("\n")
+    .flatMap((line) => STEP.exec(line)?.[1] ?? []);
 
-async function described(command: Command): Promise<ServiceDescription> {
-  let ended = false;
-  void command.ended.then(() => {
-    ended = true;
-  });
-  while (true) {
-    const description = readDescription(dir);
-    if (description !== null) return description;
-    if (ended) throw new Error(command.output());
-    await sleep(100);
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
+const addressesOf = ({ chains }: ServiceDescription): Record<string, string> =>
+  Object.fromEntries(Object.entries(chains).map(([network, { rpc_url }]) => [network, rpc_url]));
 
 async function readPlatform(service: ServiceDescription, baseUrl = service.base_url): Promise<Record<string, unknown>> {
   const response = await fetch(`${baseUrl}/v1/platform`, { headers: { "Service-Api-Key": service.sandbox_key } });

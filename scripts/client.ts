@@ -1,0 +1,106 @@
+// A service's callers, as scripts play them: a platform with its key, agents that sign what they send, and a payer on the local
+// chain.
+import type { Hex } from "viem";
+import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
+import { approve, mintTestUsdc, payIntent } from "./chain.ts";
+import type { ChainDescription } from "./stack.ts";
+
+export type Json = Record<string, unknown>;
+export type Agent = {
+  readonly name: string;
+  readonly did: string;
+  readonly certificate: string;
+  readonly key: CryptoKey;
+};
+export type Sent = {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly body?: unknown;
+};
+export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string };
+
+/** Something is not as the specification says. */
+export class Surprise extends Error {}
+
+export function must(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new Surprise(what);
+}
+
+/** A value of an answer by its path. */
+export function pick<T>(from: unknown, path: string): T {
+  let value = from;
+  for (const name of path.split(".")) value = (value as Json | null | undefined)?.[name];
+  must(value !== undefined, `the answer has no ${path}: ${JSON.stringify(from)}`);
+  return value as T;
+}
+
+export async function send(base: string, sent: Sent, headers: Record<string, string> = {}): Promise<Reply> {
+  const { method, path, body } = sent;
+  const response = await fetch(new URL(path, base), {
+    method,
+    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+// ---- Who calls -----------------------------------------------------------------------------------------------------------
+
+export const keyHeaders = (key: string) => ({ "Service-Api-Key": key });
+export const operatorHeaders = (key: string) => ({ Authorization: `Bearer ${key}` });
+
+/** As an agent: its proof covers the method, the path and the query or the body. */
+export async function agentHeaders(agent: Agent, sent: Sent): Promise<Record<string, string>> {
+  const [path = "", query = ""] = sent.path.split("?");
+  const body = sent.body === undefined ? "" : JSON.stringify(sent.body);
+  const digest = await requestDigest({ method: sent.method, query, body });
+  must(digest.ok, "the request can be signed");
+  const timestamp = proofTimestamp(Date.now());
+  const what = { agentDid: agent.did, method: sent.method, path, digest: digest.digest };
+  return headersOf(agent, { kind: "request", timestamp, ...what });
+}
+
+/** The caller's proof, bound to the one that presents it. */
+export function boundHeaders(caller: Agent, callee: Agent): Promise<Record<string, string>> {
+  const timestamp = proofTimestamp(Date.now());
+  return headersOf(caller, { kind: "bound", timestamp, callerDid: caller.did, calleeDid: callee.did });
+}
+
+/** What POST /v1/verify/proof is asked about an agent that was challenged. */
+export async function answerChallenge(agent: Agent, nonce: string) {
+  const timestamp = proofTimestamp(Date.now());
+  const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.key);
+  return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp } as const;
+}
+
+async function headersOf(agent: Agent, statement: ProofStatement): Promise<Record<string, string>> {
+  const { proof } = await signProof(statement, agent.key);
+  return { "AEAP-Certificate": agent.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": statement.timestamp };
+}
+
+// ---- On the chain --------------------------------------------------------------------------------------------------------
+
+/** Accounts of the local chain: one that a provider is paid to, one that pays. */
+export function accountsOf(chain: ChainDescription) {
+  const [wallet, payer] = [chain.accounts.at(-2), chain.accounts.at(-1)];
+  must(wallet !== undefined && payer !== undefined, "the local chain has accounts");
+  return { wallet, payer };
+}
+
+/** Approves and pays an intent as it was answered, in money of the test token's making. */
+export async function payOnChain(chain: ChainDescription, intent: unknown): Promise<Hex> {
+  const { address, private_key: key } = accountsOf(chain).payer;
+  const amount = BigInt(pick<number | string>(intent, "amount_base_units"));
+  const [token, settlementContract] = [pick<Hex>(intent, "token"), pick<Hex>(intent, "contract")];
+  await mintTestUsdc(chain.rpc_url, key, token, address, amount);
+  await approve(chain.rpc_url, key, token, settlementContract, amount);
+  return payIntent(chain.rpc_url, key, {
+    settlementContract,
+    token,
+    amount,
+    providerDidHash: pick<Hex>(intent, "provider_did_hash"),
+    consumerDidHash: pick<Hex>(intent, "consumer_did_hash"),
+    intentHash: pick<Hex>(intent, "intent_hash"),
+  });
+}

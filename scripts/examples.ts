@@ -1,0 +1,18 @@
+// `npm run examples`: plays every operation on a running service (or one that it starts itself) and prints what was sent and answered;
+// `-- --write` keeps it as scripts/openapi/examples.json, the examples of the OpenAPI documents.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { playOperations } from "./openapi/play.ts";
+import { connectOrStart } from "./service.ts";
+
+const service = await connectOrStart();
+try {
+  const text = `${JSON.stringify(await playOperations(service.description), null, 2)}\n`;
+  if (process.argv.includes("--write")) writeFileSync(join(import.meta.dirname, "openapi/examples.json"), text);
+  else process.stdout.write(text);
+} catch (thrown) {
+  console.error(thrown instanceof Error ? thrown.message : String(thrown));
+  process.exitCode = 1;
+} finally {
+  await service.stop();
+}

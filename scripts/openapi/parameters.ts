@@ -1,0 +1,77 @@
+// The parameters of an OpenAPI document: those of the path and the query from their schemas, the headers from what a route is.
+import * as z from "zod";
+import type { Route } from "../../src/http/route.ts";
+import { PARAMETERS } from "./parts.ts";
+import type { Schemas } from "./schemas.ts";
+import type { Sentences } from "./sentences.ts";
+import type { Json } from "./types.ts";
+
+export type Parameter = { readonly name: string; readonly in: "path" | "query" | "header" } & Json;
+
+/** Parameters that are the same wherever they occur. */
+const SHARED: Readonly<Record<string, string>> = {
+  "path did": "Did",
+  "query limit": "Limit",
+  "query cursor": "Cursor",
+  "header Idempotency-Key": "IdempotencyKey",
+  "header If-None-Match": "IfNoneMatch",
+};
+const sharedName = (parameter: Parameter): string | null => SHARED[`${parameter.in} ${parameter.name}`] ?? null;
+
+export const isConditional = (route: Route): boolean => route.headers?.includes("if-none-match") === true;
+
+export class Parameters {
+  readonly #schemas: Schemas;
+  readonly #sentences: Sentences;
+
+  constructor(schemas: Schemas, sentences: Sentences) {
+    this.#schemas = schemas;
+    this.#sentences = sentences;
+  }
+
+  /** As the operation names them: what is shared is a reference. */
+  of(route: Route): { parameters?: readonly Json[] } {
+    const parameters = this.#all(route).map((parameter) => {
+      const name = sharedName(parameter);
+      return name === null ? parameter : { $ref: `#/components/parameters/${name}` };
+    });
+    return parameters.length === 0 ? {} : { parameters };
+  }
+
+  shared(routes: readonly Route[]): Record<string, Json> {
+    const named = routes.flatMap((route) => this.#all(route)).map((one) => [sharedName(one), one] as const);
+    return Object.fromEntries(named.filter(([name]) => name !== null));
+  }
+
+  #all(route: Route): Parameter[] {
+    return [
+      ...this.#declared(route.params, "path"),
+      ...this.#declared(route.query, "query"),
+      ...(route.idempotency ? [PARAMETERS.IdempotencyKey] : []),
+      ...(isConditional(route) ? [PARAMETERS.IfNoneMatch] : []),
+    ];
+  }
+
+  #declared(object: z.ZodObject | undefined, where: "path" | "query"): Parameter[] {
+    if (!object) return [];
+    return Object.entries(object.shape).map(([name, schema]) => {
+      const absent = z.safeParse(schema, undefined);
+      const { description: _own, ...shape } = this.#schemas.of(unwrap(schema as z.ZodType), "input");
+      return {
+        name,
+        in: where,
+        required: where === "path" || !absent.success,
+        ...this.#sentences.ofField(where, name),
+        schema: { ...shape, ...(absent.data !== undefined && { default: absent.data }) },
+      };
+    });
+  }
+}
+
+/** The schema of a value that is there. */
+function unwrap(schema: z.ZodType): z.ZodType {
+  const { def } = schema._zod;
+  return (def.type === "optional" || def.type === "default") && "innerType" in def
+    ? unwrap(def.innerType as z.ZodType)
+    : schema;
+}

@@ -1,0 +1,211 @@
+// A day of two agents, in which every operation is called: what it sends and is answered are the examples of the documents. An operation
+// that is declared and not played here makes it fail by name.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Hex } from "viem";
+import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
+import { clientFor } from "../chain.ts";
+import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must, payOnChain, pick } from "../client.ts";
+import { fireCron } from "../local-worker.ts";
+import type { ServiceDescription } from "../stack.ts";
+import type { Example } from "./examples.ts";
+import { Stage } from "./stage.ts";
+
+const MARKET = "GLOBAL-USDC";
+const JOBS_WAIT_MS = 10_000;
+const LITTLE_GAS = 10n ** 15n;
+
+/** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
+export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
+  const stage = new Stage(service);
+  await readService(stage);
+  const { provider, consumer } = await onboard(stage);
+  const registrationTx = await openMarket(stage, provider);
+  await handshake(stage, provider);
+  await purchase(stage, provider, consumer);
+  await readAgents(stage, provider, consumer);
+  await operate(stage, registrationTx);
+  const params = { did: provider.did, market: MARKET };
+  await stage.show("removeAuthorizedMarket", { params, query: { network: service.chain.network } });
+  return stage.examples();
+}
+
+async function readService(stage: Stage): Promise<void> {
+  for (const operation of ["getHealth", "getDiscovery", "getCaJwks", "getCaJwksJson", "getRatingMethod"]) {
+    await stage.show(operation);
+  }
+  await stage.show("listMarkets", { query: { limit: "2" } });
+  await stage.show("getPlatform");
+}
+
+// ---- Onboarding ----------------------------------------------------------------------------------------------------------
+
+const PRINCIPALS = {
+  provider: { legal_name: "Polyglot Translations GmbH", country: "DE", external_ref: "crm-4711" },
+  consumer: { legal_name: "Atelier Lumière SARL", country: "FR", external_ref: "crm-4712" },
+};
+
+const AGENTS = {
+  provider: {
+    economic_role: "PROVIDER",
+    cert_tier: "TIER_2",
+    profile: {
+      display_name: "Polyglot",
+      description: "Translates contracts between English, German and French, and keeps your glossary.",
+      catalog_url: "https://polyglot.example/catalog",
+    },
+    endpoint_url: "https://polyglot.example/agent",
+    scope: { authorized_actions: ["sell"], capabilities: ["translation", "proofreading"], dispute_window_days: 14 },
+  },
+  consumer: {
+    economic_role: "CONSUMER",
+    profile: { display_name: "Lumière Purchasing", description: "Buys what the atelier needs." },
+    endpoint_url: "https://lumiere.example/purchasing",
+    scope: {
+      authorized_actions: ["purchase"],
+      capabilities: ["procurement"],
+      max_transaction_value: "250.00",
+      spending_limit: { amount: "1000.00", currency: "USDC", window_days: 30 },
+      minimum_counterparty_cert_tier: "TIER_2",
+    },
+  },
+};
+
+async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent }> {
+  const number = await freeNumber(stage);
+  const provider = await register(stage.show.bind(stage), "provider", number);
+  const consumer = await register(stage.ask.bind(stage), "consumer", number);
+  await stage.show("patchAgentScope", {
+    params: { did: consumer.did },
+    body: { max_transaction_value: "500.00", minimum_counterparty_cert_tier: "TIER_2" },
+  });
+  const params = { did: provider.did };
+  const reason = "Maintenance until Monday.";
+  await stage.show("patchAgentStatus", { params, body: { status: "SUSPENDED", reason } });
+  await stage.ask("patchAgentStatus", { params, body: { status: "ACTIVE" } });
+  await stage.show("reissueAgentCertificate", { params });
+  const held = pick<string>(await stage.show("getAgentCertificate", { params }), "certificate");
+  const renewed = await stage.ask("getAgentCertificate", { params: { did: consumer.did } });
+  return {
+    provider: { ...provider, certificate: held },
+    consumer: { ...consumer, certificate: pick(renewed, "certificate") },
+  };
+}
+
+/** Names and references are taken once: the first play on a service has them bare, a later one with a number. */
+async function freeNumber(stage: Stage): Promise<string> {
+  const { external_ref } = PRINCIPALS.provider;
+  const taken = pick<unknown[]>(await stage.ask("listPrincipals", { query: { external_ref } }), "data");
+  return taken.length === 0 ? "" : ` ${Date.now()}`;
+}
+
+async function register(call: Stage["show"], side: "provider" | "consumer", number: string): Promise<Agent> {
+  const { legal_name, country, external_ref } = PRINCIPALS[side];
+  const principal = await call("registerPrincipal", {
+    body: {
+      legal_name: `${legal_name}${number}`,
+      country,
+      entity_type: "company",
+      external_ref: `${external_ref}${number.replace(" ", "-")}`,
+      verification_attestation: { placeholder: true },
+    },
+  });
+  const principal_id = pick<string>(principal, "principal_id");
+  const draft = await call("registerAgent", { body: { principal_id, ...AGENTS[side] } });
+  const did = pick<string>(draft, "did");
+  const headers = { "Idempotency-Key": crypto.randomUUID() };
+  const credentials = await call("activateAgent", { params: { did }, headers });
+  await call("getPrincipal", { params: { principal_id } });
+  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
+  return { name: side, did, certificate: pick(credentials, "certificate"), key };
+}
+
+/** Returns the transaction by which the contract knows the provider. */
+async function openMarket(stage: Stage, { did }: Agent): Promise<Hex> {
+  const { chain } = stage.service;
+  const wallet = accountsOf(chain).wallet.address;
+  const opened = await stage.show("authorizeMarkets", {
+    params: { did },
+    body: { markets: [{ market: MARKET, network: chain.network, operational_wallet: wallet }] },
+  });
+  must(pick(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
+  await stage.show("listAuthorizedMarkets", { params: { did } });
+  return pick(opened, "markets.0.registration_tx");
+}
+
+// ---- A purchase ----------------------------------------------------------------------------------------------------------
+
+async function handshake(stage: Stage, provider: Agent): Promise<void> {
+  const { certificate } = provider;
+  const nonce = pick<string>(await stage.show("getChallenge"), "nonce");
+  const checked = await stage.show("verifyCertificate", { body: { certificate } });
+  const proved = await stage.show("verifyProof", { body: await answerChallenge(provider, nonce) });
+  const aid = await stage.ask("getAgentAid", { params: { did: provider.did } });
+  const read = await stage.show("verifyAid", { body: { aid } });
+  const holds = [pick(checked, "valid"), pick(proved, "verified"), pick(read, "valid")];
+  must(
+    holds.every((one) => one === true),
+    "the provider is who it says",
+  );
+}
+
+async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise<void> {
+  const { chain } = stage.service;
+  const parties = { consumer_did: consumer.did, provider_did: provider.did };
+  const body = { ...parties, amount: "10.50", currency: "USDC" };
+  const intent = await stage.show("createPaymentIntent", { as: consumer, body });
+  const intent_id = pick<string>(intent, "intent_id");
+  await stage.show("getPaymentIntent", { as: provider, params: { intent_id } });
+  const order = { market: MARKET, network: chain.network, ...parties, amount: "2.00" };
+  await stage.show("getPaymentAddress", { as: consumer, query: order });
+
+  const payment_tx = await payOnChain(chain, intent);
+  const headers = await boundHeaders(consumer, provider);
+  const settled = await stage.show("facilitate", { headers, body: { intent_id, payment_tx } });
+  const params = { task_id: pick<string>(settled, "task_id") };
+  await stage.show("getTask", { as: provider, params });
+  const confirmation = { outcome: "confirmed", note: "On time, and the glossary was kept." };
+  await stage.show("confirmTask", { as: consumer, params, body: confirmation });
+}
+
+// ---- What it left --------------------------------------------------------------------------------------------------------
+
+async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promise<void> {
+  const params = { did: provider.did };
+  for (const operation of ["getAgent", "getAgentAid", "getAgentStatus", "getAgentDidDocument", "getAgentRating"]) {
+    await stage.show(operation, { params });
+  }
+  await stage.show("getAgentAid", { params, headers: { Accept: "application/jwt" } });
+  await stage.show("getStatusList", { params: { n: "1" } });
+  await stage.show("listPrincipals", { query: { limit: "1" } });
+  const listed = await stage.show("listAgents", { query: { limit: "1" } });
+  must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");
+}
+
+async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
+  await stage.show("listPlatforms", { query: { limit: "1" } });
+  const { chain, base_url } = stage.service;
+  const client = clientFor(chain.rpc_url);
+  const { from: address } = await client.getTransaction({ hash: registrationTx });
+  const value = await client.getBalance({ address });
+  // The registrar of a service that has just started has gas, and no job of it has run.
+  await client.setBalance({ address, value: LITTLE_GAS });
+  try {
+    await fireCron(base_url);
+    await showUntil(stage, "listJobs", (job) => job["finished_at"] !== null);
+    const alert = await showUntil(stage, "listAlerts", ({ kind }) => kind === "low_gas");
+    await stage.show("acknowledgeAlert", { params: { alert_id: pick(alert, "alert_id") } });
+  } finally {
+    await client.setBalance({ address, value });
+  }
+}
+
+/** Shows a listing once it has such an entry. */
+async function showUntil(stage: Stage, listing: string, isThere: (entry: Json) => boolean): Promise<Json> {
+  const until = Date.now() + JOBS_WAIT_MS;
+  while (true) {
+    const entry = pick<Json[]>(await stage.show(listing), "data").find(isThere);
+    if (entry !== undefined) return entry;
+    must(Date.now() < until, `${listing} shows nothing of what the jobs do`);
+    await sleep(200);
+  }
+}

@@ -1,0 +1,106 @@
+// The refusals of an OpenAPI document: one shared answer for each status, and what an operation may answer of each.
+import type { Surface } from "../../src/call.ts";
+import { ERRORS, type ErrorCode, type ErrorStatus } from "../../src/core/errors.ts";
+import type { Route } from "../../src/http/route.ts";
+import { errorSchema } from "../../src/http/schemas.ts";
+import { problem, RESPONSE_NAMES } from "./parts.ts";
+import type { Schemas } from "./schemas.ts";
+import type { Json } from "./types.ts";
+
+/** The codes that a surface can always answer with. */
+const ALWAYS: Readonly<Record<Surface, readonly ErrorCode[]>> = {
+  management: ["invalid_credentials", "account_suspended"],
+  agent: ["certificate_required", "aeap_verification_failed", "account_suspended", "agent_not_active"],
+  operator: ["invalid_credentials"],
+  public: [],
+};
+
+function codesOf(route: Route): ReadonlySet<ErrorCode> {
+  const surfaces: readonly Surface[] = route.surfaces;
+  return new Set<ErrorCode>([
+    ...route.errors,
+    ...surfaces.flatMap((surface) => ALWAYS[surface]),
+    ...(route.withoutCredential ? [route.withoutCredential] : []),
+    // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
+    "validation_failed",
+    ...(route.method === "get" ? [] : (["invalid_request", "payload_too_large"] as const)),
+    ...(route.idempotency ? (["idempotency_key_processing", "idempotency_key_reused"] as const) : []),
+    "rate_limited",
+    "internal_error",
+  ]);
+}
+
+/** A reference to the shared answer of each status, which names the codes that this operation gives under it. */
+export function refusalsOf(route: Route): Record<string, Json> {
+  const byStatus = Map.groupBy(codesOf(route), (code) => ERRORS[code].status);
+  return Object.fromEntries(
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, named]) => [
+        status,
+        {
+          $ref: `#/components/responses/${RESPONSE_NAMES[status]}`,
+          description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
+        },
+      ]),
+  );
+}
+
+/** The answer that operations share for each status that one of them gives, with a code of theirs as its example. */
+export function sharedRefusals(routes: readonly Route[], schemas: Schemas): Record<string, Json> {
+  const given = new Set(routes.flatMap((route) => [...codesOf(route)]));
+  const shown = Map.groupBy(
+    (Object.keys(ERRORS) as ErrorCode[]).filter((code) => given.has(code)),
+    (code) => ERRORS[code].status,
+  );
+  return Object.fromEntries(
+    [...shown].flatMap(([status, [code]]) =>
+      code === undefined ? [] : [[RESPONSE_NAMES[status], sharedRefusal(status, code, schemas)]],
+    ),
+  );
+}
+
+function sharedRefusal(status: ErrorStatus, code: ErrorCode, schemas: Schemas): Json {
+  const headers = ["Request-Id", ...(HEADERS_OF[status] ?? [])];
+  return {
+    description: `Refused with status ${status}. \`code\` says why.`,
+    headers: Object.fromEntries(headers.map((header) => [header, { $ref: `#/components/headers/${header}` }])),
+    content: {
+      "application/json": { schema: schemas.of(errorSchema, "output"), example: errorExample(code) },
+      "application/problem+json": { schema: schemas.of(problem, "output"), example: problemExample(code) },
+    },
+  };
+}
+
+const HEADERS_OF: Partial<Record<ErrorStatus, readonly string[]>> = {
+  401: ["WWW-Authenticate"],
+  409: ["Retry-After"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+};
+
+const REQUEST_ID = "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
+const COUNTRY_FAULT = "Must be two capital letters of ISO 3166-1 alpha-2, such as DE.";
+const faultsOf = (code: ErrorCode) =>
+  code === "validation_failed"
+    ? { field_errors: [{ field: "country", code: "invalid_format", message: COUNTRY_FAULT }] }
+    : {};
+
+function errorExample(code: ErrorCode): Json {
+  const { status, message } = ERRORS[code];
+  return { code, message, status, request_id: REQUEST_ID, error: code, ...faultsOf(code) };
+}
+
+function problemExample(code: ErrorCode): Json {
+  const { status, message } = ERRORS[code];
+  return {
+    type: `https://issuer.example/docs#${code}`,
+    title: code,
+    status,
+    detail: message,
+    instance: REQUEST_ID,
+    code,
+    request_id: REQUEST_ID,
+    ...faultsOf(code),
+  };
+}

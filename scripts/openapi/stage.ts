@@ -1,0 +1,112 @@
+// Where operations are played: calls them by their operationId on a running service, as whoever may call them, and keeps of those that
+// are shown what was sent and answered.
+import type { Surface } from "../../src/call.ts";
+import type { Route } from "../../src/http/route.ts";
+import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
+import type { ServiceDescription } from "../stack.ts";
+import { headersOf } from "./document.ts";
+import { OPERATORS, PUBLIC } from "./documents.ts";
+import type { Example } from "./examples.ts";
+
+export type Ask = {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  /** The agent that calls. */
+  readonly as?: Agent;
+};
+
+const OPERATIONS: readonly Route[] = [...PUBLIC, ...OPERATORS];
+const LIST_SHOWN = 2;
+// The bytes that all keys of P-256 begin with, and none of a key.
+const NO_KEY = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w…\n-----END PRIVATE KEY-----\n";
+
+export class Stage {
+  readonly service: ServiceDescription;
+  readonly #shown = new Map<string, Example>();
+
+  constructor(service: ServiceDescription) {
+    this.service = service;
+  }
+
+  /** Calls the operation and keeps nothing of it. */
+  async ask(operationId: string, ask: Ask = {}): Promise<unknown> {
+    const { value } = await this.#call(routeOf(operationId), ask);
+    return value;
+  }
+
+  /** Calls the operation as its example shows it. */
+  async show(operationId: string, ask: Ask = {}): Promise<unknown> {
+    const route = routeOf(operationId);
+    const { value, type, reply } = await this.#call(route, ask);
+    const { texts, ...known } = this.#shown.get(operationId) ?? {};
+    this.#shown.set(operationId, {
+      ...known,
+      ...(ask.body !== undefined && { request: ask.body }),
+      ...(type.endsWith("json") && { response: presentable(value) }),
+      ...(type.endsWith("jwt") ? { texts: { ...texts, [type]: reply.text } } : texts && { texts }),
+    });
+    return value;
+  }
+
+  /** What was shown, in the order of the routes. Fails by name where an operation or one of its types was not. */
+  examples(): Record<string, Example> {
+    const missing = OPERATIONS.flatMap((route) => {
+      const shown = this.#shown.get(route.operationId);
+      if (!shown) return [route.operationId];
+      const texts = typesOf(route).filter((type) => !type.endsWith("json"));
+      return texts.filter((type) => shown.texts?.[type] === undefined).map((type) => `${route.operationId} (${type})`);
+    });
+    must(missing.length === 0, `no example is played of ${missing.join(", ")}: see scripts/openapi/play.ts`);
+    return Object.fromEntries(OPERATIONS.map(({ operationId }) => [operationId, this.#shown.get(operationId) ?? {}]));
+  }
+
+  async #call(route: Route, ask: Ask): Promise<{ value: unknown; type: string; reply: Reply }> {
+    const { base_url: base } = this.service;
+    const { headers = {}, body } = ask;
+    const sent = { method: route.method.toUpperCase(), path: pathOf(route, ask), body };
+    const reply = await send(base, sent, { ...(await this.#credential(route, ask, sent)), ...headers });
+    const said = `${sent.method} ${sent.path} (${route.operationId}) answered`;
+    must(reply.status === route.status, `${said} ${reply.status}, not ${route.status}: ${reply.text}`);
+    // Which of two answers is a replay, this header alone says.
+    const missing = headersOf(route).filter((name) => name !== "Idempotent-Replayed" && !reply.headers.has(name));
+    must(missing.length === 0, `${said} without the headers ${missing.join(", ")}`);
+    if (reply.status === 204) return { value: null, type: "", reply };
+    const type = (reply.headers.get("content-type") ?? "").split(";")[0] ?? "";
+    must(typesOf(route).includes(type), `${said} ${type}, which it does not declare`);
+    return { value: type.endsWith("json") ? JSON.parse(reply.text) : reply.text, type, reply };
+  }
+
+  async #credential(route: Route, ask: Ask, sent: Parameters<typeof agentHeaders>[1]): Promise<Record<string, string>> {
+    const surfaces: readonly Surface[] = route.surfaces;
+    if (surfaces.includes("management")) return keyHeaders(this.service.sandbox_key);
+    if (surfaces.includes("operator")) return operatorHeaders(this.service.operator_key);
+    return ask.as ? agentHeaders(ask.as, sent) : {};
+  }
+}
+
+const typesOf = (route: Route): readonly string[] => route.response.types ?? ["application/json"];
+
+function routeOf(operationId: string): Route {
+  const route = OPERATIONS.find((one) => one.operationId === operationId);
+  must(route !== undefined, `there is no operation ${operationId}`);
+  return route;
+}
+
+function pathOf(route: Route, { params = {}, query = {} }: Ask): string {
+  const path = route.path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? ""));
+  const text = new URLSearchParams(query).toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** Without a key, and of a list its first entries. */
+function presentable(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => {
+      if (name === "private_key") return [name, NO_KEY];
+      return [name, name === "data" && Array.isArray(one) ? one.slice(0, LIST_SHOWN) : one];
+    }),
+  );
+}

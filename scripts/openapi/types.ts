@@ -1,0 +1,9 @@
+// What an OpenAPI document is, as far as it is printed and reviewed here.
+
+export type Json = { [name: string]: unknown };
+export type Operation = { readonly operationId: string; readonly responses: Record<string, Json> } & Json;
+export type Document = {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: Record<string, Json> } & Record<string, Record<string, Json>>;
+} & Json;

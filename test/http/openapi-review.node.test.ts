@@ -1,0 +1,212 @@
+// The reviewer of the OpenAPI documents: it finds no fault in them, and each that is put in, wherever it is.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { buildDocument } from "../../scripts/openapi/document.ts";
+import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
+import { reviewDocument } from "../../scripts/openapi/review.ts";
+import { Sentences } from "../../scripts/openapi/sentences.ts";
+import type { Document, Json } from "../../scripts/openapi/types.ts";
+
+const ISSUER = "https://service.example";
+const ROUNDS = 12;
+const DOCUMENT = buildDocument([...PUBLIC, ...OPERATORS], ISSUER);
+
+describe("the documents", () => {
+  it("have no fault, and every sentence is said in one of them", () => {
+    const sentences = new Sentences();
+    const documents = [PUBLIC, OPERATORS].map((routes) => buildDocument(routes, ISSUER, sentences));
+    expect(documents.flatMap(reviewDocument)).toEqual([]);
+    expect(sentences.unused()).toEqual([]);
+  });
+
+  it("name a sentence that no document says", () => {
+    const sentences = new Sentences();
+    buildDocument(OPERATORS, ISSUER, sentences);
+    expect(sentences.unused()).toContain("payment_tx");
+    expect(sentences.unused()).not.toContain("lag_seconds");
+  });
+
+  it("leave operators to their own", () => {
+    const [open, operators] = [PUBLIC, OPERATORS].map((routes) => Object.keys(buildDocument(routes, ISSUER).paths));
+    expect(open).toContain("/healthz");
+    expect(open?.filter((path) => path.includes("operator"))).toEqual([]);
+    expect(operators?.filter((path) => !path.startsWith("/v1/operator/"))).toEqual([]);
+  });
+});
+
+// ---- What is put in ------------------------------------------------------------------------------------------------------
+
+/** An object of the document, and the path that the reviewer calls it by. */
+type Place = { readonly path: string; readonly node: Json };
+/** Breaks the document at a place, and says what of the reviewer's fault must stand before the colon and after it. */
+type Break = {
+  readonly where: (place: Place) => boolean;
+  readonly how: (node: Json, document: Document, choice: number) => void;
+  readonly fault: RegExp;
+};
+
+function placesIn(value: unknown, path = "#"): Place[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.entries(value).filter(([name]) => name !== "example");
+  const deeper = inner.flatMap(([name, one]) => placesIn(one, `${path}/${name.replaceAll("/", "~1")}`));
+  return Array.isArray(value) ? deeper : [{ path, node: value as Json }, ...deeper];
+}
+
+const schemaNamed = (document: Document, $ref: unknown): Json =>
+  /^#\/components\/schemas\//.test(String($ref)) ? (document.components.schemas[String($ref).slice(21)] ?? {}) : {};
+const isOperation = ({ node }: Place): boolean => "operationId" in node;
+const isField = ({ path }: Place): boolean => /\/properties\/[^/]+$/.test(path);
+/** Of a request, as it is sent: components that answers share are not among them. */
+const isInput = ({ path }: Place): boolean => /^#\/components\/schemas\/\w+(Input|Patch|Confirmation)$/.test(path);
+const hasExample = ({ path, node }: Place): boolean => /\/content\/[^/]+$/.test(path) && "example" in node;
+const isRefusal = ({ path, node }: Place): boolean => /\/responses\/[45]\d\d$/.test(path) && "$ref" in node;
+
+const set = (name: string, value: unknown) => (node: Json) => {
+  node[name] = value;
+};
+const drop = (name: string) => (node: Json) => {
+  delete node[name];
+};
+const LOOKING = ["(?=x)", "(?!x)", "(?<=x)", "(?<!x)", "(?i:x)", "\\p{L}", "\\P{L}", "(?<name>x)", "("];
+
+const BREAKS: Readonly<Record<string, Break>> = {
+  "a field without a sentence": { where: isField, how: drop("description"), fault: /the field has no sentence/ },
+  "a field whose sentence is none": { where: isField, how: set("description", "the id"), fault: /no sentence/ },
+  "a parameter without a sentence": {
+    where: ({ node }) => typeof node["in"] === "string" && "schema" in node,
+    how: drop("description"),
+    fault: /the parameter \S+ has no sentence/,
+  },
+  "a tag without a sentence": {
+    where: ({ path }) => /^#\/tags\/\d+$/.test(path),
+    how: drop("description"),
+    fault: /the tag has no sentence/,
+  },
+  "a schema without a sentence": {
+    where: ({ path }) => /^#\/components\/schemas\/\w+$/.test(path),
+    how: drop("description"),
+    fault: /the schema has no sentence/,
+  },
+  "an operation without a sentence": { where: isOperation, how: drop("description"), fault: /has no sentence/ },
+  "an operation without a summary": { where: isOperation, how: drop("summary"), fault: /has no summary/ },
+  "an operation without a tag": { where: isOperation, how: set("tags", []), fault: /the operation has no tag/ },
+  "a tag of nobody": { where: isOperation, how: set("tags", ["Nobody"]), fault: /the tag Nobody is not declared/ },
+  "an operation without an id": { where: isOperation, how: drop("operationId"), fault: /has no operationId/ },
+  "a refusal of its own": {
+    where: isRefusal,
+    how: (node, document) => {
+      const { $ref } = node;
+      delete node["$ref"];
+      Object.assign(node, document.components["responses"]?.[String($ref).split("/").at(-1) ?? ""]);
+    },
+    fault: /the answer is not one of components.responses/,
+  },
+  "a pattern that looks around or needs a flag": {
+    where: ({ node }) => typeof node["pattern"] === "string",
+    how: (node, _document, choice) => {
+      node["pattern"] = `${LOOKING[choice % LOOKING.length]}${node["pattern"]}`;
+    },
+    fault: /the pattern .* (needs a flag or looks around|is no regular expression)/s,
+  },
+  "a reference to nothing": {
+    where: ({ node }) => "$ref" in node,
+    how: set("$ref", "#/components/schemas/Nothing"),
+    fault: /leads nowhere/,
+  },
+  "an example of the wrong type": { where: hasExample, how: set("example", 7), fault: /type/i },
+  "no example": { where: hasExample, how: drop("example"), fault: /there is no example/ },
+};
+
+/** Breaks a copy of the document at one of the places where it can be broken that way. */
+function broken({ where, how }: Break, choice: number): { document: Document; path: string } {
+  const document = structuredClone(DOCUMENT);
+  const places = placesIn(document).filter(where);
+  const { path, node } = places[choice % places.length] ?? { path: "nowhere", node: {} };
+  how(node, document, choice);
+  return { document, path };
+}
+
+const choices = fc.nat({ max: 1_000_000 });
+
+describe("the reviewer names", { timeout: 120_000 }, () => {
+  it.each(Object.entries(BREAKS))("%s", (_what, one) => {
+    fc.assert(
+      fc.property(choices, (choice) => {
+        const { document, path } = broken(one, choice);
+        const named = reviewDocument(document).filter((fault) => fault.startsWith(`${path}:`));
+        expect(named.join("\n"), path).toMatch(one.fault);
+      }),
+      { numRuns: ROUNDS },
+    );
+  });
+
+  it("an id that two operations have", () => {
+    const [first, second] = placesIn(DOCUMENT).filter(isOperation);
+    const copy = structuredClone(DOCUMENT);
+    for (const { path, node } of placesIn(copy))
+      if (path === second?.path) node["operationId"] = first?.node["operationId"];
+    expect(reviewDocument(copy).join("\n")).toMatch(/the operationId \w+ occurs again/);
+  });
+
+  it("a schema that stands inline where it has a name", () => {
+    const isTelling = (schema: Json): boolean => "properties" in schema || "enum" in schema || "pattern" in schema;
+    const inline: Break = {
+      where: ({ path, node }) => isField({ path, node }) && isTelling(schemaNamed(DOCUMENT, node["$ref"])),
+      how: (node, document) => {
+        const { $ref } = node;
+        delete node["$ref"];
+        Object.assign(node, { ...structuredClone(schemaNamed(document, $ref)), description: "In other words." });
+      },
+      fault: /occurs again: give it a name/,
+    };
+    fc.assert(
+      fc.property(choices, (choice) => {
+        expect(reviewDocument(broken(inline, choice).document).join("\n")).toMatch(inline.fault);
+      }),
+      { numRuns: ROUNDS },
+    );
+  });
+
+  it("an example without what its schema requires", () => {
+    const required = ({ node }: Place): string[] =>
+      (schemaNamed(DOCUMENT, (node["schema"] as Json)?.["$ref"])["required"] ?? []) as string[];
+    const without: Break = {
+      where: (place) => hasExample(place) && required(place).length > 0,
+      how: (node, _document, choice) => {
+        const names = required({ path: "", node });
+        delete (node["example"] as Json)[names[choice % names.length] ?? ""];
+      },
+      fault: /required/,
+    };
+    fc.assert(
+      fc.property(choices, (choice) => {
+        const { document, path } = broken(without, choice);
+        expect(
+          reviewDocument(document)
+            .filter((fault) => fault.startsWith(`${path}:`))
+            .join("\n"),
+        ).toMatch(without.fault);
+      }),
+      { numRuns: ROUNDS },
+    );
+  });
+
+  it("a field of a request that is required and has a default", () => {
+    const required = ({ node }: Place): string[] => (node["required"] ?? []) as string[];
+    const given: Break = {
+      where: (place) => isInput(place) && required(place).length > 0,
+      how: (node, _document, choice) => {
+        const names = required({ path: "", node });
+        const field = (node["properties"] as Record<string, Json>)[names[choice % names.length] ?? ""];
+        if (field) field["default"] = null;
+      },
+      fault: /the field has a default and is required/,
+    };
+    fc.assert(
+      fc.property(choices, (choice) => {
+        expect(reviewDocument(broken(given, choice).document).join("\n")).toMatch(given.fault);
+      }),
+      { numRuns: ROUNDS },
+    );
+  });
+});

@@ -1,0 +1,70 @@
+// `wrangler dev` as a person types it, after `npm start` ran once: it finds secrets, networks and the demo platform by itself. On a copy
+// of the project, because what it finds lies beside wrangler.toml.
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ServiceDescription } from "../../scripts/stack.ts";
+import { type Command, copyOfProject, described, end, FREE_PORTS, freePort, launch } from "./commands.ts";
+
+const START_MS = 90_000;
+const OWN = "A_VARIABLE_OF_MINE='1'\n";
+
+describe("wrangler dev alone", { timeout: START_MS }, () => {
+  const copy = copyOfProject();
+  const variables = join(copy, ".dev.vars");
+  const env = { DEV_DIR: "", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+  const running: Command[] = [];
+  let known: ServiceDescription;
+
+  const script = (name: string, ...options: string[]): Command => {
+    const command = launch(process.execPath, [join(copy, "scripts", name), ...options], { cwd: copy, env });
+    running.push(command);
+    return command;
+  };
+  const startOnce = async (): Promise<Command> => {
+    const command = script("start.ts", ...FREE_PORTS);
+    known = await described(command, join(copy, ".dev"));
+    await end(command);
+    return command;
+  };
+
+  beforeAll(startOnce, START_MS);
+  afterAll(async () => {
+    for (const command of running) await end(command, "SIGKILL");
+    rmSync(copy, { recursive: true, force: true });
+  });
+
+  test("answers a platform that the stack's own database has", async () => {
+    const port = await freePort();
+    const wrangler = join(copy, "node_modules/wrangler/wrangler-dist/cli.js");
+    const args = ["--no-warnings", wrangler, "dev", "--port", String(port), "--inspector-port", "0"];
+    const command = launch(process.execPath, args, { cwd: copy, env });
+    running.push(command);
+    const base = `http://127.0.0.1:${port}`;
+    while (!(await fetch(`${base}/healthz`).catch(() => null))?.ok) {
+      expect(command.child.exitCode).toBeNull();
+      await sleep(200);
+    }
+    const platform = await fetch(`${base}/v1/platform`, { headers: { "Service-Api-Key": known.sandbox_key } });
+    expect([platform.status, await platform.json()]).toMatchObject([200, { platform_status: "ACCREDITED" }]);
+    expect((await fetch(`${base}/.well-known/aeap-ca-jwks`)).status).toBe(200);
+    await end(command);
+  });
+
+  test("keeps a file of variables that a person wrote, and start says so", async () => {
+    writeFileSync(variables, OWN);
+    const command = await startOnce();
+    expect(command.output()).toMatch(/\.dev\.vars is not from npm start and stays as it is/);
+    expect(await script("reset.ts").ended).toBe(0);
+    expect(readFileSync(variables, "utf8")).toBe(OWN);
+  });
+
+  test("has nothing left of it after npm run reset", async () => {
+    rmSync(variables);
+    await startOnce();
+    expect([existsSync(variables), existsSync(join(copy, ".wrangler/state"))]).toEqual([true, true]);
+    expect(await script("reset.ts").ended).toBe(0);
+    expect([existsSync(variables), existsSync(join(copy, ".wrangler/state"))]).toEqual([false, false]);
+  });
+});
