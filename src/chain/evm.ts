@@ -5,14 +5,14 @@ import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } f
 import * as z from "zod";
 import { settlementAbi, tokenAbi } from "./abi.ts";
 import type {
-  ChainCall,
   ChainGateway,
   ChainResult,
+  Inclusion,
   ProviderOnChain,
-  RegistrationOutcome,
   Settled,
   SettlementReading,
-  Signer,
+  SplitPlan,
+  WantedSplit,
 } from "./gateway.ts";
 import { parseTxHash } from "./hashes.ts";
 import type { Network } from "./networks.ts";
@@ -59,57 +59,59 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
   return {
     readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
-    registerProvider: (name, registration, signer) =>
+    planSplit: (name, wanted) =>
       on(name, async (network) => {
-        const { providerDidHash, operationalWallet, threshold } = registration;
-        const current = await readProvider(rpc, network, providerDidHash);
-        if (!current.ok) return current;
-        if (!isAddress(operationalWallet, { strict: false })) {
-          return { ok: true, value: { state: "refused", reason: "InvalidWallet" } };
-        }
-        const wallet = operationalWallet.toLowerCase() as Hex;
-        const [did, token] = [asHex(providerDidHash), asHex(network.token)];
-        if (!current.value.registered) {
-          const args = [did, token, wallet, threshold] as const;
-          return signer.submit(
-            call(network, encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args })),
-          );
-        }
-        if (current.value.operationalWallet !== wallet) {
-          const args = [did, token, wallet] as const;
-          return signer.submit(
-            call(network, encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args })),
-          );
-        }
-        return moveThreshold(network, current.value, providerDidHash, threshold, signer);
+        const current = await readProvider(rpc, network, wanted.providerDidHash);
+        return current.ok ? { ok: true, value: planSplit(network, current.value, wanted) } : current;
       }),
-    setThreshold: (name, providerDidHash, threshold, signer) =>
-      on(name, async (network) => {
-        const current = await readProvider(rpc, network, providerDidHash);
-        return current.ok ? moveThreshold(network, current.value, providerDidHash, threshold, signer) : current;
-      }),
-    payOut: (name, { settlementId, amount, reasonHash }, signer) =>
-      on(name, (network) => {
-        const args = [settlementId, amount, asHex(reasonHash)] as const;
-        return signer.submit(call(network, encodeFunctionData({ abi: settlementAbi, functionName: "payOut", args })));
-      }),
+    waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
   };
 }
 
-async function moveThreshold(
-  network: Network,
-  current: ProviderOnChain,
-  providerDidHash: string,
-  threshold: bigint,
-  signer: Signer,
-): Promise<ChainResult<RegistrationOutcome>> {
-  if (current.registered && current.threshold === threshold) return { ok: true, value: { state: "unchanged" } };
-  const args = [asHex(providerDidHash), asHex(network.token), threshold] as const;
-  return signer.submit(call(network, encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args })));
+function planSplit(network: Network, onChain: ProviderOnChain, wanted: WantedSplit): SplitPlan {
+  const { providerDidHash, operationalWallet, threshold } = wanted;
+  if (operationalWallet !== null && !isAddress(operationalWallet, { strict: false })) {
+    return { state: "impossible", reason: "InvalidWallet" };
+  }
+  const wallet = operationalWallet?.toLowerCase() as Hex | undefined;
+  const [did, token] = [asHex(providerDidHash), asHex(network.token)];
+  const call = (data: Hex): SplitPlan => ({
+    state: "call",
+    call: { network: network.network, to: network.settlement_contract, data },
+  });
+  if (!onChain.registered) {
+    if (wallet === undefined) return { state: "impossible", reason: "UnknownProvider" };
+    const args = [did, token, wallet, threshold] as const;
+    return call(encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args }));
+  }
+  if (wallet !== undefined && onChain.operationalWallet !== wallet) {
+    const args = [did, token, wallet] as const;
+    return call(encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args }));
+  }
+  if (onChain.threshold === threshold) return { state: "done", onChain };
+  const args = [did, token, threshold] as const;
+  return call(encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }));
 }
 
-function call(network: Network, data: Hex): ChainCall {
-  return { network: network.network, to: network.settlement_contract, data };
+const POLL_MS = 250;
+
+async function waitForReceipt(
+  rpc: Rpc,
+  network: Network,
+  txHash: string,
+  waitMs: number,
+): Promise<ChainResult<Inclusion>> {
+  const until = Date.now() + waitMs;
+  for (;;) {
+    const answer = await rpc(network, "read", [{ method: "eth_getTransactionReceipt", params: [txHash] }]);
+    if (!answer.ok) return answer;
+    const receipt = resultOf(answer.value[0]);
+    if (typeof receipt === "object" && receipt !== null && "status" in receipt) {
+      return { ok: true, value: { state: Number(receipt.status) === 1 ? "included" : "reverted" } };
+    }
+    if (Date.now() >= until) return { ok: true, value: { state: "waiting" } };
+    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, Math.max(until - Date.now(), 0))));
+  }
 }
 
 async function readSettlement(rpc: Rpc, network: Network, text: string): Promise<ChainResult<SettlementReading>> {

@@ -1,4 +1,4 @@
-// The port to the chain (contract section 6, "Settlement contract" and "Facilitation"), in the service's words: no EVM
+// The port to the chain, in the service's words: no EVM
 // library here and no exceptions. What cannot be known now, because a node does not answer, is `ok: false`; the caller maps
 // that to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
 
@@ -59,22 +59,37 @@ export type ProviderOnChain = {
   balance: bigint;
 };
 
-/** A call for a signer to send: what, not how; nonce, fees and key are the signer's. */
-export type ChainCall = { network: string; to: string; data: string };
+/** A call to send: what, not how; nonce, fees and key are the signer's. */
+export type ChainCall = { readonly network: string; readonly to: string; readonly data: string };
 
 /**
- * `refused` comes from the dry run or the node, with nothing sent: the contract's error by name (`UnknownProvider`), or
- * `insufficient_funds`, `nonce_too_low`, `underpriced`, `reverted`, `refused`.
+ * `mined`: what was sent for it before has just come into a block, so what is wanted is planned again. `refused`: the dry run says that the contract would, by its error's name (`UnknownProvider`), or `reverted`. `waiting`: nothing could be
+ * sent now, and it may be asked for again: `insufficient_gas`, `fee_above_bound` or `node_refused`.
  */
-export type Submission = { state: "submitted"; txHash: string } | { state: "refused"; reason: string };
+export type Submission =
+  | { readonly state: "submitted" | "mined"; readonly txHash: string }
+  | { readonly state: "refused"; readonly reason: string }
+  | { readonly state: "waiting"; readonly reason: WaitingReason };
+export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
-/** Who signs and sends; in the service, the Durable Object that owns the nonces of one key on one network. */
-export type Signer = { submit(call: ChainCall): Promise<ChainResult<Submission>> };
+/**
+ * Who signs and sends: in the service, the Durable Object that owns the nonces of one key on one network. `key` is what the call is for:
+ * while a call of it waits for its block, no second one is sent.
+ */
+export type Signer = { submit(key: string, call: ChainCall): Promise<ChainResult<Submission>> };
 
-export type ProviderRegistration = { providerDidHash: string; operationalWallet: string; threshold: bigint };
+/** What the chain has to say of a provider. A null wallet is left as it is. */
+export type WantedSplit = {
+  readonly providerDidHash: string;
+  readonly operationalWallet: string | null;
+  readonly threshold: bigint;
+};
 
-/** `unchanged`: the chain already says so, nothing was sent. */
-export type RegistrationOutcome = Submission | { state: "unchanged" };
+/** What is left to do until the contract says what is wanted. `impossible`: it never will. */
+export type SplitPlan =
+  | { readonly state: "done"; readonly onChain: ProviderOnChain }
+  | { readonly state: "call"; readonly call: ChainCall }
+  | { readonly state: "impossible"; readonly reason: "InvalidWallet" | "UnknownProvider" };
 
 export interface ChainGateway {
   /** Never refuses a hash: what is not one is `unknown`. A missing 0x is forgiven (public clients, step 8). */
@@ -83,26 +98,13 @@ export interface ChainGateway {
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
   /**
-   * Makes the chain say what is given: registers, or sets the operational wallet or the threshold where only one differs.
-   * Where both differ the wallet is set first; call again once it is mined.
+   * What the contract says, held against what is wanted. Where wallet and threshold both differ the wallet comes first: plan again once
+   * that is mined.
    */
-  registerProvider(
-    network: string,
-    registration: ProviderRegistration,
-    signer: Signer,
-  ): Promise<ChainResult<RegistrationOutcome>>;
+  planSplit(network: string, wanted: WantedSplit): Promise<ChainResult<SplitPlan>>;
 
-  setThreshold(
-    network: string,
-    providerDidHash: string,
-    threshold: bigint,
-    signer: Signer,
-  ): Promise<ChainResult<RegistrationOutcome>>;
-
-  /** An arbiter's payout, out of the provider's vault to the payer of that settlement. */
-  payOut(
-    network: string,
-    payout: { settlementId: bigint; amount: bigint; reasonHash: string },
-    signer: Signer,
-  ): Promise<ChainResult<Submission>>;
+  /** Whether the transaction stands in a block of one confirmation, waited for as long as `waitMs`. */
+  waitForReceipt(network: string, txHash: string, waitMs: number): Promise<ChainResult<Inclusion>>;
 }
+
+export type Inclusion = { readonly state: "waiting" | "included" | "reverted" };

@@ -16,10 +16,17 @@ const networkSchema = z.object({
   decimals: z.number().int().min(0).max(18),
   required_confirmations: z.number().int().min(1),
   explorer: z.url().optional(),
+  /** The most that the service's own transactions pay for a unit of gas, tip included, and the tip alone. */
+  max_fee_gwei: z.number().positive().default(100),
+  max_tip_gwei: z.number().positive().default(5),
+  /** Below this balance of the service's own account an operator is told. */
+  low_gas_eth: z.number().positive().default(0.01),
 });
 
 /** One network of the configuration. */
-export type Network = z.infer<typeof networkSchema>;
+export type Network = z.output<typeof networkSchema>;
+/** As it is written in NETWORKS. */
+export type NetworkInput = z.input<typeof networkSchema>;
 
 export const parseNetworks = (text: string): readonly Network[] => z.array(networkSchema).parse(JSON.parse(text));
 

@@ -1,157 +1,123 @@
-// What the owner of a key needs from a node to send a call (contract section 5, authorized_markets): nonce, gas and fees in one
-// request, sending, and waiting. It holds no key and remembers nothing: the order of nonces is the Durable Object's.
+// What the owner of a key asks of a node: how far its nonces are, what a call would cost, and to take a signed transaction. It holds no
+// key and remembers nothing: the order of nonces is the Durable Object's.
 import { decodeErrorResult } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import type { ChainCall, ChainResult, Submission } from "./gateway.ts";
+import { type Fees, feesFor } from "./fees.ts";
+import type { ChainCall, ChainResult } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcError, type RpcReply, unavailable } from "./rpc.ts";
 
-export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
-
-/** `nonce` counts the key's transactions that the node knows of, waiting ones included. */
-export type Preparation =
-  | ({ state: "ready"; chainId: number; nonce: number; gas: bigint } & Fees)
-  | { state: "refused"; reason: string };
-
-export type Inclusion = { state: "waiting" } | { state: "included" } | { state: "reverted" };
-
-export type ChainSender = {
-  pendingNonce(network: string, address: string): Promise<ChainResult<number>>;
-  suggestFees(network: string): Promise<ChainResult<Fees>>;
-  /** Dry run, nonce and fees in one request; what the contract would refuse is refused here, unsent. */
-  prepare(call: ChainCall, from: string): Promise<ChainResult<Preparation>>;
-  /**
-   * Sends a signed transaction. Sending it again is harmless: one that the node knows counts as submitted. After `ok: false`
-   * it may or may not have arrived, so its nonce is not free: send the same bytes again.
-   */
-  sendRaw(network: string, signed: { raw: string; hash: string }): Promise<ChainResult<Submission>>;
-  /** Polls until the transaction stands in a block (one confirmation) or the time is over. */
-  waitForReceipt(network: string, txHash: string, waitMs: number): Promise<ChainResult<Inclusion>>;
+/** A key's account on a network. `mined` counts its transactions in blocks: the lowest nonce that is free or waits. */
+export type Account = {
+  readonly mined: number;
+  readonly balance: bigint;
+  /** Null while the base fee alone is above the network's bound. */
+  readonly fees: Fees | null;
 };
 
-const POLL_MS = 250;
+/** `refused`: what the contract would say. */
+export type DryRun =
+  | { readonly state: "ready"; readonly gas: bigint }
+  | { readonly state: "refused"; readonly reason: string };
 
-const FEE_CALLS = [
+/** What a node says to a signed transaction. Sending what it knows already counts as taken. */
+export type Taken =
+  | { readonly state: "taken" }
+  | { readonly state: "refused"; readonly reason: "insufficient_funds" | "nonce_too_low" | "underpriced" | "refused" };
+
+export type ChainSender = {
+  readonly network: Network;
+  account(address: string): Promise<ChainResult<Account>>;
+  /** The account, and whether the contract would take the call, in one request. */
+  prepare(call: ChainCall, from: string): Promise<ChainResult<{ account: Account; dryRun: DryRun }>>;
+  /** After `ok: false` it may or may not have arrived, so its nonce is not free. */
+  send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<Taken>>;
+};
+
+export function createChainSender(network: Network, rpc: Rpc = createRpc()): ChainSender {
+  return {
+    network,
+    account: async (address) => {
+      const answer = await rpc(network, "read", accountCalls(address));
+      return answer.ok ? readAccount(network, answer.value) : answer;
+    },
+    prepare: (call, from) => prepare(rpc, network, { from, to: call.to, data: call.data }),
+    send: (signed) => send(rpc, network, signed),
+  };
+}
+
+const accountCalls = (address: string) => [
+  { method: "eth_getTransactionCount", params: [address, "latest"] },
+  { method: "eth_getBalance", params: [address, "latest"] },
   { method: "eth_getBlockByNumber", params: ["latest", false] },
   { method: "eth_maxPriorityFeePerGas", params: [] },
-] as const;
+];
 
-export function createChainSender(networks: readonly Network[], rpc: Rpc = createRpc()): ChainSender {
-  const byName = new Map(networks.map((network) => [network.network, network]));
-
-  function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
-    const network = byName.get(name);
-    return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
+function readAccount(network: Network, replies: readonly RpcReply[]): ChainResult<Account> {
+  const [mined, balance] = [quantity(replies[0]), quantity(replies[1])];
+  const [baseFee, tip] = [baseFeeOf(replies[2]), quantity(replies[3])];
+  if (mined === undefined || balance === undefined || baseFee === undefined || tip === undefined) {
+    return unavailable(network.network, "bad_answer");
   }
-
-  return {
-    pendingNonce: (name, address) =>
-      on(name, async (network) => {
-        const answer = await rpc(network, "read", [nonceCall(address)]);
-        if (!answer.ok) return answer;
-        const nonce = quantity(answer.value[0]);
-        return nonce === undefined ? unavailable(name, "bad_answer") : { ok: true, value: Number(nonce) };
-      }),
-    suggestFees: (name) =>
-      on(name, async (network) => {
-        const answer = await rpc(network, "read", FEE_CALLS);
-        if (!answer.ok) return answer;
-        const fees = readFees(answer.value[0], answer.value[1]);
-        return fees === undefined ? unavailable(name, "bad_answer") : { ok: true, value: fees };
-      }),
-    prepare: ({ network: name, to, data }, from) => on(name, (network) => prepare(rpc, network, { from, to, data })),
-    sendRaw: (name, signed) => on(name, (network) => sendRaw(rpc, network, signed)),
-    waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
-  };
+  return { ok: true, value: { mined: Number(mined), balance, fees: feesFor(baseFee, tip, network) } };
 }
 
 async function prepare(
   rpc: Rpc,
   network: Network,
   transaction: { from: string; to: string; data: string },
-): Promise<ChainResult<Preparation>> {
-  const answer = await rpc(network, "attempt", [
-    { method: "eth_estimateGas", params: [transaction] },
-    nonceCall(transaction.from),
-    ...FEE_CALLS,
-  ]);
+): Promise<ChainResult<{ account: Account; dryRun: DryRun }>> {
+  const asked = [{ method: "eth_estimateGas", params: [transaction] }, ...accountCalls(transaction.from)];
+  const answer = await rpc(network, "attempt", asked);
   if (!answer.ok) return answer;
-  const [estimate, nonceReply, block, tip] = answer.value;
-  if (estimate?.ok === false) {
-    const reason = refusalOf(estimate.error);
-    // An error that is not about the call, such as a rate limit, says nothing of what the contract thinks.
-    if (reason === "refused") return unavailable(network.network, "bad_answer");
-    return { ok: true, value: { state: "refused", reason } };
-  }
-  const [gas, nonce, fees] = [quantity(estimate), quantity(nonceReply), readFees(block, tip)];
-  if (gas === undefined || nonce === undefined || fees === undefined) return unavailable(network.network, "bad_answer");
-  // A fifth more than the estimate: a vault's balance may change between the dry run and the block.
-  const value = {
-    state: "ready",
-    chainId: network.chain_id,
-    nonce: Number(nonce),
-    gas: (gas * 6n) / 5n,
-    ...fees,
-  } as const;
-  return { ok: true, value };
+  const [estimate, ...rest] = answer.value;
+  const account = readAccount(network, rest);
+  if (!account.ok) return account;
+  const dryRun = dryRunOf(estimate);
+  // An error that is not about the call, such as a rate limit, says nothing of what the contract thinks.
+  return dryRun ? { ok: true, value: { account: account.value, dryRun } } : unavailable(network.network, "bad_answer");
 }
 
-async function sendRaw(
+function dryRunOf(estimate: RpcReply | undefined): DryRun | null {
+  if (estimate?.ok === false) {
+    const reason = refusalOf(estimate.error);
+    return reason === "refused" || reason === "underpriced" ? null : { state: "refused", reason };
+  }
+  const gas = quantity(estimate);
+  // A fifth more than the estimate: a vault's balance may change between the dry run and the block.
+  return gas === undefined ? null : { state: "ready", gas: (gas * 6n) / 5n };
+}
+
+async function send(
   rpc: Rpc,
   network: Network,
-  { raw, hash }: { raw: string; hash: string },
-): Promise<ChainResult<Submission>> {
+  { raw, hash }: { readonly raw: string; readonly hash: string },
+): Promise<ChainResult<Taken>> {
   const sent = await rpc(network, "attempt", [{ method: "eth_sendRawTransaction", params: [raw] }]);
   if (!sent.ok) return sent;
   const [reply] = sent.value;
-  if (reply?.ok === true) return { ok: true, value: { state: "submitted", txHash: hash } };
+  if (reply?.ok === true) return { ok: true, value: { state: "taken" } };
   // "Already known" and "nonce too low" are also what a node says to a repeat of what it took before.
   const known = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [hash] }]);
   if (!known.ok) return known;
-  if (known.value[0]?.ok === true && known.value[0].result !== null) {
-    return { ok: true, value: { state: "submitted", txHash: hash } };
-  }
-  return { ok: true, value: { state: "refused", reason: reply === undefined ? "refused" : refusalOf(reply.error) } };
+  if (known.value[0]?.ok === true && known.value[0].result !== null) return { ok: true, value: { state: "taken" } };
+  const reason = reply === undefined ? "refused" : refusalOf(reply.error);
+  return { ok: true, value: { state: "refused", reason: isSendRefusal(reason) ? reason : "refused" } };
 }
 
-async function waitForReceipt(
-  rpc: Rpc,
-  network: Network,
-  txHash: string,
-  waitMs: number,
-): Promise<ChainResult<Inclusion>> {
-  const until = Date.now() + waitMs;
-  for (;;) {
-    const answer = await rpc(network, "read", [{ method: "eth_getTransactionReceipt", params: [txHash] }]);
-    if (!answer.ok) return answer;
-    const receipt = answer.value[0]?.ok === true ? answer.value[0].result : null;
-    if (typeof receipt === "object" && receipt !== null && "status" in receipt) {
-      return { ok: true, value: { state: Number(receipt.status) === 1 ? "included" : "reverted" } };
-    }
-    if (Date.now() >= until) return { ok: true, value: { state: "waiting" } };
-    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, Math.max(until - Date.now(), 0))));
-  }
-}
+type SendRefusal = Extract<Taken, { state: "refused" }>["reason"];
+const isSendRefusal = (reason: string): reason is SendRefusal =>
+  reason === "insufficient_funds" || reason === "nonce_too_low" || reason === "underpriced";
 
-function nonceCall(address: string) {
-  return { method: "eth_getTransactionCount", params: [address, "pending"] };
-}
-
-function readFees(block: RpcReply | undefined, tip: RpcReply | undefined): Fees | undefined {
+function baseFeeOf(block: RpcReply | undefined): bigint | undefined {
   const result = block?.ok === true ? block.result : null;
-  const base =
-    typeof result === "object" && result !== null && "baseFeePerGas" in result
-      ? toBigInt(result.baseFeePerGas)
-      : undefined;
-  const maxPriorityFeePerGas = quantity(tip);
-  if (base === undefined || maxPriorityFeePerGas === undefined) return undefined;
-  // Twice the base fee outlasts six full blocks in a row; what is not needed is not paid.
-  return { maxFeePerGas: base * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas };
+  return typeof result === "object" && result !== null && "baseFeePerGas" in result
+    ? toBigInt(result.baseFeePerGas)
+    : undefined;
 }
 
-function quantity(reply: RpcReply | undefined): bigint | undefined {
-  return reply?.ok === true ? toBigInt(reply.result) : undefined;
-}
+const quantity = (reply: RpcReply | undefined): bigint | undefined =>
+  reply?.ok === true ? toBigInt(reply.result) : undefined;
 
 function toBigInt(value: unknown): bigint | undefined {
   return typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined;
@@ -167,7 +133,7 @@ function refusalOf({ message, data }: RpcError): string {
       return "reverted";
     }
   }
-  if (/insufficient funds/i.test(message)) return "insufficient_funds";
+  if (/insufficient funds|gas required exceeds allowance/i.test(message)) return "insufficient_funds";
   if (/nonce too low/i.test(message)) return "nonce_too_low";
   if (/underpriced|fee.*(too low|less than)/i.test(message)) return "underpriced";
   return /revert/i.test(message) ? "reverted" : "refused";

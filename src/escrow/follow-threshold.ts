@@ -1,14 +1,12 @@
 // A rating moves a provider's threshold, and the contract splits by what it was last told. The
 // cron hands what is behind to the queue, so a rating that moves ten times in a minute costs one transaction.
-import { didHash } from "../chain/hashes.ts";
-import { createChainSender } from "../chain/sender.ts";
+import { driveSplit, recordOperation, splitKey } from "../chain/operations.ts";
 import type { Deps } from "../context.ts";
-import { systemClock } from "../core/clock.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { registrarOn } from "../objects/signers.ts";
+import { signerOn } from "../objects/signers.ts";
 import { findBehind, findEscrow, setChainThreshold } from "./store.ts";
 
 export type Escrowed = Pick<EscrowRow, "did" | "environment" | "network">;
@@ -36,22 +34,24 @@ export const followThresholds: EachJob = {
   },
 };
 
-/** Safe to run twice: the gateway sends nothing when the chain already says so. False when the chain has not answered yet. */
+/** Safe to run twice: nothing is sent when the chain already says so. False when the chain has not answered yet. */
 export async function followThreshold(deps: Deps, key: Escrowed, until: number): Promise<boolean> {
-  const { db } = deps;
+  const { db, chain, env } = deps;
+  const { did, network } = key;
   const [escrow] = (await readBatch(db, { escrow: findEscrow(db, key) })).escrow;
   if (!escrow || escrow.threshold === escrow.chainThreshold) return true;
-  const signer = registrarOn(deps.env, key.network);
-  const sent = await deps.chain.setThreshold(key.network, didHash(key.did), BigInt(escrow.threshold), signer);
-  if (!sent.ok) return false;
-  if (sent.value.state === "refused") throw new Error(`the threshold was refused: ${sent.value.reason}`);
-  if (sent.value.state === "submitted") {
-    const sender = createChainSender(deps.config.networks);
-    const seen = await sender.waitForReceipt(key.network, sent.value.txHash, Math.max(0, until - systemClock.now()));
-    if (!seen.ok || seen.value.state === "waiting") return false;
-    if (seen.value.state === "reverted") throw new Error("the threshold was reverted");
+  // The wallet is the markets' to move.
+  const split = { wallet: null, threshold: escrow.threshold };
+  const tools = { chain, signer: signerOn(env, "registrar", network) };
+  const driven = await driveSplit(tools, network, did, split, until);
+  const said = { ...split, wallet: escrow.operationalWallet };
+  const record = recordOperation(db, splitKey(network, did), said, driven, Date.now());
+  if (driven.state !== "done") {
+    await commit(db, [record]);
+    if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
+    return false;
   }
   // What was told, not what is wanted by now: a rating may have moved on, and then the escrow is behind again.
-  await commit(db, [setChainThreshold(db, key, escrow.threshold)]);
+  await commit(db, [record, setChainThreshold(db, key, escrow.threshold)]);
   return true;
 }

@@ -1,4 +1,13 @@
-// Specification 3.4: what a provider's vault should hold. Pure.
+// What a provider's vault should hold. Pure.
+import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
+import { parseAmount } from "../core/money.ts";
+
+/** The threshold of an unrated provider, in base units of the network's token. */
+export function baseThreshold({ decimals }: { readonly decimals: number }): number {
+  const parsed = parseAmount(ESCROW_BASE_THRESHOLD, decimals);
+  if (!parsed.ok) throw new Error("unreachable: the base threshold fits every token");
+  return parsed.units;
+}
 
 /**
  * base × (1 − 0.5·max(0, rating − 0.5)/0.5), base units: a strong rating halves it at best. Ratings have two decimals, so

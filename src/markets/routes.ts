@@ -5,8 +5,9 @@ import { route } from "../http/route.ts";
 import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { marketInput, marketRules, marketsQuery, marketsView, ownMarketList, proposedMarkets } from "./agent-schema.ts";
-import { authorizeMarkets, listMarkets, precheckMarkets, removeMarket } from "./authorize.ts";
+import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
 import { getMarkets } from "./list.ts";
+import { listMarkets, removeMarket } from "./own.ts";
 import { marketList, marketQuery } from "./schema.ts";
 
 export const marketRoutes = [

@@ -113,15 +113,15 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
       ),
   );
 
-/** The transaction that what waits on this network now waits for. */
+/** The transaction that what waits on this network now waits for, if there is one, and why it waits. */
 export const noteRegistration = (
   db: Database,
   { did, environment, network }: Omit<MarketKey, "market">,
-  registrationTx: string,
+  { registrationTx, reason }: Pick<MarketRow, "registrationTx" | "reason">,
 ): Statement =>
   db
     .update(agentMarkets)
-    .set({ registrationTx })
+    .set({ ...(registrationTx !== null && { registrationTx }), reason })
     .where(
       and(
         eq(agentMarkets.did, did),

@@ -1,67 +1,51 @@
-// One object per network and key: it owns the key's nonce sequence, so that two registrations never take one nonce. Bytes
-// whose arrival is unknown are kept and sent again before anything else: their nonce is not free.
+// One object for each key and network: it owns the key's nonces, and works on one call after the other.
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Submission } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
-import { type ChainSender, createChainSender } from "../chain/sender.ts";
-import { addressOf, signCall } from "../chain/sign.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { unavailable } from "../chain/rpc.ts";
+import { createChainSender } from "../chain/sender.ts";
+import { addressOf } from "../chain/sign.ts";
+import { SentTransactions } from "./sent-transactions.ts";
+import { type Desk, type SignerStanding, submitTransaction, tendTransactions } from "./transactions.ts";
 
-/** What of the bindings it needs. */
+/** The keys that the service signs with, by name. */
+export type SignerName = "registrar";
 type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string };
+const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
+  registrar: (env) => env.CHAIN_REGISTRAR_KEY,
+};
 
-type Sent = { network: string; nonce: number; raw: string; hash: string; at: number; arrived: boolean };
-
-const LAST_SENT = "last_sent";
-/** How long our own count of nonces is believed over a node that lags behind another. */
-const NONCE_MEMORY_MS = MINUTE_MS;
+/** Whose nonces these are. */
+export type KeyOn = { readonly signer: SignerName; readonly network: string };
 
 export class ChainSigner extends DurableObject<SignerEnv> {
   private last: Promise<unknown> = Promise.resolve();
 
-  /** Signs and sends, in order. Nothing is sent when the dry run refuses. */
-  submit(call: ChainCall): Promise<ChainResult<Submission>> {
-    const mine = this.last.then(() => this.send(call));
+  /** Signs and sends, in order. Nothing is sent while a call under this key waits for its block, or when the dry run refuses. */
+  submit(on: KeyOn, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
+    return this.inOrder(on, (desk) => submitTransaction(desk, key, call));
+  }
+
+  /** Looks after what waits: sends it again, or replaces it. */
+  tend(on: KeyOn): Promise<ChainResult<SignerStanding>> {
+    return this.inOrder(on, tendTransactions);
+  }
+
+  /** A Durable Object does not serialise its own calls across an await. */
+  private inOrder<T>(on: KeyOn, work: (desk: Desk) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
+    const desk = this.deskOf(on);
+    if (!desk) return Promise.resolve(unavailable(on.network, "unknown_network"));
+    const mine = this.last.then(() => work(desk));
     this.last = mine.catch(() => undefined);
     return mine;
   }
 
-  private async send(call: ChainCall): Promise<ChainResult<Submission>> {
-    const sender = createChainSender(parseNetworks(this.env.NETWORKS));
-    const before = await this.ctx.storage.get<Sent>(LAST_SENT);
-    if (before && !before.arrived) {
-      const again = await this.deliver(sender, before);
-      if (!again.ok) return again;
-    }
-    const privateKey = this.env.CHAIN_REGISTRAR_KEY;
-    const prepared = await sender.prepare(call, addressOf(privateKey));
-    if (!prepared.ok) return prepared;
-    if (prepared.value.state === "refused") return { ok: true, value: prepared.value };
-    const { chainId, gas, maxFeePerGas, maxPriorityFeePerGas } = prepared.value;
-    const remembered = before && Date.now() - before.at < NONCE_MEMORY_MS ? before.nonce + 1 : 0;
-    const nonce = Math.max(prepared.value.nonce, remembered);
-    const { to, data, network } = call;
-    const { raw, hash } = await signCall({
-      privateKey,
-      chainId,
-      nonce,
-      to,
-      data,
-      gas,
-      maxFeePerGas,
-      maxPriorityFeePerGas,
-    });
-    const sent: Sent = { network, nonce, raw, hash, at: Date.now(), arrived: false };
-    await this.ctx.storage.put(LAST_SENT, sent);
-    return this.deliver(sender, sent);
-  }
-
-  private async deliver(sender: ChainSender, sent: Sent): Promise<ChainResult<Submission>> {
-    const delivered = await sender.sendRaw(sent.network, { raw: sent.raw, hash: sent.hash });
-    if (!delivered.ok) return delivered;
-    // Refused by the node: the nonce was not used, so nothing of it is remembered.
-    if (delivered.value.state === "refused") await this.ctx.storage.delete(LAST_SENT);
-    else await this.ctx.storage.put(LAST_SENT, { ...sent, arrived: true });
-    return delivered;
+  private deskOf({ signer, network: name }: KeyOn): Desk | null {
+    const network = parseNetworks(this.env.NETWORKS).find((known) => known.network === name);
+    if (!network) return null;
+    const privateKey = KEYS[signer](this.env);
+    const address = addressOf(privateKey);
+    const sent = new SentTransactions(this.ctx.storage.sql, address);
+    return { sender: createChainSender(network), privateKey, address, sent };
   }
 }

@@ -17,7 +17,7 @@ import {
 } from "../../scripts/chain.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import { CONSUMER, must, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
+import { CONSUMER, must, networkOf, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
 
 let folder: string;
 const running: Anvil[] = [];
@@ -117,13 +117,13 @@ test.each(["SIGTERM", "SIGINT"] as const)(
         currency: "USDC",
         decimals: 6,
       } as const;
-      const network = {
+      const network = networkOf({
         ...common,
         rpc_url: rpcUrl,
         settlement_contract: settlementContract,
         token,
         required_confirmations: 1,
-      };
+      });
       const gateway = createChainGateway([network]);
       return {
         settlement: must(await gateway.readSettlement("base-sepolia", hash)),

@@ -1,18 +1,21 @@
-// Contract section 5 (authorized_markets) and 6: what the service's own keys do on-chain, through the gateway, the sender and
-// the signer, against a real node.
-import { type Hex, parseTransaction, recoverTransactionAddress } from "viem";
+// What the service's own key does on-chain, through the gateway, the sender and a signer, against a real node: bringing about what is
+// wanted of a provider, fees within their bounds, and what a node answers to what is sent.
+import { encodeFunctionData, type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import type { ChainGateway, RegistrationOutcome, Signer } from "../../src/chain/gateway.ts";
+import { feesFor, replacementFees } from "../../src/chain/fees.ts";
+import type { ChainGateway, Signer, Submission } from "../../src/chain/gateway.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { type Driven, driveSplit } from "../../src/chain/operations.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
 import {
   buildWorld,
-  CONSUMER,
   keySigner,
   must,
-  OTHER_PROVIDER,
+  networkOf,
   PROVIDER,
   proxyTo,
   REASON,
@@ -23,6 +26,8 @@ import {
 } from "./support.ts";
 
 const NETWORK = "base-sepolia";
+/** Registered by nobody yet. */
+const DID = "did:aeap:44444444-4444-4444-8444-444444444444";
 let world: World;
 let gateway: ChainGateway;
 let sender: ChainSender;
@@ -44,56 +49,60 @@ afterEach(async () => {
   await world.client.revert({ id: snapshot });
 });
 
-const registration = () => ({
-  providerDidHash: OTHER_PROVIDER,
-  operationalWallet: world.people.other.address,
-  threshold: THRESHOLD,
-});
-// Submitted is not mined: what follows from a call is looked at once its block is there.
-async function settled<T extends RegistrationOutcome>(outcome: T): Promise<T> {
-  if (outcome.state !== "submitted") return outcome;
-  expect(must(await sender.waitForReceipt(NETWORK, outcome.txHash, 5_000))).toEqual({ state: "included" });
-  return outcome;
-}
-const register = async (change = {}, signer = registrar) =>
-  settled(must(await gateway.registerProvider(NETWORK, { ...registration(), ...change }, signer)));
-const provider = async (hash: string = OTHER_PROVIDER) => must(await gateway.readProvider(NETWORK, hash));
+const wallet = () => world.people.other.address.toLowerCase();
+type Change = { wallet?: string | null; threshold?: number };
+const drive = (change: Change = {}, signer = registrar, waitMs = 5_000): Promise<Driven> => {
+  const split = { wallet: wallet(), threshold: Number(THRESHOLD), ...change };
+  return driveSplit({ chain: gateway, signer }, NETWORK, DID, split, Date.now() + waitMs);
+};
+const provider = async (hash: string = didHash(DID)) => must(await gateway.readProvider(NETWORK, hash));
 
-describe("registering a provider", () => {
+/** How many calls a signer was given. */
+function counted(signer: Signer): Signer & { calls: string[] } {
+  const calls: string[] = [];
+  return {
+    calls,
+    submit: (key, call) => {
+      calls.push(key);
+      return signer.submit(key, call);
+    },
+  };
+}
+
+describe("what is wanted of a provider", () => {
   test("an unregistered provider already has a vault address, and no wallet", async () => {
     expect(await provider()).toEqual({
       registered: false,
       operationalWallet: null,
       threshold: 0n,
-      vault: (await world.vault(OTHER_PROVIDER)).toLowerCase(),
+      vault: (await world.vault(didHash(DID))).toLowerCase(),
       balance: 0n,
     });
   });
 
-  test("registers once; the same again sends nothing", async () => {
-    expect(await register()).toMatchObject({ state: "submitted", txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
-    expect(await provider()).toMatchObject({
-      registered: true,
-      operationalWallet: world.people.other.address.toLowerCase(),
-      threshold: THRESHOLD,
-    });
-    expect(await register()).toEqual({ state: "unchanged" });
-    expect(await register({ operationalWallet: world.people.other.address.toLowerCase() })).toEqual({
-      state: "unchanged",
-    });
+  test("is brought about by one registration; wanted again, nothing is sent", async () => {
+    const signer = counted(registrar);
+    const first = await drive({}, signer);
+    expect(first).toMatchObject({ state: "done", txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+    expect(await provider()).toMatchObject({ registered: true, operationalWallet: wallet(), threshold: THRESHOLD });
+    expect(await drive({}, signer)).toMatchObject({ state: "done", txHash: null });
+    expect(signer.calls).toEqual([`provider_split:${DID}`]);
   });
 
-  test("sets what differs from what is registered: the wallet, then the threshold", async () => {
-    await register();
-    const change = { operationalWallet: world.people.stranger.address, threshold: 1n };
-    expect(await register(change)).toMatchObject({ state: "submitted" });
-    expect(await provider()).toMatchObject({
-      operationalWallet: change.operationalWallet.toLowerCase(),
-      threshold: THRESHOLD,
-    });
-    expect(await register(change)).toMatchObject({ state: "submitted" });
-    expect(await provider()).toMatchObject({ threshold: 1n });
-    expect(await register(change)).toEqual({ state: "unchanged" });
+  test("sets what differs: the wallet, then the threshold", async () => {
+    await drive();
+    const signer = counted(registrar);
+    const change = { wallet: world.people.stranger.address.toLowerCase(), threshold: 1 };
+    expect(await drive(change, signer)).toMatchObject({ state: "done" });
+    expect(await provider()).toMatchObject({ operationalWallet: change.wallet, threshold: 1n });
+    expect(signer.calls).toHaveLength(2);
+  });
+
+  test("leaves a wallet that nothing is said of; without one nobody is registered", async () => {
+    expect(await drive({ wallet: null })).toEqual({ state: "failed", reason: "UnknownProvider", txHash: null });
+    await drive();
+    expect(await drive({ wallet: null, threshold: 7 })).toMatchObject({ state: "done" });
+    expect(await provider()).toMatchObject({ operationalWallet: wallet(), threshold: 7n });
   });
 
   test("sees what the vault holds", async () => {
@@ -104,44 +113,95 @@ describe("registering a provider", () => {
   test("the contract's refusal comes back by name, and nothing is sent", async () => {
     const { stranger } = world.people;
     const before = await world.client.getTransactionCount({ address: stranger.address });
-    const outcome = await register({}, keySigner(sender, stranger.privateKey));
-    expect(outcome).toEqual({ state: "refused", reason: "AccessControlUnauthorizedAccount" });
-    expect(await register({ operationalWallet: world.chain.settlementContract })).toEqual({
-      state: "refused",
-      reason: "InvalidWallet",
-    });
-    expect(await register({ operationalWallet: "0x12" })).toEqual({ state: "refused", reason: "InvalidWallet" });
+    const failed = (reason: string) => ({ state: "failed", reason, txHash: null });
+    expect(await drive({}, keySigner(sender, stranger.privateKey))).toEqual(failed("AccessControlUnauthorizedAccount"));
+    expect(await drive({ wallet: world.chain.settlementContract })).toEqual(failed("InvalidWallet"));
+    expect(await drive({ wallet: "0x12" })).toEqual(failed("InvalidWallet"));
     expect(await world.client.getTransactionCount({ address: stranger.address })).toBe(before);
   });
 
-  test("the threshold moves alone, and only for a registered provider", async () => {
-    const set = async (hash: string, value: bigint) =>
-      settled(must(await gateway.setThreshold(NETWORK, hash, value, registrar)));
-    expect(await set(PROVIDER, 7n * UNIT)).toMatchObject({ state: "submitted" });
-    expect(await provider(PROVIDER)).toMatchObject({ threshold: 7n * UNIT });
-    expect(await set(PROVIDER, 7n * UNIT)).toEqual({ state: "unchanged" });
-    expect(await set(OTHER_PROVIDER, 7n)).toEqual({ state: "refused", reason: "UnknownProvider" });
+  test("waits with its transaction for a block, and goes on from what the contract says", async () => {
+    await world.client.setAutomine(false);
+    const waiting = await drive({}, registrar, 50);
+    expect(waiting).toMatchObject({ state: "waiting", reason: "mining", txHash: expect.stringMatching(/^0x/) });
+    await world.client.mine({ blocks: 1 });
+    expect(await drive()).toMatchObject({ state: "done", txHash: null });
+  });
+
+  test("a receipt that says reverted is not believed against the contract", async () => {
+    await drive();
+    const change = { threshold: 9 };
+    // Somebody else's call came first, and this one reverts for that: what is wanted is there.
+    const reverted = await world.send("stranger", "pause", []);
+    const signer: Signer = {
+      submit: async (key, call) => {
+        must(await registrar.submit(key, call));
+        return { ok: true, value: { state: "submitted", txHash: reverted.transactionHash } };
+      },
+    };
+    expect(await drive(change, signer)).toMatchObject({ state: "done" });
+    const lying: Signer = {
+      submit: async () => ({ ok: true, value: { state: "submitted", txHash: reverted.transactionHash } }),
+    };
+    expect(await drive({ threshold: 10 }, lying)).toMatchObject({ state: "failed", reason: "reverted" });
+  });
+
+  test("a node that never shows what its receipts say is not asked without an end", async () => {
+    const mined = await world.send("registrar", "setThreshold", [PROVIDER, world.chain.token, THRESHOLD]);
+    const signer = counted({
+      submit: async () => ({ ok: true, value: { state: "submitted", txHash: mined.transactionHash } }),
+    });
+    expect(await drive({}, signer)).toMatchObject({ state: "waiting", reason: "mining" });
+    expect(signer.calls.length).toBeLessThan(10);
+  });
+
+  test.each<[Submission, string]>([
+    [{ state: "waiting", reason: "insufficient_gas" }, "insufficient_gas"],
+    [{ state: "waiting", reason: "fee_above_bound" }, "fee_above_bound"],
+    [{ state: "waiting", reason: "node_refused" }, "node_refused"],
+  ])("waits with a signer that says %j", async (value, reason) => {
+    const signer: Signer = { submit: async () => ({ ok: true, value }) };
+    expect(await drive({}, signer)).toEqual({ state: "waiting", reason, txHash: null });
   });
 });
 
-describe("the arbiter's payout", () => {
-  const payout = (amount: bigint) => ({ settlementId: 1n, amount, reasonHash: REASON });
+describe("fees", () => {
+  const bounds = { max_fee_gwei: 100, max_tip_gwei: 5 };
+  const gwei = (count: number) => BigInt(Math.round(count * 1e9));
 
-  test("is paid by the arbiter's key alone, to the payer", async () => {
-    await world.send("consumer", "pay", [world.chain.token, 10n * UNIT, PROVIDER, CONSUMER]);
-    const before = await world.balance(world.people.consumer.address);
-    const arbiter = keySigner(sender, world.people.arbiter.privateKey);
-    expect(await settled(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), registrar)))).toMatchObject({
-      state: "refused",
-    });
-    expect(await settled(must(await gateway.payOut(NETWORK, payout(5n * UNIT), arbiter)))).toEqual({
-      state: "refused",
-      reason: "ExceedsVault",
-    });
-    expect(await settled(must(await gateway.payOut(NETWORK, payout(UNIT / 2n), arbiter)))).toMatchObject({
-      state: "submitted",
-    });
-    expect(await world.balance(world.people.consumer.address)).toBe(before + UNIT / 2n);
+  test("leave room for the base fee to double", () => {
+    const fees = feesFor(gwei(10), gwei(2), bounds);
+    expect(fees).toEqual({ maxFeePerGas: gwei(22), maxPriorityFeePerGas: gwei(2) });
+  });
+
+  test("bound the tip that the node suggests, and the whole", () => {
+    expect(feesFor(gwei(10), gwei(900), bounds)).toEqual({ maxFeePerGas: gwei(25), maxPriorityFeePerGas: gwei(5) });
+    expect(feesFor(gwei(80), gwei(2), bounds)?.maxFeePerGas).toBe(gwei(100));
+    expect(feesFor(gwei(10), gwei(900), { max_fee_gwei: 20, max_tip_gwei: 50 })).toBeNull();
+  });
+
+  test("are none where the base fee alone is above the bound", () => {
+    expect(feesFor(gwei(101), 0n, bounds)).toBeNull();
+  });
+
+  test("of a replacement are an eighth higher, or what a new one would pay, within the bound", () => {
+    const waiting = { maxFeePerGas: gwei(8), maxPriorityFeePerGas: gwei(1) };
+    const low = replacementFees(waiting, { maxFeePerGas: gwei(2), maxPriorityFeePerGas: gwei(1) }, bounds);
+    expect(low).toEqual({ maxFeePerGas: gwei(9) + 1n, maxPriorityFeePerGas: gwei(1.125) + 1n });
+    const high = { maxFeePerGas: gwei(60), maxPriorityFeePerGas: gwei(3) };
+    expect(replacementFees(waiting, high, bounds)).toEqual(high);
+    expect(replacementFees({ ...waiting, maxFeePerGas: gwei(95) }, high, bounds)).toBeNull();
+  });
+
+  test("are what the node says, within the network's bounds", async () => {
+    const account = async (bounded: ChainSender) => must(await bounded.account(world.people.stranger.address));
+    const block = await world.client.getBlock();
+    const { fees } = await account(sender);
+    expect(fees?.maxFeePerGas).toBe((block.baseFeePerGas ?? 0n) * 2n + (fees?.maxPriorityFeePerGas ?? 0n));
+    const poor = createChainSender(networkOf({ ...world.network, max_tip_gwei: 0.000_000_001 }));
+    expect((await account(poor)).fees?.maxPriorityFeePerGas).toBe(1n);
+    const none = createChainSender(networkOf({ ...world.network, max_fee_gwei: 0.000_000_001 }));
+    expect((await account(none)).fees).toBeNull();
   });
 });
 
@@ -186,55 +246,60 @@ describe("sending", () => {
     change: { nonce?: number; maxFeePerGas?: bigint; maxPriorityFeePerGas?: bigint; privateKey?: Hex } = {},
   ) {
     const privateKey = change.privateKey ?? world.people.stranger.privateKey;
-    const prepared = must(await sender.prepare(call(), world.people.stranger.address));
-    if (prepared.state !== "ready") throw new Error(prepared.reason);
-    const { state: _, ...terms } = prepared;
+    const { account, dryRun } = must(await sender.prepare(call(), world.people.stranger.address));
+    if (dryRun.state !== "ready" || account.fees === null) throw new Error("not ready");
+    const terms = { chainId: 84532, nonce: account.mined, gas: dryRun.gas, ...account.fees };
     return signCall({ to: call().to, data: call().data, ...terms, ...change, privateKey });
   }
+  const taken = { state: "taken" };
+  const included = async (hash: string) =>
+    expect(must(await gateway.waitForReceipt(NETWORK, hash, 5_000))).toEqual({ state: "included" });
 
-  test("the preparation has the chain, the nonce with waiting transactions, gas above the need, and fees", async () => {
+  test("the dry run has gas above the need; the account counts what stands in blocks", async () => {
     await world.client.setAutomine(false);
-    const nonce = must(await sender.pendingNonce(NETWORK, world.people.stranger.address));
-    await sender.sendRaw(NETWORK, await signed());
-    expect(must(await sender.pendingNonce(NETWORK, world.people.stranger.address))).toBe(nonce + 1);
-    const prepared = must(await sender.prepare(call(), world.people.stranger.address));
-    expect(prepared).toMatchObject({ state: "ready", chainId: 84532, nonce: nonce + 1 });
-    const fees = must(await sender.suggestFees(NETWORK));
-    const block = await world.client.getBlock();
-    expect(fees.maxFeePerGas).toBe((block.baseFeePerGas ?? 0n) * 2n + fees.maxPriorityFeePerGas);
+    const before = must(await sender.account(world.people.stranger.address));
+    await sender.send(await signed());
+    const { account, dryRun } = must(await sender.prepare(call(), world.people.stranger.address));
+    expect(account.mined).toBe(before.mined);
+    const need = await world.client.estimateGas({
+      account: world.people.stranger.address,
+      to: world.chain.token,
+      data: call().data as Hex,
+    });
+    expect(dryRun).toEqual({ state: "ready", gas: (need * 6n) / 5n });
   });
 
-  test("the same bytes again are submitted, mined or not, and have one effect", async () => {
+  test("the same bytes again are taken, mined or not, and have one effect", async () => {
     await world.client.setAutomine(false);
     const before = await world.balance(world.people.other.address);
     const bytes = await signed();
-    for (let i = 0; i < 2; i++)
-      expect(must(await sender.sendRaw(NETWORK, bytes))).toEqual({ state: "submitted", txHash: bytes.hash });
+    for (let i = 0; i < 2; i++) expect(must(await sender.send(bytes))).toEqual(taken);
     await world.client.mine({ blocks: 1 });
-    await settled({ state: "submitted", txHash: bytes.hash });
-    expect(must(await sender.sendRaw(NETWORK, bytes))).toEqual({ state: "submitted", txHash: bytes.hash });
+    await included(bytes.hash);
+    expect(must(await sender.send(bytes))).toEqual(taken);
     await world.client.mine({ blocks: 1 });
     expect(await world.balance(world.people.other.address)).toBe(before + 1n);
   });
 
   test("a used nonce, a fee below the base fee and an empty account are refused by name", async () => {
-    await settled(must(await sender.sendRaw(NETWORK, await signed())));
-    expect(must(await sender.sendRaw(NETWORK, await signed({ nonce: 0 })))).toEqual({
-      state: "refused",
-      reason: "nonce_too_low",
-    });
+    const first = await signed();
+    expect(must(await sender.send(first))).toEqual(taken);
+    await included(first.hash);
+    const refused = (reason: string) => ({ state: "refused", reason });
+    const other = await signed({ nonce: 0, maxFeePerGas: 10n ** 10n });
+    expect(must(await sender.send(other))).toEqual(refused("nonce_too_low"));
     const poor = await signed({ privateKey: REASON, nonce: 0 });
-    expect(must(await sender.sendRaw(NETWORK, poor))).toEqual({ state: "refused", reason: "insufficient_funds" });
+    expect(must(await sender.send(poor))).toEqual(refused("insufficient_funds"));
     const cheap = await signed({ maxFeePerGas: 1n, maxPriorityFeePerGas: 1n });
-    expect(must(await sender.sendRaw(NETWORK, cheap))).toEqual({ state: "refused", reason: "underpriced" });
+    expect(must(await sender.send(cheap))).toEqual(refused("underpriced"));
   });
 
   test("waiting ends with the block, or with the time", async () => {
     await world.client.setAutomine(false);
     const { raw, hash } = await signed();
-    await sender.sendRaw(NETWORK, { raw, hash });
-    expect(must(await sender.waitForReceipt(NETWORK, hash, 50))).toEqual({ state: "waiting" });
-    const waiting = sender.waitForReceipt(NETWORK, hash, 5_000);
+    await sender.send({ raw, hash });
+    expect(must(await gateway.waitForReceipt(NETWORK, hash, 50))).toEqual({ state: "waiting" });
+    const waiting = gateway.waitForReceipt(NETWORK, hash, 5_000);
     await world.client.mine({ blocks: 1 });
     expect(must(await waiting)).toEqual({ state: "included" });
   });
@@ -242,7 +307,7 @@ describe("sending", () => {
   test("a node that is busy at the dry run is not the contract refusing", async () => {
     const busy = '"error":{"code":-32005,"message":"rate limited"},"x":"0x';
     const proxy = await proxyTo(world.anvil.rpcUrl, (body) => body.replace(/"result":"0x/, busy));
-    const behind = createChainSender([{ ...world.network, rpc_url: proxy.url }]);
+    const behind = createChainSender({ ...world.network, rpc_url: proxy.url });
     const prepared = await behind.prepare(call(), world.people.stranger.address);
     proxy.close();
     expect(prepared).toMatchObject({ ok: false, error: { reason: "bad_answer" } });
@@ -250,13 +315,13 @@ describe("sending", () => {
 
   test("a transaction that fails in its block is reverted", async () => {
     const receipt = await world.send("stranger", "pause", []);
-    expect(must(await sender.waitForReceipt(NETWORK, receipt.transactionHash, 50))).toEqual({ state: "reverted" });
+    expect(must(await gateway.waitForReceipt(NETWORK, receipt.transactionHash, 50))).toEqual({ state: "reverted" });
   });
 
-  test("an unknown network is no exception", async () => {
-    expect(await sender.pendingNonce("elsewhere", world.people.other.address)).toMatchObject({
-      ok: false,
-      error: { reason: "unknown_network" },
-    });
+  test("a refusal has its name", async () => {
+    const data = encodeFunctionData({ abi: settlementAbi, functionName: "unpause" });
+    const asked = { network: NETWORK, to: world.chain.settlementContract, data };
+    const { dryRun } = must(await sender.prepare(asked, world.people.stranger.address));
+    expect(dryRun).toEqual({ state: "refused", reason: "AccessControlUnauthorizedAccount" });
   });
 });

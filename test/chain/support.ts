@@ -13,9 +13,9 @@ import {
   startAnvil,
 } from "../../scripts/chain.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
-import type { ChainResult, Signer } from "../../src/chain/gateway.ts";
+import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import type { Network } from "../../src/chain/networks.ts";
+import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
 
@@ -100,7 +100,7 @@ export async function buildWorld(chainId = 84532): Promise<World> {
     chain,
     people,
     client,
-    network: {
+    network: networkOf({
       network: chainId === 8453 ? "base" : "base-sepolia",
       chain_id: chainId,
       kind: chainId === 8453 ? "mainnet" : "testnet",
@@ -110,7 +110,7 @@ export async function buildWorld(chainId = 84532): Promise<World> {
       currency: "USDC",
       decimals: 6,
       required_confirmations: 1,
-    },
+    }),
     sendTo,
     send: (person, functionName, args) => sendTo(person, settlement.address, settlement.abi, functionName, args),
     refusalAt,
@@ -130,22 +130,35 @@ export async function buildWorld(chainId = 84532): Promise<World> {
   return world;
 }
 
+/** A network as the service reads it from its configuration. */
+export const networkOf = (input: NetworkInput): Network =>
+  networkNamed(parseNetworks(JSON.stringify([input])), input.network);
+
 /** Signs and sends with a key, taking the nonce from the node: good enough for a test, where nobody else uses the key. */
 export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
+  const submission = (value: Submission): ChainResult<Submission> => ({ ok: true, value });
   return {
-    submit: async (call) => {
+    submit: async (_key, call) => {
       const prepared = await sender.prepare(call, addressOf(privateKey));
       if (!prepared.ok) return prepared;
-      if (prepared.value.state === "refused") return { ok: true, value: prepared.value };
-      const { state: _, ...terms } = prepared.value;
-      return sender.sendRaw(call.network, await signCall({ privateKey, ...terms, to: call.to, data: call.data }));
+      const { account, dryRun } = prepared.value;
+      if (dryRun.state === "refused") return submission(dryRun);
+      if (account.fees === null) return submission({ state: "waiting", reason: "fee_above_bound" });
+      const { chain_id: chainId } = sender.network;
+      const terms = { chainId, nonce: account.mined, gas: dryRun.gas, ...account.fees };
+      const signed = await signCall({ privateKey, ...terms, to: call.to, data: call.data });
+      const sent = await sender.send(signed);
+      if (!sent.ok) return sent;
+      return submission(
+        sent.value.state === "taken"
+          ? { state: "submitted", txHash: signed.hash }
+          : { state: "waiting", reason: "node_refused" },
+      );
     },
   };
 }
 
-export function senderFor(world: World): ChainSender {
-  return createChainSender([world.network]);
-}
+export const senderFor = (world: World): ChainSender => createChainSender(world.network);
 
 /** The value of a result that must be there. */
 export function must<T>(result: ChainResult<T>): T {

@@ -1,14 +1,12 @@
-// Contract sections 5 and 6 on a node that behaves as real ones do: blocks that do not come, payments that fail or vanish,
-// registrations that are refused, contracts that only look like ours. The network `lab` is this file's alone.
+// Payments on a node that behaves as real ones do: blocks that do not come, payments that fail or vanish, contracts that only look like
+// ours. The network `lab` is this file's alone.
 
 import { eq } from "drizzle-orm";
-import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
-import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
-import { runMessages } from "../../src/queue.ts";
 import {
   account,
   chainOf,
@@ -28,14 +26,11 @@ const LAB = "lab";
 const CONFIRMATIONS = 3;
 const DAY_MS = 86_400_000;
 const [ADMIN, REGISTRAR] = [account(0), account(1)];
-const REGISTRAR_ROLE = keccak256(stringToHex("REGISTRAR_ROLE"));
 
 const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
 const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
 /** The next block is of that instant, and the chain's clock goes on from there. */
 const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms / 1_000));
-const call = (functionName: "grantRole" | "revokeRole") =>
-  encodeFunctionData({ abi: settlementAbi, functionName, args: [REGISTRAR_ROLE, REGISTRAR as `0x${string}`] });
 const contract = () => chainOf(LAB).settlement_contract;
 
 let world: World;
@@ -228,95 +223,3 @@ describe("a node that does not answer", () => {
     expectStatus(await asProvider(world, purchase), 200);
   });
 });
-
-describe("a market", () => {
-  const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
-  const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
-  const open = (did: string) => world.call("POST", path(did), { body });
-  const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-  /** As the queue hands it over. */
-  const work = (did: string) => {
-    const job = { kind: "provision_market", did, environment: "sandbox" as const, network: LAB };
-    const message = { body: job, attempts: 1, ack: () => undefined, retry: () => undefined };
-    return runMessages({ messages: [message] } as never, env);
-  };
-
-  it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
-    const { did } = await world.agent("PROVIDER");
-    await send(LAB, ADMIN, contract(), call("revokeRole"));
-    try {
-      expect(expectStatus(await open(did), 200).markets).toMatchObject([
-        { status: "FAILED", reason: "AccessControlUnauthorizedAccount", escrow_wallet: null, registration_tx: null },
-      ]);
-    } finally {
-      await send(LAB, ADMIN, contract(), call("grantRole"));
-    }
-    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
-  });
-
-  it("whose registration passed the dry run and then failed in its block is FAILED too", async () => {
-    const { did } = await world.agent("PROVIDER");
-    await lab("evm_setAutomine", false);
-    const opening = open(did);
-    await waitingOf(REGISTRAR);
-    // Pays more than the registration, so it comes first in the block.
-    const revoke = { from: ADMIN, to: contract(), data: call("revokeRole"), gas: "0x2dc6c0", gasPrice: "0x174876e800" };
-    await lab("eth_sendTransaction", revoke);
-    await lab("evm_mine");
-    try {
-      expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "FAILED", reason: "reverted" }]);
-    } finally {
-      await lab("evm_setAutomine", true);
-      await send(LAB, ADMIN, contract(), call("grantRole"));
-    }
-    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
-  });
-
-  it("waits for a chain that makes no blocks, keeps nobody else waiting, and finishes in the background", async () => {
-    const { did } = await world.agent("PROVIDER");
-    await lab("evm_setAutomine", false);
-    const opening = open(did);
-    await waitingOf(REGISTRAR);
-    const suspending = world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
-    // Well before a turn that is not given back ends by itself.
-    const first = await Promise.race([suspending, scheduler.wait(8_000)]);
-    expect(first?.body.status).toBe("SUSPENDED");
-    const reply = await opening;
-    const [market] = expectStatus(reply, 200).markets;
-    expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
-    // What waits is named, and no second one is sent beside it.
-    expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
-    const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
-    const before = await waiting();
-    const job = { did, environment: "sandbox" as const, network: LAB };
-    expect(await provisionMarkets(world.deps, job, Date.now() + 300)).toBe(false);
-    expect(await waiting()).toBe(before);
-    await lab("evm_setAutomine", true);
-    await mine(1);
-    await work(did);
-    const { registration_tx } = market;
-    expect(await marketOf(did)).toMatchObject({
-      status: "ACTIVE",
-      registration_tx,
-      escrow_wallet: expect.stringMatching(/^0x/),
-    });
-  }, 60_000);
-
-  it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {
-    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
-    const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
-    const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
-    const { did } = await deaf.agent("PROVIDER");
-    const reply = await deaf.call("POST", path(did), { body });
-    expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
-    await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
-    const market = async () => (await deaf.call("GET", path(did))).body.data[0];
-    await vi.waitFor(async () => expect(await market()).toMatchObject({ status: "ACTIVE" }), { timeout: 20_000 });
-  });
-});
-
-/** Until the account has a transaction in the pool. */
-async function waitingOf(from: string): Promise<void> {
-  const count = (block: string): Promise<string> => lab("eth_getTransactionCount", from, block);
-  while ((await count("pending")) === (await count("latest"))) await scheduler.wait(20);
-}

@@ -3,11 +3,17 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
 import { deploy, deployContracts, devAccounts, startAnvil } from "../../scripts/chain.ts";
-import type { Network } from "../../src/chain/networks.ts";
+import type { NetworkInput } from "../../src/chain/networks.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { startAccessTeams } from "./access-teams.ts";
+import { startSpoilingNode } from "./spoiling-node.ts";
 
-// `lab` belongs to test/flows/on-chain.test.ts alone, which stops its blocks and turns its clock; its past begins five days ago.
+const DAY_SECONDS = 86_400;
+/**
+ * The labs each belong to one file, which stops their blocks and spoils their nodes: `lab` to test/facilitation/on-chain.test.ts, which also
+ * turns its clock, so that its past begins five days ago, `lab-signer` to test/objects/chain-signer.test.ts, `lab-markets` to
+ * test/markets/on-chain.test.ts.
+ */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
   { network: "base", chainId: 8453, kind: "mainnet", confirmations: 1 },
@@ -16,8 +22,10 @@ const CHAINS = [
     chainId: 31337,
     kind: "testnet",
     confirmations: 3,
-    genesis: Math.floor(Date.now() / 1_000) - 5 * 86_400,
+    genesis: Math.floor(Date.now() / 1_000) - 5 * DAY_SECONDS,
   },
+  { network: "lab-signer", chainId: 31338, kind: "testnet", confirmations: 1 },
+  { network: "lab-markets", chainId: 31339, kind: "testnet", confirmations: 1 },
 ] as const;
 
 export const ISSUER = "http://service.test";
@@ -34,7 +42,7 @@ export default async function setup(project: TestProject) {
         arbiterAddress: arbiter.address,
         feeRecipient: feeRecipient.address,
       });
-      const entry: Network = {
+      const entry: NetworkInput = {
         network,
         chain_id: chainId,
         kind,
@@ -45,7 +53,8 @@ export default async function setup(project: TestProject) {
         decimals: 6,
         required_confirmations: confirmations,
       };
-      return { anvil, entry };
+      const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
+      return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
     }),
   );
   const lab = running.find(({ entry }) => entry.network === "lab");
@@ -82,6 +91,7 @@ export default async function setup(project: TestProject) {
   project.provide("migrations", await readD1Migrations("./migrations"));
   return async () => {
     await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
+    for (const { node } of running) node?.stop();
   };
 }
 

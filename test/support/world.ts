@@ -19,6 +19,7 @@ import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { type Meter, meter } from "./meter.ts";
 import { checkAnswer } from "./openapi.ts";
+import type { Spoil } from "./spoiling-node.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -32,8 +33,8 @@ export type CallOptions = { key?: string | null; body?: unknown; rawBody?: strin
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
 const ALL_NETWORKS = JSON.parse(env.NETWORKS) as (Chain & { network: string })[];
-/** What a world knows unless it asks for more: `lab` is not everybody's. */
-const SHARED_NETWORKS = JSON.stringify(ALL_NETWORKS.filter(({ network }) => network !== "lab"));
+/** What a world knows unless it asks for more: a lab is not everybody's. */
+const SHARED_NETWORKS = JSON.stringify(ALL_NETWORKS.filter(({ network }) => !network.startsWith("lab")));
 
 let migrated: Promise<void> | undefined;
 const migrate = () => {
@@ -294,6 +295,11 @@ export async function rpc(network: string, method: string, params: unknown[]): P
   const { result, error } = (await response.json()) as { result?: Json; error?: { message: string } };
   if (error) throw new Error(error.message);
   return result;
+}
+
+/** What the node in front of a lab's chain does to the next calls. */
+export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
+  await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
 }
 
 /** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */

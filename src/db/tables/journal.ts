@@ -1,6 +1,7 @@
 // Specification 2.10, 2.11 and 6, as stored: what changes leave behind, and what a call under an Idempotency-Key answered.
+import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { ActorType, Environment } from "../../core/vocabulary.ts";
+import type { ActorType, AlertKind, Environment } from "../../core/vocabulary.ts";
 
 /** What a call with an Idempotency-Key answered, written in the same batch as its effect. */
 export const idempotencyOutcomes = sqliteTable(
@@ -74,6 +75,36 @@ export const jobs = sqliteTable("jobs", {
   lastErrorAt: integer(),
 });
 export type JobRow = typeof jobs.$inferSelect;
+
+/** What an operator has to look at, until it is acknowledged. One row for each thing: what is found again is counted. */
+export const alerts = sqliteTable(
+  "alerts",
+  {
+    alertId: text().primaryKey(),
+    kind: text().$type<AlertKind>().notNull(),
+    subject: text().notNull(),
+    message: text().notNull(),
+    raisedAt: integer().notNull(),
+    lastSeenAt: integer().notNull(),
+    seen: integer().notNull().default(1),
+    /** When a mail told of it; null while none did. */
+    mailedAt: integer(),
+    acknowledgedAt: integer(),
+    acknowledgedBy: text(),
+  },
+  (t) => [
+    uniqueIndex("alerts_open").on(t.kind, t.subject).where(sql`acknowledged_at is null`),
+    index("alerts_by_time").on(t.raisedAt, t.alertId),
+    index("alerts_unmailed").on(t.kind, t.raisedAt).where(sql`mailed_at is null and acknowledged_at is null`),
+  ],
+);
+export type AlertRow = typeof alerts.$inferSelect;
+
+/** When a mail last told of alerts of a kind. */
+export const alertMails = sqliteTable("alert_mails", {
+  kind: text().$type<AlertKind>().primaryKey(),
+  sentAt: integer().notNull(),
+});
 
 /** How far the outbox was handed on. */
 export const outbox = sqliteTable("outbox", { name: text().primaryKey(), seq: integer().notNull() });

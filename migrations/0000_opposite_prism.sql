@@ -141,6 +141,22 @@ CREATE TABLE `status_lists` (
 	`signed` text
 );
 --> statement-breakpoint
+CREATE TABLE `chain_operations` (
+	`network` text NOT NULL,
+	`kind` text NOT NULL,
+	`subject` text NOT NULL,
+	`wanted` text NOT NULL,
+	`status` text NOT NULL,
+	`reason` text,
+	`tx_hash` text,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`next_check_at` integer,
+	`checks` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`network`, `kind`, `subject`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `chain_operations_checks` ON `chain_operations` (`next_check_at`) WHERE next_check_at is not null;--> statement-breakpoint
 CREATE TABLE `activity_entries` (
 	`platform_id` text NOT NULL,
 	`id` text NOT NULL,
@@ -155,6 +171,27 @@ CREATE TABLE `activity_entries` (
 	PRIMARY KEY(`platform_id`, `id`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `alert_mails` (
+	`kind` text PRIMARY KEY NOT NULL,
+	`sent_at` integer NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `alerts` (
+	`alert_id` text PRIMARY KEY NOT NULL,
+	`kind` text NOT NULL,
+	`subject` text NOT NULL,
+	`message` text NOT NULL,
+	`raised_at` integer NOT NULL,
+	`last_seen_at` integer NOT NULL,
+	`seen` integer DEFAULT 1 NOT NULL,
+	`mailed_at` integer,
+	`acknowledged_at` integer,
+	`acknowledged_by` text
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `alerts_open` ON `alerts` (`kind`,`subject`) WHERE acknowledged_at is null;--> statement-breakpoint
+CREATE INDEX `alerts_by_time` ON `alerts` (`raised_at`,`alert_id`);--> statement-breakpoint
+CREATE INDEX `alerts_unmailed` ON `alerts` (`kind`,`raised_at`) WHERE mailed_at is null and acknowledged_at is null;--> statement-breakpoint
 CREATE TABLE `directory_changes` (
 	`environment` text NOT NULL,
 	`seq` integer NOT NULL,

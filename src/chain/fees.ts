@@ -1,0 +1,30 @@
+// What the service's own transactions pay for gas. Pure. What a node suggests is taken up to the network's bounds, and a transaction that is
+// replaced pays an eighth more, which is the least that nodes accept.
+import type { Network } from "./networks.ts";
+
+export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
+export type FeeBounds = Pick<Network, "max_fee_gwei" | "max_tip_gwei">;
+
+const WEI_PER_GWEI = 1_000_000_000;
+const toWei = (gwei: number): bigint => BigInt(Math.round(gwei * WEI_PER_GWEI));
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+/**
+ * Fees for a new transaction. Twice the base fee outlasts six full blocks in a row; what is not needed is not paid. Null when the base
+ * fee alone is above the bound: the transaction would wait in the pool, and everything behind it.
+ */
+export function feesFor(baseFee: bigint, suggestedTip: bigint, bounds: FeeBounds): Fees | null {
+  const bound = toWei(bounds.max_fee_gwei);
+  const tip = least(least(suggestedTip, toWei(bounds.max_tip_gwei)), bound);
+  return baseFee + tip > bound ? null : { maxFeePerGas: least(baseFee * 2n + tip, bound), maxPriorityFeePerGas: tip };
+}
+
+/** Fees for a transaction that takes the place of one that waits: at least an eighth higher. Null when the bound forbids that. */
+export function replacementFees(waiting: Fees, present: Fees, bounds: FeeBounds): Fees | null {
+  const raised = (fee: bigint): bigint => fee + fee / 8n + 1n;
+  const maxFeePerGas = most(raised(waiting.maxFeePerGas), present.maxFeePerGas);
+  const maxPriorityFeePerGas = most(raised(waiting.maxPriorityFeePerGas), present.maxPriorityFeePerGas);
+  if (maxFeePerGas > toWei(bounds.max_fee_gwei)) return null;
+  return { maxFeePerGas, maxPriorityFeePerGas: least(maxPriorityFeePerGas, maxFeePerGas) };
+}

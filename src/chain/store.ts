@@ -1,0 +1,58 @@
+// Operations as stored: one row for each subject of a kind on a network, with what is wanted now.
+import { and, asc, eq, lte, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import type { OperationKind } from "../core/vocabulary.ts";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
+
+export type OperationKey = Pick<OperationRow, "network" | "kind" | "subject">;
+
+const keyed = ({ network, kind, subject }: OperationKey) =>
+  and(eq(chainOperations.network, network), eq(chainOperations.kind, kind), eq(chainOperations.subject, subject));
+
+export const findOperation = (db: Database, key: OperationKey): Read<OperationRow | null> =>
+  readOne(db.select().from(chainOperations).where(keyed(key)));
+
+type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
+
+/** What was wanted, and how far it is. A transaction that an earlier outcome named stays, where this one names none. */
+export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, now: number): Statement => {
+  const set = { ...outcome, updatedAt: now, checks: 0 };
+  return db
+    .insert(chainOperations)
+    .values({ ...key, ...set, createdAt: now })
+    .onConflictDoUpdate({
+      target: [chainOperations.network, chainOperations.kind, chainOperations.subject],
+      set: { ...set, txHash: outcome.txHash ?? sql`${chainOperations.txHash}` },
+    });
+};
+
+/** Operations that are done and are to be looked at again. */
+export const findUnchecked = (
+  db: Database,
+  kind: OperationKind,
+  now: number,
+  after: Due,
+  limit: number,
+): Read<Due[]> => {
+  const id = sql<string>`${chainOperations.network} || ' ' || ${chainOperations.subject}`;
+  return readAll(
+    db
+      .select({ at: sql<number>`${chainOperations.nextCheckAt}`.as("at"), id: id.as("id") })
+      .from(chainOperations)
+      .where(
+        and(
+          sql`next_check_at is not null`,
+          lte(chainOperations.nextCheckAt, now),
+          eq(chainOperations.kind, kind),
+          sql`(${chainOperations.nextCheckAt}, ${id}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(chainOperations.nextCheckAt), asc(id))
+      .limit(limit),
+  );
+};
+
+/** Looked at, and still so. */
+export const noteCheck = (db: Database, key: OperationKey, checks: number, nextCheckAt: number | null): Statement =>
+  db.update(chainOperations).set({ checks, nextCheckAt }).where(keyed(key));

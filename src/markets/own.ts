@@ -1,0 +1,76 @@
+// A provider's own markets as its platform reads them, and taking one away.
+import { refuseFinal } from "../agents/revise.ts";
+import type { MarketView } from "../agents/schema.ts";
+import { findOwnAgent } from "../agents/store.ts";
+import { toMarketView } from "../agents/views.ts";
+import { askedPage, type ManagementCall } from "../call.ts";
+import { findNetwork } from "../chain/networks.ts";
+import { ServiceError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import { certificateIn, marketCodes } from "../identity/aid.ts";
+import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
+import { recordActivity } from "../journal/activity.ts";
+import type { MarketsQuery } from "./agent-schema.ts";
+import { documentChange } from "./document.ts";
+import { deleteMarket, listMarketRows } from "./store.ts";
+
+export const marketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
+  found: findOwnAgent(db, tenant, did),
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
+  newest: findNewestVersion(db, did),
+});
+
+/** A live key reaches the platform's sandbox agents here: the market waits for the promotion. */
+export function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+  const visible = found && (found.agent.environment === environment || environment === "production");
+  if (!visible) throw new ServiceError("not_found");
+  return found.agent;
+}
+
+export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
+  const { db, tenant, environment } = call;
+  const page = await askedPage(call, query, listingOf("agent markets", [environment, did], {}));
+  const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
+  const { found, rows } = await call.read({
+    found: findOwnAgent(db, tenant, did),
+    rows: listMarketRows(db, did, environment, { limit: page.limit, after: [market, network] }),
+  });
+  ownAgent(found, environment);
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: 0, id: `${row.market} ${row.network}` }),
+    (row) => toMarketView(call.deps.config, row),
+  );
+}
+
+/** Takes a market away. The vault and what it holds stay: they belong to the provider, not to the market. */
+export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
+  const { db, now, deps, environment } = call;
+  const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));
+  const agent = ownAgent(found, environment);
+  const name = findNetwork(deps.config.networks, network)?.network;
+  const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
+  if (!row || !found) throw new ServiceError("not_found");
+  refuseFinal(agent);
+  const left = markets.filter((candidate) => candidate !== row);
+  const own = environment === agent.environment;
+  const certificate = newest && certificateIn(newest.content);
+  await call.commit(
+    [
+      ...deleteMarket(db, row),
+      ...(own ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now) : []),
+      recordActivity(db, { platformId: agent.platformId, environment }, now, {
+        action: "agent.markets_changed",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+        changes: { authorized_markets: { from: marketCodes(markets), to: marketCodes(left) } },
+      }),
+    ],
+    null,
+  );
+  return null;
+}

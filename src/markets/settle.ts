@@ -1,0 +1,234 @@
+// What the chain has said of a provider's markets, written: markets, escrow, document, events and the directory's record in one batch.
+
+import { toMarketView } from "../agents/views.ts";
+import type { ProviderOnChain } from "../chain/gateway.ts";
+import { networkNamed } from "../chain/networks.ts";
+import { type Driven, recordOperation, type Split, splitKey } from "../chain/operations.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
+import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { escrowStateAt } from "../escrow/states.ts";
+import { putEscrow } from "../escrow/store.ts";
+import { certificateIn } from "../identity/aid.ts";
+import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import { recordEvent } from "../journal/events.ts";
+import { documentChange } from "./document.ts";
+import { noteRegistration, updateMarket } from "./store.ts";
+import { holdsOtherWallet } from "./wallets.ts";
+
+const ATTEMPTS = 5;
+
+export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
+
+/** What came of it; `split` is what was asked for, `base` the threshold of an unrated provider. */
+export type Provisioned = {
+  readonly driven: Exclude<Driven, { state: "waiting" }>;
+  readonly split: Split & { readonly wallet: string };
+  readonly base: number;
+};
+
+/** Nothing is decided: the markets wait, and say what for. An empty gas account is an operator's to fill. */
+export async function noteWaiting(
+  { db }: Pick<Deps, "db">,
+  job: Provisioning,
+  split: Split,
+  driven: Extract<Driven, { state: "waiting" }>,
+): Promise<void> {
+  const { network, did } = job;
+  const { reason, txHash } = driven;
+  await commit(db, [
+    noteRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
+    recordOperation(db, splitKey(network, did), split, driven, Date.now()),
+    ...(reason === "insufficient_gas" ? [raiseAlert(db, lowGas(network))] : []),
+  ]);
+}
+
+const lowGas = (network: string) => ({
+  kind: "low_gas" as const,
+  subject: `registrar on ${network}`,
+  message: "The registrar's account cannot pay for its transactions: markets wait in PROVISIONING.",
+});
+
+export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<void> =>
+  retryConflicts(ATTEMPTS, () => settleOnce(deps, job, result));
+
+const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
+  found: findPublicAgent(db, did),
+  newest: findNewestVersion(db, did),
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
+  otherMarkets: findMarkets(db, did, OTHER_ENVIRONMENT[environment]),
+  otherEscrows: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
+});
+type Facts = ReadResults<ReturnType<typeof settleReads>>;
+type MarketMove = { readonly before: MarketRow; readonly after: MarketRow };
+
+async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): Promise<void> {
+  const { db } = deps;
+  const { environment, network, did } = job;
+  const facts = await readBatch(db, settleReads(deps, job));
+  const { found, markets, otherMarkets } = facts;
+  // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
+  const waiting = markets
+    .filter((row) => row.network === network)
+    .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.split.wallet);
+  if (!found || waiting.length === 0) return;
+  // A production market opened while a sandbox key's transaction was on its way: the chain is told its wallet again.
+  const overtaken =
+    environment === "sandbox" && result.driven.state === "done" && holdsOtherWallet(waiting, otherMarkets);
+  const said = judge(result, isFinal(found.agent.status), overtaken);
+  const again = overtaken ? otherMarkets.filter((row) => row.network === network && row.status === "ACTIVE") : [];
+  const now = deps.clock.now();
+  await commitAll(deps, [
+    recordOperation(db, splitKey(network, did), result.split, result.driven, Date.now()),
+    ...(await settlement(deps, job, facts, { said, split: result.split, base: result.base, waiting, again }, now)),
+  ]);
+  if (again.length > 0)
+    await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
+}
+
+type Said = { readonly failed: string } | { readonly onChain: ProviderOnChain; readonly txHash: string | null };
+
+function judge({ driven }: Provisioned, final: boolean, overtaken: boolean): Said {
+  if (final) return { failed: "agent_status_not_mutable" };
+  if (overtaken) return { failed: "environment_mismatch" };
+  return driven.state === "failed" ? { failed: driven.reason } : { onChain: driven.onChain, txHash: driven.txHash };
+}
+
+type Settling = Pick<Provisioned, "split" | "base"> & {
+  readonly said: Said;
+  readonly waiting: readonly MarketRow[];
+  readonly again: readonly MarketRow[];
+};
+
+async function settlement(
+  deps: Deps,
+  job: Provisioning,
+  facts: Facts,
+  { said, split, base, waiting, again }: Settling,
+  now: number,
+): Promise<Statement[]> {
+  const { db } = deps;
+  const known = facts.escrows.find((row) => row.network === job.network);
+  const settled = waiting.map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) }));
+  const moves = [
+    ...settled,
+    ...following(facts, job, said, split.wallet, now),
+    ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
+  ];
+  const escrow = "failed" in said ? null : escrowRow(deps, job, said.onChain, split.wallet, base, known, now);
+  return [
+    ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
+    ...(escrow ? escrowStatements(deps, escrow, facts, job) : []),
+    ...(await documented(deps, job, facts, moves, escrow, now)),
+    ...(escrow ? provisionedEvents(deps, job, facts, settled, now) : []),
+  ];
+}
+
+/** The chain has one split: what is open there follows it, in both environments. */
+const following = (
+  { markets, otherMarkets }: Facts,
+  { network }: Provisioning,
+  said: Said,
+  wallet: string,
+  now: number,
+): MarketMove[] =>
+  "failed" in said
+    ? []
+    : [...markets, ...otherMarkets]
+        .filter((row) => row.network === network && row.status === "ACTIVE" && row.operationalWallet !== wallet)
+        .map((row) => ({ before: row, after: { ...row, operationalWallet: wallet, updatedAt: now } }));
+
+function escrowStatements({ db }: Deps, escrow: EscrowRow, { otherEscrows }: Facts, { network }: Provisioning) {
+  const { operationalWallet, chainThreshold } = escrow;
+  const other = otherEscrows.find((row) => row.network === network);
+  return [putEscrow(db, escrow), ...(other ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [])];
+}
+
+/** The document of the agent's own environment, where it promises another market than before. */
+async function documented(
+  deps: Deps,
+  { environment, network }: Provisioning,
+  facts: Facts,
+  moves: readonly MarketMove[],
+  escrow: EscrowRow | null,
+  now: number,
+): Promise<Statement[]> {
+  const { found, newest, markets, otherMarkets, escrows, otherEscrows } = facts;
+  if (!found || isFinal(found.agent.status)) return [];
+  const own = environment === found.agent.environment;
+  const changed = moves.some(
+    ({ before, after }) =>
+      before.environment === found.agent.environment && (before.status === "ACTIVE" || after.status === "ACTIVE"),
+  );
+  if (!changed) return [];
+  const after = (own ? markets : otherMarkets).map((row) => moves.find(({ before }) => before === row)?.after ?? row);
+  const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
+  const certificate = newest && certificateIn(newest.content);
+  return documentChange(deps, { ...found, certificate, markets: after, escrows: own ? held : otherEscrows }, now);
+}
+
+function provisionedEvents(
+  { db, config }: Deps,
+  { did, environment }: Provisioning,
+  { found }: Facts,
+  settled: readonly MarketMove[],
+  now: number,
+): Statement[] {
+  if (!found) return [];
+  const owner = { platformId: found.agent.platformId, environment };
+  return settled
+    .filter(({ after }) => after.status === "ACTIVE")
+    .map(({ after }) =>
+      recordEvent(db, owner, now, { type: "market.provisioned", object: { did, ...toMarketView(config, after) } }),
+    );
+}
+
+/** A market that the chain has goes on with the wallet that the chain has, when another is refused. */
+function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, now: number): MarketRow {
+  if ("failed" in said) {
+    const { failed: reason } = said;
+    const kept = row.escrowWallet !== null && reason !== "agent_status_not_mutable";
+    if (!kept || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
+    return { ...row, status: "ACTIVE", operationalWallet: known.operationalWallet, reason, updatedAt: now };
+  }
+  const { onChain, txHash } = said;
+  const registrationTx = txHash ?? row.registrationTx;
+  return { ...row, status: "ACTIVE", escrowWallet: onChain.vault, registrationTx, reason: null, updatedAt: now };
+}
+
+/**
+ * The vault as the chain has it when the first market opens. Later it is not written from a reading that others may have
+ * overtaken: its balance follows the settlements, its threshold the rating, and only what the contract splits by is said here.
+ */
+function escrowRow(
+  { config }: Deps,
+  job: Provisioning,
+  onChain: ProviderOnChain,
+  wallet: string,
+  base: number,
+  known: EscrowRow | undefined,
+  now: number,
+): EscrowRow {
+  const threshold = Number(onChain.threshold);
+  if (known) return { ...known, operationalWallet: wallet, chainThreshold: threshold };
+  const { currency } = networkNamed(config.networks, job.network);
+  const balance = Number(onChain.balance);
+  return {
+    ...job,
+    currency,
+    vault: onChain.vault,
+    operationalWallet: wallet,
+    balance,
+    baseThreshold: base,
+    threshold,
+    chainThreshold: threshold,
+    state: escrowStateAt("FUNDING", balance, threshold),
+    updatedAt: now,
+  };
+}

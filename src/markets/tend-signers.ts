@@ -1,0 +1,50 @@
+// The minute's look after the registrar's keys: what waits is sent again or replaced, and an operator is told of what money alone can mend.
+import { type Network, networkNamed } from "../chain/networks.ts";
+import { FIRST } from "../core/due.ts";
+import { MINUTE_MS } from "../core/limits.ts";
+import { commit } from "../db/batch.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { tendSigner } from "../objects/signers.ts";
+import type { SignerStanding } from "../objects/transactions.ts";
+
+/** So long a transaction may wait before it is an operator's to look at. */
+const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
+const WEI_PER_GWEI = 1_000_000_000n;
+const GWEI_PER_ETH = 1_000_000_000;
+
+export const tendSigners: EachJob = {
+  kind: "each",
+  name: "tend_signers",
+  find: async ({ config, clock }, after) =>
+    after === null || after === FIRST ? config.networks.map(({ network }) => ({ at: clock.now(), id: network })) : [],
+  record: async (deps, network) => {
+    const standing = await tendSigner(deps.env, "registrar", network);
+    if (!standing.ok) return false;
+    const alerts = alertsOf(networkNamed(deps.config.networks, network), standing.value);
+    if (alerts.length > 0)
+      await commit(
+        deps.db,
+        alerts.map((alert) => raiseAlert(deps.db, alert)),
+      );
+    return true;
+  },
+};
+
+function alertsOf(
+  { network, low_gas_eth: lowGasEth }: Network,
+  { balance, oldestSentAt, reason, waiting }: SignerStanding,
+): Alert[] {
+  const least = BigInt(Math.round(lowGasEth * GWEI_PER_ETH)) * WEI_PER_GWEI;
+  const subject = `registrar on ${network}`;
+  const late = oldestSentAt !== null && Date.now() > oldestSentAt + WAITING_TOO_LONG_MS;
+  const low = balance < least || reason === "insufficient_gas";
+  const because =
+    reason === "fee_above_bound" ? "the network's fees are above the configured bound" : "no block took them";
+  return [
+    ...(low ? [{ kind: "low_gas" as const, subject, message: `The account holds ${balance} wei.` }] : []),
+    ...(late
+      ? [{ kind: "waiting_transaction" as const, subject, message: `${waiting} transactions wait: ${because}.` }]
+      : []),
+  ];
+}

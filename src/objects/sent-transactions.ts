@@ -1,0 +1,115 @@
+// The transactions of one key on one network that are not deep in the chain yet, by their nonces, in the object's own storage. Rows of a key
+// that was replaced stay apart, by its address: the new one has nonces of its own.
+import type { Fees } from "../chain/fees.ts";
+import type { ChainCall } from "../chain/gateway.ts";
+
+export type SentRow = {
+  readonly nonce: number;
+  /** What the call is for. */
+  readonly key: string;
+  readonly call: ChainCall;
+  readonly gas: bigint;
+  readonly fees: Fees;
+  readonly raw: string;
+  readonly hash: string;
+  readonly firstSentAt: number;
+  readonly lastSentAt: number;
+  /** When the chain's count was first seen above the nonce; null while the transaction waits. */
+  readonly minedAt: number | null;
+};
+
+const COLUMNS =
+  "owner, nonce, key, network, target, data, gas, max_fee, tip, raw, hash, first_sent_at, last_sent_at, mined_at" as const;
+
+export class SentTransactions {
+  readonly #sql: SqlStorage;
+  readonly #owner: string;
+
+  /** `owner`: the address of the key. */
+  constructor(sql: SqlStorage, owner: string) {
+    this.#sql = sql;
+    this.#owner = owner;
+    sql.exec(
+      `create table if not exists sent (owner text not null, nonce integer not null, key text not null,
+         network text not null, target text not null, data text not null, gas text not null, max_fee text not null,
+         tip text not null, raw text not null, hash text not null, first_sent_at integer not null,
+         last_sent_at integer not null, mined_at integer, primary key (owner, nonce))`,
+    );
+  }
+
+  put(row: SentRow): void {
+    const { call, fees } = row;
+    const values = [
+      this.#owner,
+      row.nonce,
+      row.key,
+      call.network,
+      call.to,
+      call.data,
+      String(row.gas),
+      String(fees.maxFeePerGas),
+      String(fees.maxPriorityFeePerGas),
+      row.raw,
+      row.hash,
+      row.firstSentAt,
+      row.lastSentAt,
+      row.minedAt,
+    ];
+    this.#sql.exec(`insert or replace into sent (${COLUMNS}) values (${values.map(() => "?").join(", ")})`, ...values);
+  }
+
+  drop(nonce: number): void {
+    this.#sql.exec("delete from sent where owner = ? and nonce = ?", this.#owner, nonce);
+  }
+
+  /** Those that wait for a block, by nonce. */
+  waiting(): SentRow[] {
+    return this.#sql
+      .exec(`select ${COLUMNS} from sent where owner = ? and mined_at is null order by nonce`, this.#owner)
+      .toArray()
+      .map(toRow);
+  }
+
+  waitingFor(key: string): SentRow | undefined {
+    return this.waiting().find((row) => row.key === key);
+  }
+
+  /** `mined` is the chain's count. One that falls back, because of a reorganisation, makes what it had counted wait again, and due to be sent. */
+  noteMined(mined: number, now: number): void {
+    const [sql, owner] = [this.#sql, this.#owner];
+    sql.exec("update sent set mined_at = ? where owner = ? and nonce < ? and mined_at is null", now, owner, mined);
+    sql.exec(
+      "update sent set mined_at = null, last_sent_at = 0 where owner = ? and nonce >= ? and mined_at is not null",
+      owner,
+      mined,
+    );
+  }
+
+  forget(minedBefore: number): void {
+    this.#sql.exec("delete from sent where owner = ? and mined_at < ?", this.#owner, minedBefore);
+  }
+
+  /** The lowest nonce from the chain's count on under which nothing waits. */
+  freeNonce(mined: number): number {
+    const taken = new Set(this.waiting().map(({ nonce }) => nonce));
+    let nonce = mined;
+    while (taken.has(nonce)) nonce += 1;
+    return nonce;
+  }
+}
+
+function toRow(row: Record<string, SqlStorageValue>): SentRow {
+  const text = (name: string): string => String(row[name]);
+  return {
+    nonce: Number(row["nonce"]),
+    key: text("key"),
+    call: { network: text("network"), to: text("target"), data: text("data") },
+    gas: BigInt(text("gas")),
+    fees: { maxFeePerGas: BigInt(text("max_fee")), maxPriorityFeePerGas: BigInt(text("tip")) },
+    raw: text("raw"),
+    hash: text("hash"),
+    firstSentAt: Number(row["first_sent_at"]),
+    lastSentAt: Number(row["last_sent_at"]),
+    minedAt: row["mined_at"] === null ? null : Number(row["mined_at"]),
+  };
+}

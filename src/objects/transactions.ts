@@ -1,0 +1,192 @@
+// How a key's transactions get into blocks. What was sent is kept until it is deep in the chain, and sent again with the same bytes while
+// the chain's count of nonces stays below it; what waits too long is replaced at a higher fee; a nonce whose bytes the node refuses for
+// good is filled, so that nothing behind it hangs.
+import { type Fees, replacementFees } from "../chain/fees.ts";
+import type { ChainCall, ChainResult, Submission, WaitingReason } from "../chain/gateway.ts";
+import type { Account, ChainSender } from "../chain/sender.ts";
+import { signCall } from "../chain/sign.ts";
+import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+import type { SentRow, SentTransactions } from "./sent-transactions.ts";
+
+/** Whose key it is, the node, and what the key has sent there. Whoever works at it works alone. */
+export type Desk = {
+  readonly sender: ChainSender;
+  readonly privateKey: string;
+  readonly address: string;
+  readonly sent: SentTransactions;
+};
+
+/** Why what waits is not on its way; null where it is. */
+type Obstacle = "insufficient_gas" | "fee_above_bound" | null;
+
+export type SignerStanding = {
+  readonly address: string;
+  readonly balance: bigint;
+  readonly waiting: number;
+  /** Since when the oldest one waits, in epoch milliseconds; null when none does. */
+  readonly oldestSentAt: number | null;
+  readonly reason: Obstacle;
+};
+
+const SEND_AGAIN_MS = 10 * SECOND_MS;
+const REPLACE_AFTER_MS = MINUTE_MS;
+/** A block that is older than this is not taken back any more. */
+const FINAL_AFTER_MS = 15 * MINUTE_MS;
+/** What a transfer of nothing to oneself costs. */
+const TRANSFER_GAS = 21_000n;
+/** How often a nonce that somebody else used first is drawn again. */
+const NONCE_ATTEMPTS = 5;
+
+export async function submitTransaction(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await submitOnce(desk, key, call);
+    // The key was used by somebody else, who was faster.
+    if (outcome !== "nonce_taken") return outcome;
+    if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
+  }
+}
+
+async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission> | "nonce_taken"> {
+  const { sender, address, sent } = desk;
+  const prepared = await sender.prepare(call, address);
+  if (!prepared.ok) return prepared;
+  const { account, dryRun } = prepared.value;
+  const now = Date.now();
+  const known = sent.waitingFor(key);
+  sent.noteMined(account.mined, now);
+  const obstacle = await tendWaiting(desk, account);
+  const waiting = sent.waitingFor(key);
+  if (waiting) return submitted(waiting.hash);
+  // Whoever asked has decided on what was so before.
+  if (known) return { ok: true, value: { state: "mined", txHash: known.hash } };
+  if (obstacle !== null) return waitingFor(obstacle);
+  if (dryRun.state === "refused") return refusal(dryRun.reason);
+  const { fees, mined, balance } = account;
+  if (fees === null) return waitingFor("fee_above_bound");
+  if (balance < dryRun.gas * fees.maxFeePerGas) return waitingFor("insufficient_gas");
+
+  const row = await signed(desk, { nonce: sent.freeNonce(mined), key, call, gas: dryRun.gas, fees, firstSentAt: now });
+  // Before it leaves: what was sent is known, whatever becomes of the answer.
+  sent.put(row);
+  const taken = await sender.send(row);
+  if (!taken.ok) return taken;
+  if (taken.value.state === "taken") return submitted(row.hash);
+  sent.drop(row.nonce);
+  if (taken.value.reason === "nonce_too_low") return "nonce_taken";
+  return waitingFor(taken.value.reason === "insufficient_funds" ? "insufficient_gas" : "node_refused");
+}
+
+const submitted = (txHash: string): ChainResult<Submission> => ({ ok: true, value: { state: "submitted", txHash } });
+const waitingFor = (reason: WaitingReason): ChainResult<Submission> => ({
+  ok: true,
+  value: { state: "waiting", reason },
+});
+const refusal = (reason: string): ChainResult<Submission> =>
+  reason === "insufficient_funds" ? waitingFor("insufficient_gas") : { ok: true, value: { state: "refused", reason } };
+
+export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerStanding>> {
+  const { sender, address, sent } = desk;
+  const account = await sender.account(address);
+  if (!account.ok) return account;
+  const now = Date.now();
+  sent.noteMined(account.value.mined, now);
+  sent.forget(now - FINAL_AFTER_MS);
+  const reason = await tendWaiting(desk, account.value);
+  const waiting = sent.waiting();
+  const oldestSentAt = waiting.length === 0 ? null : Math.min(...waiting.map(({ firstSentAt }) => firstSentAt));
+  const { balance } = account.value;
+  return { ok: true, value: { address, balance, waiting: waiting.length, oldestSentAt, reason } };
+}
+
+/** In the order of their nonces. Ends at the first that could not be brought on its way: those behind it wait for it. */
+async function tendWaiting(desk: Desk, account: Account): Promise<Obstacle> {
+  let next = account.mined;
+  for (const row of desk.sent.waiting()) {
+    for (; next < row.nonce; next++) {
+      const obstacle = await fill(desk, account, next);
+      if (obstacle !== null) return obstacle;
+    }
+    next = row.nonce + 1;
+    const obstacle = await tendOne(desk, account, row);
+    if (obstacle !== null) return obstacle;
+  }
+  return null;
+}
+
+async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obstacle> {
+  const { sender, sent } = desk;
+  const now = Date.now();
+  if (now < row.lastSentAt + SEND_AGAIN_MS) return null;
+  const late = row.nonce === account.mined && now > row.firstSentAt + REPLACE_AFTER_MS;
+  if (late && account.fees) return replace(desk, row, account.fees);
+  const taken = await sender.send(row);
+  if (!taken.ok) return null;
+  if (taken.value.state === "taken") {
+    sent.put({ ...row, lastSentAt: now });
+    return null;
+  }
+  switch (taken.value.reason) {
+    case "nonce_too_low":
+      sent.put({ ...row, minedAt: now });
+      return null;
+    case "insufficient_funds":
+      return "insufficient_gas";
+    case "underpriced":
+      return account.fees ? replace(desk, row, account.fees) : "fee_above_bound";
+    case "refused":
+      return giveUp(desk, account, row);
+  }
+}
+
+/** The same call under the same nonce, for more. */
+async function replace(desk: Desk, row: SentRow, present: Fees): Promise<Obstacle> {
+  const { sender, sent } = desk;
+  const fees = replacementFees(row.fees, present, sender.network);
+  if (fees === null) {
+    // The bound stands: what was sent goes on waiting, and is known to the node at least.
+    const again = await sender.send(row);
+    if (again.ok && again.value.state === "taken") sent.put({ ...row, lastSentAt: Date.now() });
+    return "fee_above_bound";
+  }
+  const replacement = await signed(desk, { ...row, fees });
+  const taken = await sender.send(replacement);
+  if (!taken.ok || taken.value.state === "taken") {
+    sent.put(replacement);
+    return null;
+  }
+  // The node knows a dearer one. The bound ends this.
+  if (taken.value.reason === "underpriced") return replace(desk, { ...row, fees }, present);
+  return taken.value.reason === "insufficient_funds" ? "insufficient_gas" : null;
+}
+
+/** These bytes will never be taken. The next call takes their nonce; where something waits behind it, nothing at all does. */
+async function giveUp(desk: Desk, account: Account, row: SentRow): Promise<Obstacle> {
+  desk.sent.drop(row.nonce);
+  const isLast = desk.sent.waiting().every(({ nonce }) => nonce < row.nonce);
+  return isLast ? null : fill(desk, account, row.nonce);
+}
+
+/** A transfer of nothing to oneself, so that what waits behind a nonce that nobody uses goes on. */
+async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obstacle> {
+  if (fees === null) return "fee_above_bound";
+  const { sender, sent, address } = desk;
+  const call = { network: sender.network.network, to: address, data: "0x" };
+  const firstSentAt = Date.now();
+  const row = await signed(desk, { nonce, key: `fill:${nonce}`, call, gas: TRANSFER_GAS, fees, firstSentAt });
+  sent.put(row);
+  const taken = await sender.send(row);
+  if (taken.ok && taken.value.state === "refused") sent.drop(nonce);
+  return null;
+}
+
+type ToSign = Pick<SentRow, "nonce" | "key" | "call" | "gas" | "fees" | "firstSentAt">;
+
+async function signed(
+  { sender, privateKey }: Desk,
+  { nonce, key, call, gas, fees, firstSentAt }: ToSign,
+): Promise<SentRow> {
+  const { to, data } = call;
+  const { chain_id: chainId } = sender.network;
+  const { raw, hash } = await signCall({ privateKey, chainId, nonce, to, data, gas, ...fees });
+  return { nonce, key, call, gas, fees, raw, hash, firstSentAt, lastSentAt: Date.now(), minedAt: null };
+}

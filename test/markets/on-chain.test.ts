@@ -1,0 +1,340 @@
+// A provider's markets on a node that behaves as real ones do: registrations that are refused, lost or taken back, blocks that do not come,
+// an account without gas. The network `lab-markets` is this file's alone.
+import { eq } from "drizzle-orm";
+import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import type { Deps } from "../../src/context.ts";
+import { chainOperations } from "../../src/db/tables/chain.ts";
+import { alerts } from "../../src/db/tables/journal.ts";
+import { escrows } from "../../src/db/tables/money.ts";
+import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
+import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
+import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { watchRegistrations } from "../../src/markets/watch.ts";
+import { runMessages } from "../../src/queue.ts";
+import { ageSent, keptHashes } from "../support/signer.ts";
+import {
+  account,
+  chainOf,
+  createWorld,
+  env,
+  expectStatus,
+  type Json,
+  rpc,
+  send,
+  spoil,
+  type World,
+} from "../support/world.ts";
+
+const LAB = "lab-markets";
+const [ADMIN, REGISTRAR] = [account(0), account(1)];
+const REGISTRAR_ROLE = keccak256(stringToHex("REGISTRAR_ROLE"));
+const RICH = "0x8ac7230489e80000";
+const MINUTE_MS = 60_000;
+
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+const contract = () => chainOf(LAB).settlement_contract;
+const call = (functionName: "grantRole" | "revokeRole") =>
+  encodeFunctionData({ abi: settlementAbi, functionName, args: [REGISTRAR_ROLE, REGISTRAR as `0x${string}`] });
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("anvil_setBalance", REGISTRAR, RICH);
+  await lab("evm_setAutomine", true);
+});
+
+const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
+const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
+const open = (did: string) => world.call("POST", path(did), { body });
+const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
+/** As the queue hands it over. */
+const work = (did: string) => {
+  const job = { kind: "provision_market", did, environment: "sandbox" as const, network: LAB };
+  const message = { body: job, attempts: 1, ack: () => undefined, retry: () => undefined };
+  return runMessages({ queue: "chain", messages: [message] } as never, env);
+};
+const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
+/** The minute's jobs on this network alone: they also run on the chains that other files use. */
+const alone = (): Deps => ({ ...world.deps, config: { ...world.deps.config, networks: [network()] } });
+const network = () => {
+  const found = world.deps.config.networks.find((known) => known.network === LAB);
+  if (!found) throw new Error("no such network");
+  return found;
+};
+const openAlerts = async (kind: string) =>
+  (await world.deps.db.select().from(alerts)).filter((row) => row.kind === kind && row.acknowledgedAt === null);
+
+describe("a market", () => {
+  it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await send(LAB, ADMIN, contract(), call("revokeRole"));
+    try {
+      expect(expectStatus(await open(did), 200).markets).toMatchObject([
+        { status: "FAILED", reason: "AccessControlUnauthorizedAccount", escrow_wallet: null, registration_tx: null },
+      ]);
+    } finally {
+      await send(LAB, ADMIN, contract(), call("grantRole"));
+    }
+    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
+  });
+
+  it("whose registration passed the dry run and then failed in its block is FAILED too", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("evm_setAutomine", false);
+    const opening = open(did);
+    await waitingOf(REGISTRAR);
+    // Pays more than the registration, so it comes first in the block.
+    const revoke = { from: ADMIN, to: contract(), data: call("revokeRole"), gas: "0x2dc6c0", gasPrice: "0x174876e800" };
+    await lab("eth_sendTransaction", revoke);
+    await lab("evm_mine");
+    try {
+      expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "FAILED", reason: "reverted" }]);
+    } finally {
+      await lab("evm_setAutomine", true);
+      await send(LAB, ADMIN, contract(), call("grantRole"));
+    }
+    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
+  });
+
+  it("waits for a chain that makes no blocks, keeps nobody else waiting, and finishes in the background", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("evm_setAutomine", false);
+    const opening = open(did);
+    await waitingOf(REGISTRAR);
+    const suspending = world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+    // Well before a turn that is not given back ends by itself.
+    const first = await Promise.race([suspending, scheduler.wait(8_000)]);
+    expect(first?.body.status).toBe("SUSPENDED");
+    const reply = await opening;
+    const [market] = expectStatus(reply, 200).markets;
+    expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
+    // What waits is named, and no second one is sent beside it.
+    expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
+    const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
+    const before = await waiting();
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBe(false);
+    expect(await waiting()).toBe(before);
+    await lab("evm_setAutomine", true);
+    await mine(1);
+    await work(did);
+    const { registration_tx } = market;
+    expect(await marketOf(did)).toMatchObject({
+      status: "ACTIVE",
+      registration_tx,
+      escrow_wallet: expect.stringMatching(/^0x/),
+    });
+  }, 60_000);
+
+  it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {
+    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
+    const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
+    const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
+    const { did } = await deaf.agent("PROVIDER");
+    const reply = await deaf.call("POST", path(did), { body });
+    expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
+    await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
+    const market = async () => (await deaf.call("GET", path(did))).body.data[0];
+    await vi.waitFor(async () => expect(await market()).toMatchObject({ status: "ACTIVE" }), { timeout: 20_000 });
+  });
+});
+
+describe("a registration", () => {
+  it("that the pool has lost is sent again, and keeps no other market waiting", async () => {
+    const [lost, next] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
+    await lab("evm_setAutomine", false);
+    const opening = open(lost.did);
+    await waitingOf(REGISTRAR);
+    const [hash] = await keptHashes(LAB).then((hashes) => hashes.slice(-1));
+    await lab("anvil_dropTransaction", hash);
+    await lab("evm_setAutomine", true);
+    // Behind the lost one, which the chain waits for.
+    const behind = provisionLater(next.did);
+    await ageSent(LAB, 10_000);
+    await world.run(tendSigners, alone());
+    await mine(1);
+    expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "ACTIVE", registration_tx: hash }]);
+    await behind;
+    expect(await marketOf(next.did)).toMatchObject({ status: "ACTIVE" });
+  }, 60_000);
+
+  it("without gas waits with the reason and an alert, and goes on once the account is filled", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("anvil_setBalance", REGISTRAR, "0x0");
+    const [market] = expectStatus(await open(did), 200).markets;
+    expect(market).toMatchObject({ status: "PROVISIONING", reason: "insufficient_gas", registration_tx: null });
+    expect(await openAlerts("low_gas")).toMatchObject([{ subject: `registrar on ${LAB}` }]);
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", reason: "insufficient_gas" });
+    // Found again, it is the same alert.
+    expect(await openAlerts("low_gas")).toMatchObject([{ seen: expect.any(Number) }]);
+    await lab("anvil_setBalance", REGISTRAR, RICH);
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+
+  it("that a reorganisation takes back is noticed: the document promises the market no longer, until it is there again", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const before = await lab("eth_blockNumber");
+    expectStatus(await open(did), 200);
+    const aid = async () => expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+    const promised = await aid();
+    expect(promised.identity.authorized_markets).toHaveLength(1);
+    const depth = Number(await lab("eth_blockNumber")) - Number(before);
+    await lab("anvil_rollback", depth);
+
+    // A minute later the contract is asked again, and not earlier.
+    expect(await watch(did)).toBe("done");
+    await due(did);
+    const [after] = await Promise.all([watch(did)]);
+    expect(after).toBe("waiting");
+    expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", reason: "reorganised" });
+    const unpromised = await aid();
+    expect(unpromised.identity.authorized_markets).toEqual([]);
+    expect(unpromised.version).toBe(promised.version + 1);
+    expect(await openAlerts("chain_reorganised")).toMatchObject([{ subject: `${did} on ${LAB}` }]);
+
+    await ageSent(LAB, 10_000);
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+    expect((await aid()).identity.authorized_markets).toEqual(promised.identity.authorized_markets);
+  });
+
+  it("is looked at four times in a quarter of an hour, and then no more", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await open(did), 200);
+    const waits: number[] = [];
+    for (let operation = await stored(did); operation.nextCheckAt !== null; operation = await stored(did)) {
+      waits.push(Math.round((operation.nextCheckAt - Date.now()) / MINUTE_MS));
+      await due(did);
+      await watch(did);
+    }
+    expect(waits).toEqual([1, 2, 4, 8]);
+  });
+
+  it("is not taken back on the word of a node that does not answer", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await open(did), 200);
+    await due(did);
+    await spoil(LAB, { method: "eth_call", times: 99, how: "lose" });
+    await watch(did);
+    await spoil(LAB);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+    expect((await stored(did)).nextCheckAt).not.toBeNull();
+  });
+});
+
+describe("a threshold", () => {
+  const escrowOf = async (did: string) => {
+    const [row] = await world.deps.db.select().from(escrows).where(eq(escrows.did, did));
+    if (!row) throw new Error("no escrow");
+    return row;
+  };
+  const want = (did: string, threshold: number) =>
+    world.deps.db.update(escrows).set({ threshold }).where(eq(escrows.did, did));
+  const onChain = async (did: string) => {
+    const read = await world.deps.chain.readProvider(LAB, didHash(did));
+    if (!read.ok) throw new Error("the chain does not answer");
+    return Number(read.value.threshold);
+  };
+  const count = async () => Number(await lab("eth_getTransactionCount", REGISTRAR, "pending"));
+
+  it("that is asked for ten times while no block comes is sent once", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await open(did), 200);
+    await want(did, 9_000_000);
+    await lab("evm_setAutomine", false);
+    const before = await count();
+    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 200));
+    expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
+    expect(await count()).toBe(before + 1);
+    await lab("evm_setAutomine", true);
+    await mine(1);
+    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await onChain(did)).toBe(9_000_000);
+    expect(await count()).toBe(before + 1);
+  });
+
+  it("that a reorganisation takes back is told again, and the market stays open", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await open(did), 200);
+    await want(did, 8_000_000);
+    const before = await lab("eth_blockNumber");
+    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    await lab("anvil_rollback", Number(await lab("eth_blockNumber")) - Number(before));
+    await due(did);
+    await watch(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+    expect((await escrowOf(did)).chainThreshold).toBe(15_000_000);
+    const found: unknown[] = [];
+    const CHAIN_QUEUE = { send: async (message: unknown) => void found.push(message) } as never;
+    await world.run(followThresholds, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });
+    expect(found).toContainEqual({ kind: "follow_threshold", ...job(did) });
+    await ageSent(LAB, 10_000);
+    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await onChain(did)).toBe(8_000_000);
+  });
+});
+
+describe("the registrar's account", () => {
+  it("below its least balance is an alert", async () => {
+    await world.run(tendSigners, alone());
+    const count = (await openAlerts("low_gas")).reduce((sum, { seen }) => sum + seen, 0);
+    await lab("anvil_setBalance", REGISTRAR, "0x2386f26fc0ffff");
+    await world.run(tendSigners, alone());
+    const [alert] = await openAlerts("low_gas");
+    expect(alert).toMatchObject({ subject: `registrar on ${LAB}`, message: "The account holds 9999999999999999 wei." });
+    expect(alert?.seen).toBe(count + 1);
+  });
+
+  it("whose transaction has waited for five minutes is an alert", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await lab("evm_setAutomine", false);
+    const opening = open(did);
+    await waitingOf(REGISTRAR);
+    await world.run(tendSigners, alone());
+    expect(await openAlerts("waiting_transaction")).toEqual([]);
+    await ageSent(LAB, 5 * MINUTE_MS);
+    await world.run(tendSigners, alone());
+    expect(await openAlerts("waiting_transaction")).toMatchObject([{ subject: `registrar on ${LAB}` }]);
+    await lab("evm_setAutomine", true);
+    await mine(1);
+    await opening;
+  }, 60_000);
+});
+
+/** Opens a market, and does not wait for it. */
+const provisionLater = (did: string): Promise<unknown> => open(did);
+
+const stored = async (did: string) => {
+  const [row] = await world.deps.db.select().from(chainOperations).where(eq(chainOperations.subject, did));
+  if (!row) throw new Error("no operation");
+  return row;
+};
+/** The instant has come when the contract is looked at again. */
+const due = (did: string) =>
+  world.deps.db
+    .update(chainOperations)
+    .set({ nextCheckAt: Date.now() - 1 })
+    .where(eq(chainOperations.subject, did));
+/** The minute's look at what the contract says; how the operation stands after it. */
+async function watch(did: string): Promise<string> {
+  await world.run(watchRegistrations, {
+    ...world.deps,
+    env: { ...world.deps.env, CHAIN_QUEUE: { send: async () => undefined } as never },
+  });
+  const [market] = [await marketOf(did)];
+  return market.status === "PROVISIONING" ? "waiting" : "done";
+}
+
+/** Until the account has a transaction in the pool. */
+async function waitingOf(from: string): Promise<void> {
+  const count = (block: string): Promise<string> => lab("eth_getTransactionCount", from, block);
+  while ((await count("pending")) === (await count("latest"))) await scheduler.wait(20);
+}

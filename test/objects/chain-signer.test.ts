@@ -1,0 +1,271 @@
+// What the service sends to a chain arrives in a block, whatever the node does: it loses answers, forgets transactions, refuses bytes, wants
+// other fees, and takes blocks back. The network `lab-signer` is this file's alone.
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import type { Submission } from "../../src/chain/gateway.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { signerOn, tendSigner } from "../../src/objects/signers.ts";
+import type { SignerStanding } from "../../src/objects/transactions.ts";
+import { ageSent, keptHashes } from "../support/signer.ts";
+import { account, chainOf, env, type Json, rpc, spoil } from "../support/world.ts";
+
+const LAB = "lab-signer";
+const REGISTRAR = account(1);
+const SECOND_MS = 1_000;
+/** A request that failed is made once more. */
+const ATTEMPTS = 2;
+const RICH = "0x8ac7230489e80000";
+
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const mine = (blocks = 1) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+const count = async (block: "latest" | "pending") => Number(await lab("eth_getTransactionCount", REGISTRAR, block));
+const transaction = (hash: string) => lab("eth_getTransactionByHash", hash);
+const isMined = async (hash: string) => (await lab("eth_getTransactionReceipt", hash)) !== null;
+
+const signer = signerOn(env, "registrar", LAB);
+let last = 0;
+const nextDid = () => `did:aeap:${String(++last).padStart(8, "0")}-0000-4000-8000-000000000000`;
+/** A registration that nobody has asked for yet. */
+function registration(did = nextDid(), wallet = account(8)) {
+  const { settlement_contract: to, token } = chainOf(LAB);
+  const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
+  return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
+}
+type Asked = ReturnType<typeof registration>;
+const submit = ({ key, call }: Asked) => signer.submit(key, call);
+
+async function submitted(asked: Asked): Promise<string> {
+  const result = await submit(asked);
+  if (!result.ok || result.value.state !== "submitted") throw new Error(JSON.stringify(result));
+  return result.value.txHash;
+}
+async function tend(): Promise<SignerStanding> {
+  const result = await tendSigner(env, "registrar", LAB);
+  if (!result.ok) throw new Error(result.error.reason);
+  return result.value;
+}
+const outcome = (value: Submission) => ({ ok: true, value });
+const unheard = { ok: false, error: { kind: "chain_unavailable" } };
+
+beforeEach(() => spoil(LAB));
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("anvil_setBalance", REGISTRAR, RICH);
+  await lab("evm_setAutomine", true);
+  await ageSent(LAB, 60 * SECOND_MS);
+  await tend();
+  await mine();
+  await tend();
+  expect((await tend()).waiting).toBe(0);
+});
+
+describe("an answer that is lost", () => {
+  it("after the node took the transaction: the same call again names it, and nothing else is sent", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const before = await count("latest");
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: ATTEMPTS, how: "lose_answer" });
+    expect(await submit(asked)).toMatchObject(unheard);
+    const hash = await submitted(asked);
+    expect(await count("pending")).toBe(before + 1);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+    expect(await count("latest")).toBe(before + 1);
+  });
+
+  it("before it arrived: the same bytes are sent again, and what was sent behind it is mined with it", async () => {
+    const [first, second] = [registration(), registration()];
+    const before = await count("latest");
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: ATTEMPTS, how: "lose" });
+    expect(await submit(first)).toMatchObject(unheard);
+    const behind = await submitted(second);
+    expect(await isMined(behind)).toBe(false);
+    await ageSent(LAB, 10 * SECOND_MS);
+    expect(await tend()).toMatchObject({ reason: null });
+    await mine();
+    expect(await isMined(behind)).toBe(true);
+    expect(await count("latest")).toBe(before + 2);
+    expect(await tend()).toMatchObject({ waiting: 0, oldestSentAt: null });
+  });
+
+  it("of bytes that the node then refuses for good: their nonce is used otherwise, and nothing behind hangs", async () => {
+    const [first, second] = [registration(), registration()];
+    const before = await count("latest");
+    const refuse = { method: "eth_sendRawTransaction", how: "refuse", message: "invalid transaction" } as const;
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: ATTEMPTS, how: "lose" });
+    expect(await submit(first)).toMatchObject(unheard);
+    const behind = await submitted(second);
+    await ageSent(LAB, 10 * SECOND_MS);
+    await spoil(LAB, { ...refuse, times: 1 });
+    expect(await tend()).toMatchObject({ reason: null });
+    await mine();
+    expect(await isMined(behind)).toBe(true);
+    expect(await count("latest")).toBe(before + 2);
+    // The call itself was never made: asked for again it is sent.
+    expect(await isMined(await submitted(first))).toBe(true);
+  });
+});
+
+describe("a transaction that the pool has lost", () => {
+  it("is sent again with the same bytes under the same nonce", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const hash = await submitted(asked);
+    await lab("anvil_dropTransaction", hash);
+    expect(await transaction(hash)).toBeNull();
+    await tend();
+    expect(await transaction(hash)).toBeNull();
+    await ageSent(LAB, 10 * SECOND_MS);
+    await tend();
+    expect(await transaction(hash)).not.toBeNull();
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  it("is also sent again when the same thing is asked for again", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const hash = await submitted(asked);
+    await lab("anvil_dropTransaction", hash);
+    await ageSent(LAB, 10 * SECOND_MS);
+    expect(await submitted(asked)).toBe(hash);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  it("because a reorganisation took its block back is mined again", async () => {
+    const hash = await submitted(registration());
+    expect(await isMined(hash)).toBe(true);
+    await tend();
+    await lab("anvil_rollback", 1);
+    expect(await isMined(hash)).toBe(false);
+    await ageSent(LAB, 10 * SECOND_MS);
+    await tend();
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  it("is forgotten once its block is a quarter of an hour old", async () => {
+    const hash = await submitted(registration());
+    await tend();
+    expect(await keptHashes(LAB)).toContain(hash);
+    await ageSent(LAB, 15 * 60 * SECOND_MS + 1);
+    await tend();
+    expect(await keptHashes(LAB)).toEqual([]);
+  });
+});
+
+describe("the same call", () => {
+  it("ten times at once is one transaction", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const before = await count("latest");
+    const hashes = await Promise.all(Array.from({ length: 10 }, () => submitted(asked)));
+    expect(new Set(hashes).size).toBe(1);
+    expect(await count("pending")).toBe(before + 1);
+  });
+
+  it("of others at once: each has a nonce of its own, and all are mined", async () => {
+    const hashes = await Promise.all(Array.from({ length: 10 }, () => submitted(registration())));
+    await mine();
+    expect(new Set(hashes).size).toBe(10);
+    for (const hash of hashes) expect(await isMined(hash)).toBe(true);
+  });
+
+  it("beside somebody else who uses the same key takes the next nonce", async () => {
+    const asked = registration();
+    await spoil(LAB, {
+      method: "eth_getTransactionCount",
+      times: 1,
+      how: "answer",
+      result: `0x${((await count("latest")) - 1).toString(16)}`,
+    });
+    expect(await isMined(await submitted(asked))).toBe(true);
+  });
+
+  it("that the contract refuses is not sent, and has the contract's word for it", async () => {
+    const did = nextDid();
+    await submitted(registration(did));
+    await tend();
+    const before = await count("pending");
+    const other = registration(did, account(7));
+    expect(await submit(other)).toEqual(outcome({ state: "refused", reason: "ProviderExists" }));
+    expect(await count("pending")).toBe(before);
+  });
+});
+
+describe("fees", () => {
+  const gwei = (n: number) => `0x${BigInt(Math.round(n * 1e9)).toString(16)}`;
+
+  it("too low to be mined: it is replaced by an eighth more at least, and what waits behind it goes on", async () => {
+    await lab("evm_setAutomine", false);
+    const [first, second] = [registration(), registration()];
+    const low = await submitted(first);
+    const { maxFeePerGas } = await transaction(low);
+    // Blocks have become dearer than it pays.
+    await lab("anvil_setNextBlockBaseFeePerGas", `0x${(BigInt(maxFeePerGas) + 1n).toString(16)}`);
+    await mine();
+    expect(await isMined(low)).toBe(false);
+    const behind = await submitted(second);
+    await ageSent(LAB, 61 * SECOND_MS);
+    expect(await tend()).toMatchObject({ waiting: 2 });
+    const replaced = await submitted(first);
+    expect(replaced).not.toBe(low);
+    const { maxFeePerGas: raised, nonce } = await transaction(replaced);
+    expect(BigInt(raised)).toBeGreaterThanOrEqual((BigInt(maxFeePerGas) * 9n) / 8n);
+    expect(nonce).toBe((await transaction(replaced)).nonce);
+    await mine();
+    expect(await isMined(replaced)).toBe(true);
+    await ageSent(LAB, 61 * SECOND_MS);
+    await tend();
+    await mine(2);
+    const hash = await submitted(second);
+    expect((await isMined(behind)) || (await isMined(hash))).toBe(true);
+  });
+
+  it("the tip that the node suggests is paid up to the network's bound", async () => {
+    await lab("evm_setAutomine", false);
+    await spoil(LAB, { method: "eth_maxPriorityFeePerGas", times: 9, how: "answer", result: gwei(5_000) });
+    const { maxPriorityFeePerGas, maxFeePerGas } = await transaction(await submitted(registration()));
+    expect(BigInt(maxPriorityFeePerGas)).toBe(5_000_000_000n);
+    expect(BigInt(maxFeePerGas)).toBeLessThanOrEqual(100_000_000_000n);
+  });
+
+  it("above the bound: nothing is sent, and what waits is said to", async () => {
+    await lab("evm_setAutomine", false);
+    const waiting = await submitted(registration());
+    const block = await lab("eth_getBlockByNumber", "latest", false);
+    const dear = { ...block, baseFeePerGas: gwei(101) };
+    await spoil(LAB, { method: "eth_getBlockByNumber", times: 9, how: "answer", result: dear });
+    const before = await count("pending");
+    expect(await submit(registration())).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
+    expect(await count("pending")).toBe(before);
+    expect(await transaction(waiting)).not.toBeNull();
+  });
+});
+
+describe("an empty gas account", () => {
+  it("sends nothing and says so; once it is filled the call goes through", async () => {
+    const asked = registration();
+    const before = await count("pending");
+    await lab("anvil_setBalance", REGISTRAR, "0x0");
+    const empty = outcome({ state: "waiting", reason: "insufficient_gas" });
+    expect(await submit(asked)).toEqual(empty);
+    expect(await tend()).toMatchObject({ balance: 0n, waiting: 0 });
+    await lab("anvil_setBalance", REGISTRAR, "0x1");
+    expect(await submit(asked)).toEqual(empty);
+    expect(await count("pending")).toBe(before);
+    await lab("anvil_setBalance", REGISTRAR, RICH);
+    expect(await isMined(await submitted(asked))).toBe(true);
+  });
+});
+
+describe("a network that nobody configured", () => {
+  it("is no exception", async () => {
+    const elsewhere = signerOn(env, "registrar", "elsewhere");
+    const { key, call } = registration();
+    expect(await elsewhere.submit(key, call)).toMatchObject({ ok: false, error: { reason: "unknown_network" } });
+  });
+});

@@ -1,0 +1,26 @@
+// The object that owns the registrar's nonces on a network, as the tests look into it.
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "./world.ts";
+
+const inside = <T>(network: string, look: (sql: SqlStorage) => T): Promise<T> =>
+  runInDurableObject(env.CHAIN_SIGNER.get(env.CHAIN_SIGNER.idFromName(`registrar:${network}`)), (_instance, state) =>
+    look(state.storage.sql),
+  );
+
+/** As if what is kept had been sent, and mined, so much earlier. */
+export const ageSent = (network: string, ms: number): Promise<unknown> =>
+  inside(network, (sql) =>
+    sql.exec(
+      `update sent set first_sent_at = first_sent_at - ${ms}, last_sent_at = last_sent_at - ${ms},
+         mined_at = mined_at - ${ms}`,
+    ),
+  );
+
+/** The hashes of what is kept, by nonce. */
+export const keptHashes = (network: string): Promise<string[]> =>
+  inside(network, (sql) =>
+    sql
+      .exec("select hash from sent order by nonce")
+      .toArray()
+      .map(({ hash }) => String(hash)),
+  );

@@ -1,0 +1,67 @@
+// In Node, for the workerd tests: a node in front of a real one, which loses, refuses or changes what it is told to, and passes on the rest.
+// PUT says what; a POST is JSON-RPC.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+
+/** The next `times` calls of a method. */
+export type Spoil = {
+  readonly method: string;
+  readonly times: number;
+  /** `lose`: never arrives. `lose_answer`: arrives, and nobody hears of it. `refuse`: never arrives, and this is the answer. */
+  readonly how: "lose" | "lose_answer" | "refuse" | "answer";
+  readonly message?: string;
+  readonly result?: unknown;
+};
+type Call = { readonly id: number; readonly method: string };
+
+export async function startSpoilingNode(rpcUrl: string): Promise<{ url: string; stop: () => void }> {
+  let spoils: { spoil: Spoil; left: number }[] = [];
+  const take = (method: string): Spoil | undefined => {
+    const found = spoils.find(({ spoil, left }) => spoil.method === method && left > 0);
+    if (found) found.left -= 1;
+    return found?.spoil;
+  };
+  const server = createServer(async (request, response) => {
+    if (request.method === "PUT") {
+      spoils = ((await json(request)) as Spoil[]).map((spoil) => ({ spoil, left: spoil.times }));
+      response.end();
+      return;
+    }
+    await answer(request, response, take, rpcUrl);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  take: (method: string) => Spoil | undefined,
+  rpcUrl: string,
+): Promise<void> {
+  const body = (await json(request)) as Call | Call[];
+  const calls = (Array.isArray(body) ? body : [body]).map((call) => ({ call, spoil: take(call.method) }));
+  if (calls.some(({ spoil }) => spoil?.how === "lose")) return void response.destroy();
+  const passed = calls.filter(({ spoil }) => spoil?.how !== "refuse").map(({ call }) => call);
+  const answers = passed.length === 0 ? [] : await ask(rpcUrl, passed);
+  if (calls.some(({ spoil }) => spoil?.how === "lose_answer")) return void response.destroy();
+  const replies = calls.map(({ call, spoil }) => {
+    const head = { jsonrpc: "2.0", id: call.id };
+    if (spoil?.how === "refuse") return { ...head, error: { code: -32000, message: spoil.message } };
+    if (spoil?.how === "answer") return { ...head, result: spoil.result };
+    return answers.find(({ id }) => id === call.id);
+  });
+  response.end(JSON.stringify(Array.isArray(body) ? replies : replies[0]));
+}
+
+async function ask(rpcUrl: string, calls: readonly Call[]): Promise<{ id: number }[]> {
+  const headers = { "Content-Type": "application/json" };
+  const reply = await fetch(rpcUrl, { method: "POST", headers, body: JSON.stringify(calls) });
+  return (await reply.json()) as { id: number }[];
+}
