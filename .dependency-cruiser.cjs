@@ -2,7 +2,19 @@
 // needs TypeScript 6: with a newer one dependency-cruiser reads no module and reports success.
 
 // Below the features: what everything stands on, and the one way in.
-const GROUND = ["core", "protocol", "db", "chain", "objects", "context.ts", "call.ts", "journal", "http", "jobs"];
+const GROUND = [
+  "core",
+  "protocol",
+  "db",
+  "chain",
+  "objects",
+  "context.ts",
+  "commit.ts",
+  "call.ts",
+  "http",
+  "journal",
+  "jobs",
+];
 // A feature reads the stores and states of features to its left, never to its right.
 const FEATURES = [
   "accounts",
@@ -57,7 +69,12 @@ module.exports = {
     ),
     rule("no-cycles", "Not of types alone either.", {}, { circular: true }),
     ...order,
-    rule("states-are-tables", "states.ts imports core alone.", { path: "/states\\.ts$" }, { path: ".", pathNot: "^src/core/" }),
+    rule(
+      "states-are-tables",
+      "states.ts imports core alone.",
+      { path: "/states\\.ts$" },
+      { path: ".", pathNot: "^src/core/" },
+    ),
     rule(
       "protocol-is-pure",
       "The wire contract knows jose, the limits and how bytes are written.",
@@ -88,13 +105,28 @@ module.exports = {
       { path: "^src/", pathNot: ["^src/(http|auth)/", "^src/app\\.ts$", ROUTES] },
       { path: HONO },
     ),
-    rule("routes-stay-home", "Routes belong to the app.", { path: "^src/", pathNot: ["^src/app\\.ts$"] }, { path: ROUTES }),
-    rule("drizzle-in-stores", "Only stores and db know Drizzle.", { path: "^src/", pathNot: ["^src/db/", STORE] }, {
-      path: "^node_modules/drizzle-orm/",
-    }),
-    rule("viem-in-chain", "Only chain and the SDK know viem.", { path: "^src/", pathNot: "^src/(chain|sdk)/" }, {
-      path: "^node_modules/viem/",
-    }),
+    rule(
+      "routes-stay-home",
+      "Routes belong to the app.",
+      { path: "^src/", pathNot: ["^src/app\\.ts$"] },
+      { path: ROUTES },
+    ),
+    rule(
+      "drizzle-in-stores",
+      "Only stores and db know Drizzle.",
+      { path: "^src/", pathNot: ["^src/db/", STORE] },
+      {
+        path: "^node_modules/drizzle-orm/",
+      },
+    ),
+    rule(
+      "viem-in-chain",
+      "Only chain and the SDK know viem.",
+      { path: "^src/", pathNot: "^src/(chain|sdk)/" },
+      {
+        path: "^node_modules/viem/",
+      },
+    ),
     rule(
       "sdk-stands-alone",
       "The SDK is published: of src it may import the protocol alone.",
@@ -107,11 +139,21 @@ module.exports = {
       { path: "^src/console/" },
       { path: "^src/", pathNot: "^src/(console|sdk)/" },
     ),
-    rule("src-stands-alone", "The Worker imports no script or test.", { path: "^src/" }, { path: "^(scripts|test|bench)/" }),
-    rule("no-dev-dependency-in-src", "What the Worker imports is a dependency, not a tool.", { path: "^src/" }, {
-      dependencyTypes: ["npm-dev"],
-      dependencyTypesNot: ["type-only"],
-    }),
+    rule(
+      "src-stands-alone",
+      "The Worker imports no script or test.",
+      { path: "^src/" },
+      { path: "^(scripts|test|bench)/" },
+    ),
+    rule(
+      "no-dev-dependency-in-src",
+      "What the Worker imports is a dependency, not a tool.",
+      { path: "^src/" },
+      {
+        dependencyTypes: ["npm-dev"],
+        dependencyTypesNot: ["type-only"],
+      },
+    ),
     rule("resolvable", "Every import leads somewhere.", {}, { couldNotResolve: true, pathNot: "^cloudflare:" }),
   ],
   options: {

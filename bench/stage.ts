@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
 import { type Anvil, deployContracts, devAccounts, startAnvil } from "../scripts/chain.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
-import type { Network } from "../src/chain/networks.ts";
+import { type Network, type NetworkInput, parseNetworks } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
 import { closeConnections, send } from "./wire.ts";
@@ -47,7 +47,7 @@ export async function setStage(): Promise<Stage> {
     CI: "1",
   });
   const chains = await Promise.all(CHAINS.map(startChain));
-  const networks = chains.map(({ entry }) => entry);
+  const networks = parseNetworks(JSON.stringify(chains.map(({ entry }) => entry)));
   const serviceDid = `did:aeap:${randomUUID()}`;
   const server = createTestHarness({ root: ROOT, workers: [{ config: await benchConfig(networks, serviceDid) }] });
   try {
@@ -87,7 +87,7 @@ async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
   return origin;
 }
 
-type Chain = { anvil: Anvil; entry: Network };
+type Chain = { anvil: Anvil; entry: NetworkInput };
 const stopChains = (chains: readonly Chain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
 
 async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): Promise<Chain> {
@@ -100,7 +100,7 @@ async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): 
     arbiterAddress: arbiter.address,
     feeRecipient: feeRecipient.address,
   });
-  const entry: Network = {
+  const entry: NetworkInput = {
     network,
     chain_id: chainId,
     kind,

@@ -24,6 +24,7 @@ import { bindRoute } from "./http/router.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
+import { alertRoutes } from "./journal/alert-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
@@ -44,6 +45,7 @@ export const ROUTES: readonly Route[] = [
   ...taskRoutes,
   ...facilitationRoutes,
   ...jobRoutes,
+  ...alertRoutes,
 ];
 
 const ENTRANCES: Entrances = {

@@ -44,6 +44,8 @@ export type Env = {
   RATE_CREDENTIAL_QUOTA: string;
   RATE_ADDRESS_QUOTA: string;
   RATE_WINDOW_SECONDS: string;
+  MAIL_FROM: string;
+  OPERATOR_ALERT_EMAIL: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;

@@ -1,13 +1,16 @@
 // The minute's trigger, and every job that it starts.
-import { buildDeps, type Deps, type Env } from "./context.ts";
+import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
 import { handOnJob } from "./jobs/hand-on-events.ts";
 import type { Job } from "./jobs/job.ts";
+import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
-import { startJob } from "./jobs/run.ts";
+import { startJobs } from "./jobs/run.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { resumeProvisioning } from "./markets/provision.ts";
+import { tendSigners } from "./markets/tend-signers.ts";
+import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
 import { finishCascades } from "./standing/cascade.ts";
@@ -28,21 +31,12 @@ export const JOBS: readonly Job[] = [
   rateAbandonedIntents,
   followThresholds,
   resumeProvisioning,
+  watchRegistrations,
+  tendSigners,
+  mailAlertsJob,
 ];
 
 const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": JOBS };
 
 export const runCron = (controller: ScheduledController, env: Env): Promise<void> =>
   startJobs(buildDeps(env, env.ISSUER), SCHEDULE[controller.cron] ?? []);
-
-/** A job that cannot be started stops none of the others; the next minute tries again. */
-export async function startJobs(deps: Deps, jobs: readonly Job[]): Promise<void> {
-  for (const job of jobs) {
-    try {
-      await startJob(deps, job);
-    } catch (thrown) {
-      const message = thrown instanceof Error ? thrown.message : "unknown";
-      console.error(JSON.stringify({ event: "job_failed", job: job.name, message }));
-    }
-  }
-}

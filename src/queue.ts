@@ -1,8 +1,10 @@
 // Queue message → work that goes on after an answer. Every message is safe to work twice; one that fails is tried again later.
 import { buildDeps, type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage } from "./context.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
+import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { runMessage } from "./jobs/run.ts";
+import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 
@@ -30,8 +32,12 @@ const RUNNERS: Runners = {
 
 const RETRY_SECONDS = 5;
 
+/** What no retry could work ends in a queue of that name. It loses nothing: the minute's jobs find what is left to do. */
+const DEAD = "-dead";
+
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
+  if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   for (const message of batch.messages) {
     try {
       await (RUNNERS[message.body.kind] as Runner<Message["kind"]>)(deps, message.body as never);
@@ -43,5 +49,14 @@ export async function runMessages(batch: MessageBatch<Message>, env: Env): Promi
       );
       message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
     }
+  }
+}
+
+async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
+  const [queue] = batch.queue.split(DEAD);
+  const message = "Messages were given up after their last attempt.";
+  for (const { body } of batch.messages) {
+    console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
+    await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);
   }
 }

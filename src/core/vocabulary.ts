@@ -63,10 +63,27 @@ export type IntentStatus = (typeof INTENT_STATUSES)[number];
 export const INTENTS_FROM = ["anyone", "self"] as const;
 export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
+/** What the service brings about on a chain: a provider's operational wallet and threshold. */
+export const OPERATION_KINDS = ["provider_split"] as const;
+export type OperationKind = (typeof OPERATION_KINDS)[number];
+export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
+export type OperationStatus = (typeof OPERATION_STATUSES)[number];
+
 export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
+
+/** What an operator has to look at. */
+export const ALERT_KINDS = [
+  "low_gas",
+  "waiting_transaction",
+  "chain_reorganised",
+  "job_lag",
+  "job_failed",
+  "dead_letter",
+] as const;
+export type AlertKind = (typeof ALERT_KINDS)[number];
 
 /** `system`: what fell due by itself; the actor's id names what it was. */
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;

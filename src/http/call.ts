@@ -1,14 +1,15 @@
 // One way in. `openCall` takes a request to its handler: which of the route's entrances, its credential, the limiter, the lock of the
 // Idempotency-Key, the lock of the agent; then the handler with its two trips, run again when a commit met a change or when
 // another clock rules; last the outcome that a retry is answered with.
+
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
+import { commitAll } from "../commit.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type Outcome } from "../db/outcomes.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { nudgeOutbox } from "../journal/nudge.ts";
 import { lockAgent } from "../objects/agent-lock.ts";
 import { answer } from "./answer.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
@@ -181,8 +182,7 @@ async function secondTrip(run: Run, statements: readonly Statement[], view: unkn
     idempotency && platformId !== null
       ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
       : [];
-  await commit(deps.db, [...statements, ...kept]);
-  nudgeOutbox(deps, statements, background);
+  await commitAll(deps, [...statements, ...kept], background);
 }
 
 // ---- What a retry is answered with -----------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import { jobFailed, jobLate } from "./alerts.ts";
 import type { BulkJob, EachJob, Job } from "./job.ts";
 import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
 
@@ -20,7 +22,20 @@ const SLICES = 5;
 /** A run that has not moved for so long has lost a part: another one begins. */
 const STALLED_MS = 5 * MINUTE_MS;
 
-/** The minute's trigger. A run that still moves is left alone: what has fallen due since is found by the next one. */
+/** The minute's trigger. A job that cannot be started stops none of the others; the next minute tries again. */
+export async function startJobs(deps: Deps, jobs: readonly Job[]): Promise<void> {
+  for (const job of jobs) {
+    try {
+      await startJob(deps, job);
+    } catch (thrown) {
+      const { lastError } = failureOf(job.name, null, thrown);
+      // Where the database itself is away, the log is all there is.
+      await commit(deps.db, [raiseAlert(deps.db, jobFailed(job.name, lastError))]).catch(() => undefined);
+    }
+  }
+}
+
+/** A run that still moves is left alone: what has fallen due since is found by the next one. */
 export async function startJob(deps: Deps, job: Job): Promise<void> {
   const { db } = deps;
   const now = Date.now();
@@ -34,8 +49,10 @@ export async function startJob(deps: Deps, job: Job): Promise<void> {
   const due = await job.find(deps, null, FOUND_AT_ONCE);
   const messages = messagesOf(job.name, due);
   const oldestDueAt = due[0]?.at ?? null;
+  const late = jobLate(job.name, oldestDueAt, deps.clock.now());
   await commit(db, [
     beginRun(db, job.name, { startedAt: now, found: due.length, pending: messages.length, oldestDueAt }),
+    ...(late ? [raiseAlert(db, late)] : []),
   ]);
   await sendAll(deps.env, messages);
 }
@@ -62,7 +79,11 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
   // A message of a version that knew another job.
   if (!job) return;
   const progress = await work(deps, job, message);
-  await commit(deps.db, [recordProgress(deps.db, job.name, { at: Date.now(), ...progress })]);
+  const { failed, lastError } = progress;
+  await commit(deps.db, [
+    recordProgress(deps.db, job.name, { at: Date.now(), ...progress }),
+    ...(failed > 0 ? [raiseAlert(deps.db, jobFailed(job.name, lastError ?? ""))] : []),
+  ]);
 }
 
 type Worked = Omit<Progress, "at">;
@@ -130,7 +151,7 @@ async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Recorded
   }
 }
 
-function failureOf(job: string, id: string | null, thrown: unknown): Pick<Progress, "failed" | "lastError"> {
+function failureOf(job: string, id: string | null, thrown: unknown): { failed: number; lastError: string } {
   const message = thrown instanceof Error ? thrown.message : "unknown";
   console.error(JSON.stringify({ event: "job_failed", job, id, message }));
   return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };

@@ -2,6 +2,7 @@
 // handed on after the commit (outbox.ts).
 import { newId } from "../core/ids.ts";
 import type { Environment } from "../core/vocabulary.ts";
+import { announcing } from "../db/announce.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEvent, insertEvents } from "./store.ts";
@@ -30,18 +31,8 @@ export type EventType =
 /** `object` is the resource as the API would return it. */
 export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };
 
-const written = new WeakSet<Statement>();
-const asEvents = <T extends Statement>(statement: T): T => {
-  written.add(statement);
-  return statement;
-};
-
-/** Whether a batch wrote an event: then somebody is waiting to hear of it. */
-export const writesEvents = (statements: readonly Statement[]): boolean =>
-  statements.some((statement) => written.has(statement));
-
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
-  asEvents(
+  announcing(
     insertEvent(db, {
       platformId: owner.platformId,
       environment: owner.environment,
@@ -68,7 +59,7 @@ export const recordEvents = (
       id: newId("evt", now),
       object,
     })),
-  ).map(asEvents);
+  ).map(announcing);
 
 /** The same event for each platform that is a party; one when both sides are of one platform. */
 export const recordEventForParties = (

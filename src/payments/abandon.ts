@@ -1,8 +1,9 @@
 // Intents that nobody paid in time end, with their events.
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { releaseStatements } from "./spend-store.ts";
@@ -40,7 +41,7 @@ export async function abandonSlice(deps: Deps, slice: number): Promise<number> {
       }),
     );
     const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
-    await commit(db, [...ended, ...releaseStatements(db, due), ...events]);
+    await commitAll(deps, [...ended, ...releaseStatements(db, due), ...events]);
     return due.length;
   });
 }

@@ -3,9 +3,10 @@
 // that no signal ever has to be taken back.
 import { rateAgent } from "../agents/rate.ts";
 import { networkNamed } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { readBatch } from "../db/batch.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
@@ -47,7 +48,7 @@ async function rateAbandoned(
   touches([consumerDid]);
   const counterpartyPrincipalId = provider.agent.principalId;
   if (counterpartyPrincipalId === consumer.agent.principalId) {
-    await commit(db, markRated(db, intentId));
+    await commitAll(deps, markRated(db, intentId));
     return true;
   }
   const { counterparty } = await readBatch(db, {
@@ -70,6 +71,6 @@ async function rateAbandoned(
       now: deps.clock.now(),
     },
   );
-  await commit(db, [...markRated(db, intentId), ...rated.statements]);
+  await commitAll(deps, [...markRated(db, intentId), ...rated.statements]);
   return true;
 }

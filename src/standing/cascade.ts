@@ -3,12 +3,13 @@
 // of them in the same batch; the others by whoever finds the cascade. Each agent is told of once, whatever dies in between.
 import { agentMachine } from "../agents/states.ts";
 import { toAgentView } from "../agents/views.ts";
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { retryConflicts } from "../core/retry.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
-import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import { listCertificates } from "../identity/status-list-store.ts";
@@ -81,7 +82,7 @@ async function stopSlice(deps: Deps, principalId: string): Promise<Reached> {
   });
   if (!cascade || !principal) return "nothing";
   const stop = { ...cascade, actor: { type: cascade.actorType, id: cascade.actorId } };
-  await commit(db, [
+  await commitAll(deps, [
     ...stopAgents(deps, principal, stop, running, deps.clock.now()),
     ...(isLast(running) ? [refuseRunning(db, principalId), endCascade(db, principalId)] : []),
   ]);

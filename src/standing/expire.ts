@@ -1,10 +1,11 @@
 // An attestation ends at its instant, with no grace; every reading computes that. This records it: the principal ATTESTATION_EXPIRED, and
 // every agent of it that ran SUSPENDED.
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { readBatch } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordActivity } from "../journal/activity.ts";
@@ -38,7 +39,7 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
   const ended = move(principalMachine, before.status, "attestation_ends");
   const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };
   const stop = { trigger: "principal_stops", reason: "attestation", actor: ACTOR } as const;
-  await commit(db, [
+  await commitAll(deps, [
     ...movePrincipal(db, before, ended, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",

@@ -1,8 +1,9 @@
 // Specification 3.5: a task that nobody answers confirms itself when 72 hours have passed, and counts as satisfactory.
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import { commit, readBatch, type Statement } from "../db/batch.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
@@ -35,7 +36,7 @@ async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
     const task = facts.task?.task;
     if (task?.status !== "open" || now < task.confirmBy) return false;
     touches([task.providerDid, task.consumerDid]);
-    await commit(deps.db, autoConfirmed(deps, facts, now));
+    await commitAll(deps, autoConfirmed(deps, facts, now));
     return true;
   });
 }

@@ -1,9 +1,9 @@
 // Specification 3.5: a task is confirmed by its consumer, within 72 hours.
 import type { AgentCall } from "../call.ts";
+import { commitAll } from "../commit.ts";
 import { ServiceError } from "../core/errors.ts";
 import { tryMove } from "../core/machine.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
-import { commit } from "../db/batch.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmed } from "./auto-confirm.ts";
 import { closeTask, closingReads } from "./close.ts";
@@ -27,7 +27,7 @@ export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput
       return closed.view;
     }
     // Late, and the job has not come by: the task closes itself now.
-    if (confirmation.code === "confirmation_window_closed") await commit(db, autoConfirmed(deps, facts, now));
+    if (confirmation.code === "confirmation_window_closed") await commitAll(deps, autoConfirmed(deps, facts, now));
     const status = late && task.status === "open" ? "auto_confirmed" : task.status;
     throw new ServiceError(confirmation.code, { detail: { status } });
   });

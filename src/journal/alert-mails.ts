@@ -1,0 +1,65 @@
+// Mails about alerts: to the operator's address, at most one an hour for each kind, with all of the kind that no mail told of.
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
+import type { AlertKind } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { AlertRow } from "../db/tables/journal.ts";
+import { findUnmailed, giveMailBack, noteMailed, takeMail } from "./alert-store.ts";
+
+const AT_ONCE = 50;
+
+/** Sends what is due. Returns how many mails. Without an address nothing is sent: the alerts stand in their list. */
+export async function mailAlerts(deps: Deps): Promise<number> {
+  const { db, env } = deps;
+  if (env.OPERATOR_ALERT_EMAIL === "") return 0;
+  const sentBefore = Date.now() - HOUR_MS;
+  const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, AT_ONCE) });
+  let mails = 0;
+  for (const [kind, alerts] of Map.groupBy(unmailed, (alert) => alert.kind)) {
+    if (await mailKind(deps, kind, alerts, sentBefore)) mails += 1;
+  }
+  return mails;
+}
+
+async function mailKind(
+  { db, env, config }: Deps,
+  kind: AlertKind,
+  alerts: readonly AlertRow[],
+  sentBefore: number,
+): Promise<boolean> {
+  const now = Date.now();
+  try {
+    await commit(db, takeMail(db, kind, now, sentBefore));
+  } catch (thrown) {
+    // Another run sends it.
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
+  }
+  try {
+    await env.MAIL.send({
+      from: env.MAIL_FROM,
+      to: env.OPERATOR_ALERT_EMAIL,
+      subject: `[${config.operatorName}] ${kind.replaceAll("_", " ")}: ${alerts.length}`,
+      text: textOf(alerts, config.issuer),
+    });
+  } catch (thrown) {
+    await commit(db, [giveMailBack(db, kind)]);
+    throw thrown;
+  }
+  await commit(db, [
+    noteMailed(
+      db,
+      alerts.map(({ alertId }) => alertId),
+      now,
+    ),
+  ]);
+  return true;
+}
+
+const textOf = (alerts: readonly AlertRow[], issuer: string): string =>
+  [
+    ...alerts.map(({ raisedAt, subject, message }) => `${toIso(raisedAt)}  ${subject}\n  ${message}`),
+    `All alerts, and how to acknowledge them: ${issuer}/v1/operator/alerts`,
+  ].join("\n\n");

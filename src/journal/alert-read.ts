@@ -1,0 +1,36 @@
+// The operator's list of alerts, and taking one off it.
+import { askedPage, type OperatorCall } from "../call.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { AlertRow } from "../db/tables/journal.ts";
+import type { AlertQuery, AlertView } from "./alert-schema.ts";
+import { acknowledge, findAlert, listAlerts } from "./alert-store.ts";
+
+export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<Page<AlertView>> {
+  const page = await askedPage(call, query, listingOf("alerts", [], { status: query.status }));
+  const { rows } = await call.read({ rows: listAlerts(call.db, { open: query.status === "open" }, page) });
+  return toPage(rows, page, ({ raisedAt, alertId }) => ({ at: raisedAt, id: alertId }), toView);
+}
+
+export async function acknowledgeAlert(call: OperatorCall, alertId: string): Promise<AlertView> {
+  const { db, now, actor } = call;
+  const { alert } = await call.read({ alert: findAlert(db, alertId) });
+  if (!alert) throw new ServiceError("not_found");
+  if (alert.acknowledgedAt !== null) return toView(alert);
+  const view = toView({ ...alert, acknowledgedAt: now, acknowledgedBy: actor.id });
+  await call.commit(acknowledge(db, alertId, actor.id, now), view);
+  return view;
+}
+
+const toView = (row: AlertRow): AlertView => ({
+  alert_id: row.alertId,
+  kind: row.kind,
+  subject: row.subject,
+  message: row.message,
+  raised_at: toIso(row.raisedAt),
+  last_seen_at: toIso(row.lastSeenAt),
+  seen: row.seen,
+  acknowledged_at: toIsoOrNull(row.acknowledgedAt),
+  acknowledged_by: row.acknowledgedBy,
+});

@@ -1,0 +1,35 @@
+// What operators have to look at.
+import { route } from "../http/route.ts";
+import { acknowledgeAlert, getAlerts } from "./alert-read.ts";
+import { alertList, alertParams, alertQuery, alertView } from "./alert-schema.ts";
+
+export const alertRoutes = [
+  route({
+    method: "get",
+    path: "/v1/operator/alerts",
+    operationId: "listAlerts",
+    tag: "Operator",
+    summary: "List alerts",
+    description: "Newest first; those that nobody has acknowledged, unless `status` asks for the others.",
+    surfaces: ["operator"],
+    query: alertQuery,
+    status: 200,
+    response: { schema: alertList, description: "A page of alerts." },
+    errors: [],
+    handle: (call, { query }) => getAlerts(call, query),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/alerts/{alert_id}/acknowledge",
+    operationId: "acknowledgeAlert",
+    tag: "Operator",
+    summary: "Acknowledge an alert",
+    description: "Takes it off the list. When the same is found again, it is a new alert.",
+    surfaces: ["operator"],
+    params: alertParams,
+    status: 200,
+    response: { schema: alertView, description: "The alert." },
+    errors: ["not_found"],
+    handle: (call, { params }) => acknowledgeAlert(call, params.alert_id),
+  }),
+];

@@ -1,0 +1,94 @@
+// Alerts as stored.
+import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { AlertKind } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
+
+/** One that is open for the same thing is seen once more. */
+export const putAlert = (db: Database, row: typeof alerts.$inferInsert): Statement =>
+  db
+    .insert(alerts)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [alerts.kind, alerts.subject],
+      targetWhere: sql`acknowledged_at is null`,
+      set: { lastSeenAt: row.lastSeenAt, message: row.message, seen: sql`${alerts.seen} + 1` },
+    });
+
+/** Newest first. */
+export const listAlerts = (
+  db: Database,
+  filter: { readonly open: boolean },
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<AlertRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(alerts)
+      .where(
+        and(
+          filter.open ? isNull(alerts.acknowledgedAt) : isNotNull(alerts.acknowledgedAt),
+          page.after === null
+            ? undefined
+            : sql`(${alerts.raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
+        ),
+      )
+      .orderBy(desc(alerts.raisedAt), desc(alerts.alertId))
+      .limit(page.limit + 1),
+  );
+
+export const findAlert = (db: Database, alertId: string): Read<AlertRow | null> =>
+  readOne(db.select().from(alerts).where(eq(alerts.alertId, alertId)));
+
+export const acknowledge = (db: Database, alertId: string, by: string, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(alerts)
+      .set({ acknowledgedAt: now, acknowledgedBy: by })
+      .where(and(eq(alerts.alertId, alertId), isNull(alerts.acknowledgedAt))),
+  );
+
+// ---- Mails -----------------------------------------------------------------------------------------------------------------
+
+/** Open alerts that no mail told of, of kinds of which none was sent since `sentBefore`. */
+export const findUnmailed = (db: Database, sentBefore: number, limit: number): Read<AlertRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(alerts)
+      .where(
+        and(
+          // Literal, as the partial index says it.
+          sql`mailed_at is null and acknowledged_at is null`,
+          sql`not exists (select 1 from alert_mails m where m.kind = ${alerts.kind} and m.sent_at > ${sentBefore})`,
+        ),
+      )
+      .orderBy(asc(alerts.kind), asc(alerts.raisedAt))
+      .limit(limit),
+  );
+
+/** Takes the hour of a kind, before its mail is sent: of two that would send one, one does. */
+export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .insert(alertMails)
+      .values({ kind, sentAt: now })
+      .onConflictDoUpdate({
+        target: alertMails.kind,
+        set: { sentAt: now },
+        setWhere: lte(alertMails.sentAt, sentBefore),
+      }),
+  );
+
+/** A mail that could not be sent takes no hour. */
+export const giveMailBack = (db: Database, kind: AlertKind): Statement =>
+  db.delete(alertMails).where(eq(alertMails.kind, kind));
+
+export const noteMailed = (db: Database, alertIds: readonly string[], mailedAt: number): Statement =>
+  db
+    .update(alerts)
+    .set({ mailedAt })
+    .where(or(...alertIds.map((alertId) => eq(alerts.alertId, alertId))));
