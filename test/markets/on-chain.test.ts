@@ -13,7 +13,7 @@ import { followThreshold, followThresholds } from "../../src/escrow/follow-thres
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
-import { runMessages } from "../../src/queue.ts";
+import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
 import {
   account,
@@ -54,12 +54,7 @@ const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
 const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
 const open = (did: string) => world.call("POST", path(did), { body });
 const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-/** As the queue hands it over. */
-const work = (did: string) => {
-  const job = { kind: "provision_market", did, environment: "sandbox" as const, network: LAB };
-  const message = { body: job, attempts: 1, ack: () => undefined, retry: () => undefined };
-  return runMessages({ queue: "chain", messages: [message] } as never, env);
-};
+const work = (did: string) => deliver("chain", [{ kind: "provision_market", ...job(did) }]);
 const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
 /** The minute's jobs on this network alone: they also run on the chains that other files use. */
 const alone = (): Deps => ({ ...world.deps, config: { ...world.deps.config, networks: [network()] } });

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { resumeProvisioning } from "../../src/markets/provision.ts";
-import { runMessages } from "../../src/queue.ts";
+import { deliver } from "../support/queue.ts";
 import { account, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
@@ -158,10 +158,7 @@ describe("contract 5, authorized_markets", () => {
     await world.run(resumeProvisioning, deps);
     const job = sent.find((one) => one.did === did);
     expect(job).toEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
-    const done: string[] = [];
-    const message = { body: job, attempts: 1, ack: () => done.push("ack"), retry: () => done.push("retry") };
-    await runMessages({ messages: [message] } as never, env);
-    expect(done).toEqual(["ack"]);
+    expect(await deliver("chain", [job])).toEqual({ acknowledged: [0], retried: [] });
     const { data } = expectStatus(await world.call("GET", `/v1/agents/${did}/scope/authorized_markets`), 200);
     expect(data[0]).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });
   });

@@ -1,0 +1,192 @@
+// Alerts: raised where something is found, counted while they are open, listed, acknowledged, and told by mail at most once an hour for
+// each kind.
+import { eq } from "drizzle-orm";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import type { Deps } from "../../src/context.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { commit } from "../../src/db/batch.ts";
+import { alertMails, alerts } from "../../src/db/tables/journal.ts";
+import { mailAlertsJob } from "../../src/jobs/mail-alerts.ts";
+import { type Alert, raiseAlert } from "../../src/journal/alerts.ts";
+import { deliver } from "../support/queue.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+  await world.deps.db.delete(alerts);
+  await world.deps.db.delete(alertMails);
+});
+afterEach(() => world.deps.db.delete(alerts));
+
+const PATH = "/v1/operator/alerts";
+const gas: Alert = { kind: "low_gas", subject: "registrar on base", message: "The account holds 1 wei." };
+const late: Alert = { kind: "job_lag", subject: "auto_confirm_tasks", message: "Due for 12 minutes." };
+const raise = (...found: Alert[]) =>
+  commit(
+    world.deps.db,
+    found.map((alert) => raiseAlert(world.deps.db, alert)),
+  );
+const asOperator = (method: string, path: string) =>
+  world.call(method, path, { key: null, headers: { Authorization: `Bearer ${inject("operatorKey")}` } });
+const list = async (query = "") => expectStatus(await asOperator("GET", `${PATH}${query}`), 200).data;
+
+describe("the list of alerts", () => {
+  it("shows what nobody has acknowledged, newest first", async () => {
+    await raise(gas);
+    await raise(late);
+    const [newest, oldest] = await list();
+    expect(oldest).toMatchObject({ ...gas, seen: 1, acknowledged_at: null, acknowledged_by: null });
+    expect(oldest.last_seen_at).toBe(oldest.raised_at);
+    expect(newest).toMatchObject(late);
+  });
+
+  it("counts what is found again, with what was found last", async () => {
+    await raise(gas);
+    await raise({ ...gas, message: "The account holds nothing." });
+    expect(await list()).toMatchObject([{ subject: gas.subject, seen: 2, message: "The account holds nothing." }]);
+    await raise({ ...gas, subject: "registrar on base-sepolia" });
+    expect(await list()).toHaveLength(2);
+  });
+
+  it("goes page by page, and its cursor passes on no other list", async () => {
+    for (const subject of ["a", "b", "c"]) await raise({ ...gas, subject });
+    const first = expectStatus(await asOperator("GET", `${PATH}?limit=2`), 200);
+    expect(first).toMatchObject({ has_more: true, data: [{ subject: "c" }, { subject: "b" }] });
+    const cursor = encodeURIComponent(first.next_cursor);
+    expect(await list(`?limit=2&cursor=${cursor}`)).toMatchObject([{ subject: "a" }]);
+    const other = await asOperator("GET", `${PATH}?status=acknowledged&cursor=${cursor}`);
+    expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
+  });
+
+  it("is the operators' alone", async () => {
+    const asked = [
+      await world.call("GET", PATH),
+      await world.call("GET", PATH, { key: null }),
+      await world.call("POST", `${PATH}/alt_0/acknowledge`),
+    ];
+    expect(asked.map(({ status, body }) => [status, body.code])).toEqual(Array(3).fill([401, "invalid_credentials"]));
+  });
+});
+
+describe("acknowledging an alert", () => {
+  const acknowledge = (id: string) => asOperator("POST", `${PATH}/${id}/acknowledge`);
+
+  it("takes it off the list and says who did; twice is once", async () => {
+    await raise(gas);
+    const [{ alert_id }] = await list();
+    const taken = expectStatus(await acknowledge(alert_id), 200);
+    expect(taken).toMatchObject({ alert_id, acknowledged_at: expect.any(String), acknowledged_by: expect.any(String) });
+    expect(expectStatus(await acknowledge(alert_id), 200)).toEqual(taken);
+    expect(await list()).toEqual([]);
+    expect(await list("?status=acknowledged")).toEqual([taken]);
+  });
+
+  it("ends it: the same thing found again is another alert", async () => {
+    await raise(gas);
+    const [{ alert_id }] = await list();
+    await acknowledge(alert_id);
+    await raise(gas);
+    const [again] = await list();
+    expect(again).toMatchObject({ subject: gas.subject, seen: 1 });
+    expect(again.alert_id).not.toBe(alert_id);
+  });
+
+  it("of ten at once ends once, for one of them", async () => {
+    await raise(gas);
+    const [{ alert_id }] = await list();
+    const replies = await Promise.all(Array.from({ length: 10 }, () => acknowledge(alert_id)));
+    expect(new Set(replies.map((reply) => expectStatus(reply, 200).acknowledged_at)).size).toBe(1);
+  });
+
+  it("that does not exist is not found", async () => {
+    const reply = await acknowledge("alt_00000000000000000000000000");
+    expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
+  });
+});
+
+describe("mails of alerts", () => {
+  const ADDRESS = "on-call@service.test";
+  type Mail = { from: string; to: string; subject: string; text: string };
+  /** Runs the job as the minute does, and returns what it sent. The post may refuse. */
+  async function mailed(options: { address?: string; refuses?: boolean } = {}): Promise<Mail[]> {
+    const sent: Mail[] = [];
+    const { address = ADDRESS, refuses = false } = options;
+    const send = async (mail: Mail) => {
+      if (refuses) throw new Error("the post is closed");
+      sent.push(mail);
+    };
+    const deps: Deps = {
+      ...world.deps,
+      env: { ...world.deps.env, OPERATOR_ALERT_EMAIL: address, MAIL: { send } as never },
+    };
+    await world.run(mailAlertsJob, deps);
+    return sent;
+  }
+  const anHourLater = () => world.deps.db.update(alertMails).set({ sentAt: Date.now() - HOUR_MS - 1 });
+
+  it("tell of all open ones of a kind in one, and of each once", async () => {
+    await raise(gas, { ...gas, subject: "registrar on base-sepolia" }, late);
+    const sent = await mailed();
+    expect(sent.map(({ to, subject }) => [to, subject.replace(/^\[.*\] /, "")]).sort()).toEqual([
+      [ADDRESS, "job lag: 1"],
+      [ADDRESS, "low gas: 2"],
+    ]);
+    const text = sent.find(({ subject }) => subject.endsWith("low gas: 2"))?.text;
+    for (const part of ["registrar on base\n", "registrar on base-sepolia", gas.message, PATH]) {
+      expect(text).toContain(part);
+    }
+    await anHourLater();
+    expect(await mailed()).toEqual([]);
+  });
+
+  it("go out at most once an hour for each kind; what came meanwhile is in the next one", async () => {
+    await raise(gas);
+    expect(await mailed()).toHaveLength(1);
+    await raise({ ...gas, subject: "registrar on base-sepolia" });
+    expect(await mailed()).toEqual([]);
+    await raise(late);
+    expect((await mailed()).map(({ subject }) => subject)).toEqual([expect.stringContaining("job lag: 1")]);
+    await anHourLater();
+    expect((await mailed()).map(({ text }) => text)).toEqual([expect.stringContaining("registrar on base-sepolia")]);
+  });
+
+  it("that two runs would send at once go out once", async () => {
+    await raise(gas);
+    const sent = await Promise.all([mailed(), mailed(), mailed()]);
+    expect(sent.flat()).toHaveLength(1);
+  });
+
+  it("that the post refuses are tried again in the next minute", async () => {
+    await raise(gas);
+    await expect(mailed({ refuses: true })).rejects.toThrow("the post is closed");
+    expect(await mailed()).toHaveLength(1);
+  });
+
+  it("are none of what was acknowledged, and none at all without an address", async () => {
+    await raise(gas);
+    expect(await mailed({ address: "" })).toEqual([]);
+    await world.deps.db.update(alerts).set({ acknowledgedAt: Date.now() }).where(eq(alerts.kind, "low_gas"));
+    expect(await mailed()).toEqual([]);
+  });
+
+  it("leave through the mail binding", async () => {
+    await raise(gas);
+    const deps = { ...world.deps, env: { ...world.deps.env, OPERATOR_ALERT_EMAIL: ADDRESS } };
+    expect(await world.run(mailAlertsJob, deps)).toBe(1);
+    expect(await world.deps.db.select().from(alerts)).toMatchObject([{ mailedAt: expect.any(Number) }]);
+  });
+});
+
+describe("messages that no attempt could work", () => {
+  it("are an alert for each kind of work, and lost to nobody else", async () => {
+    const job = { kind: "provision_market", did: "did:aeap:1", environment: "sandbox", network: "base" };
+    const bodies = [job, { ...job, did: "did:aeap:2" }, { kind: "hand_on_events" }];
+    await deliver("agent-accountability-chain-dead", bodies);
+    const found = await list();
+    expect(found.map(({ kind, subject, seen }: (typeof found)[number]) => [kind, subject, seen]).sort()).toEqual([
+      ["dead_letter", "agent-accountability-chain hand_on_events", 1],
+      ["dead_letter", "agent-accountability-chain provision_market", 2],
+    ]);
+  });
+});
