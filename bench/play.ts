@@ -1,5 +1,6 @@
 // What the cases play with: a platform's calls, agents that sign, and payments on the local chain.
-import { approve, devAccounts, mintTestUsdc, payIntent } from "../scripts/chain.ts";
+import { devAccounts } from "../scripts/chain/anvil.ts";
+import { approve, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
 import { didHash, intentHash } from "../src/chain/hashes.ts";
 import type { Network } from "../src/chain/networks.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";

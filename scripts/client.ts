@@ -2,7 +2,7 @@
 // chain.
 import type { Hex } from "viem";
 import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
-import { approve, mintTestUsdc, payIntent } from "./chain.ts";
+import { approve, mintTestUsdc, payIntent } from "./chain/payments.ts";
 import type { ChainDescription } from "./stack.ts";
 
 export type Json = Record<string, unknown>;

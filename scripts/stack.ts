@@ -4,7 +4,9 @@ import { existsSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
-import { type Anvil, anvilBinary, clientFor, deployContracts, devAccounts, startAnvil } from "./chain.ts";
+import { type Anvil, anvilBinary, devAccounts, startAnvil } from "./chain/anvil.ts";
+import { clientFor } from "./chain/client.ts";
+import { deployContracts } from "./chain/deploy.ts";
 import {
   folders,
   type Progress,

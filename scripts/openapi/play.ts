@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
-import { clientFor } from "../chain.ts";
+import { clientFor } from "../chain/client.ts";
 import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must, payOnChain, pick } from "../client.ts";
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";

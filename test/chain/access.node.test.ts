@@ -2,7 +2,7 @@
 // everybody, and the vaults against everybody.
 import type { Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { artifacts } from "../../scripts/chain.ts";
+import { artifacts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
   buildWorld,

@@ -3,18 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  type Anvil,
-  approve,
-  clientFor,
-  type DeployOptions,
-  deployContracts,
-  mineBlocks,
-  mintTestUsdc,
-  pay,
-  startAnvil,
-  write,
-} from "../../scripts/chain.ts";
+import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
+import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
+import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
+import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { CONSUMER, must, networkOf, PROVIDER, THRESHOLD, UNIT } from "./support.ts";

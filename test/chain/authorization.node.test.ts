@@ -3,13 +3,13 @@
 import { encodeAbiParameters, type Hex, keccak256, parseEventLogs, parseSignature, toFunctionSelector } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { artifacts } from "../../scripts/chain/deploy.ts";
 import {
   type AuthorizedPayment,
-  artifacts,
   payWithAuthorization,
   signPayment,
   submitAuthorized,
-} from "../../scripts/chain.ts";
+} from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
   buildWorld,

@@ -2,7 +2,9 @@
 // transactions, and nodes that fail.
 import { concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type AuthorizedPayment, deployContracts, mineBlocks, receiptOf, signPayment } from "../../scripts/chain.ts";
+import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";
+import { deployContracts } from "../../scripts/chain/deploy.ts";
+import { type AuthorizedPayment, signPayment } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";

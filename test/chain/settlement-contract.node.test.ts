@@ -1,7 +1,8 @@
 // Contract section 6, "Settlement contract": what every function does and what it refuses.
 import { type Abi, decodeEventLog, type Hex, parseEventLogs, toFunctionSelector } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { artifacts, receiptOf } from "../../scripts/chain.ts";
+import { receiptOf } from "../../scripts/chain/client.ts";
+import { artifacts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
   buildWorld,

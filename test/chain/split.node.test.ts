@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import type { Hex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { signPayment } from "../../scripts/chain.ts";
+import { signPayment } from "../../scripts/chain/payments.ts";
 import { buildWorld, CONSUMER, INTENT, PROVIDER, UNIT, type World } from "./support.ts";
 
 let world: World;

@@ -2,16 +2,9 @@
 // registered provider and a consumer with money, and short ways to call as somebody and to see what a call is refused with.
 import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex } from "viem";
-import {
-  type Anvil,
-  type AnvilAccount,
-  artifacts,
-  clientFor,
-  type Deployment,
-  deployContracts,
-  receiptOf,
-  startAnvil,
-} from "../../scripts/chain.ts";
+import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
+import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
+import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";

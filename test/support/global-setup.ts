@@ -2,7 +2,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
-import { deploy, deployContracts, devAccounts, startAnvil } from "../../scripts/chain.ts";
+import { devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
+import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { startAccessTeams } from "./access-teams.ts";

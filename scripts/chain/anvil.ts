@@ -1,0 +1,127 @@
+// The node of a local chain, for the dev stack and the tests: starts anvil on loopback and stops it.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { type Hex, toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+
+export type AnvilAccount = { address: Hex; privateKey: Hex };
+export type Anvil = {
+  rpcUrl: string;
+  chainId: number;
+  port: number;
+  pid: number;
+  accounts: AnvilAccount[];
+  /** Ends the process and waits until it has written its state. */
+  stop: () => Promise<void>;
+};
+export type AnvilOptions = {
+  chainId: number;
+  /** 0: a free one. */
+  port: number;
+  /** A JSON file; the chain goes on where it was left. */
+  statePath?: string;
+  /** Seconds between blocks; without it every transaction has its own block at once. */
+  blockTime?: number;
+  /** Epoch seconds of the first block: a chain whose past a test can fill. */
+  genesis?: number;
+  quiet?: boolean;
+};
+
+// Public test keys: every anvil has them, and so has everybody else.
+const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+const DEV_ACCOUNTS = 10;
+const START_TIMEOUT_MS = 15_000;
+const STATE_INTERVAL_SECONDS = 5;
+
+/**
+ * Starts anvil on loopback and waits until it answers. Rejects with one line of reason when it doesn't.
+ * What outlives a restart with `statePath`: accounts, code, storage, nonces, blocks, transactions, receipts and logs, also after
+ * a SIGKILL up to the last interval. What doesn't: `eth_call` at a block before the restart, and waiting transactions.
+ */
+export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+  const { chainId, port: wanted, statePath, blockTime, genesis, quiet = true } = options;
+  const args = ["--host", "127.0.0.1", "--port", String(wanted), "--chain-id", String(chainId)];
+  args.push("--mnemonic", DEV_MNEMONIC, "--accounts", String(DEV_ACCOUNTS), "--hardfork", "prague");
+  if (blockTime !== undefined) args.push("--block-time", String(blockTime));
+  if (genesis !== undefined) args.push("--timestamp", String(genesis));
+  if (statePath !== undefined) {
+    mkdirSync(dirname(statePath), { recursive: true });
+    args.push("--state", statePath, "--state-interval", String(STATE_INTERVAL_SECONDS));
+  }
+  const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
+  // A parent that ends early takes its chain along; the signal lets it write its state.
+  const onExit = () => child.kill("SIGTERM");
+  process.once("exit", onExit);
+  child.once("exit", () => process.off("exit", onExit));
+  const port = await untilListening(child, wanted);
+  if (quiet) child.stdout.resume();
+  else child.stdout.pipe(process.stdout);
+  return {
+    rpcUrl: `http://127.0.0.1:${port}`,
+    chainId,
+    port,
+    pid: child.pid ?? 0,
+    accounts: devAccounts(),
+    stop: () => stop(child),
+  };
+}
+
+/** anvil's ten funded accounts. */
+export function devAccounts(): AnvilAccount[] {
+  return Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
+    const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
+    return { address: account.address, privateKey: toHex(account.getHdKey().privateKey ?? new Uint8Array()) };
+  });
+}
+
+// The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.
+export function anvilBinary(): string {
+  const platform = { linux: "linux", darwin: "darwin", win32: "win32" }[process.platform as string] ?? process.platform;
+  const arch = process.arch === "x64" ? "amd64" : process.arch;
+  const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));
+  const manifest = require.resolve(`@foundry-rs/anvil-${platform}-${arch}/package.json`);
+  return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
+}
+
+// Read from its own words and not by asking the port: another node there would answer just as well.
+function untilListening(child: ChildProcess, wanted: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    let complaint = "";
+    const fail = (reason: string) => {
+      clearTimeout(timer);
+      reject(new Error(`anvil did not start: ${reason}`));
+    };
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      fail(`no answer after ${START_TIMEOUT_MS / 1_000} s`);
+    }, START_TIMEOUT_MS);
+    const onSaid = (chunk: unknown) => {
+      said += String(chunk);
+      const port = /Listening on 127\.0\.0\.1:(\d+)/.exec(said)?.[1];
+      if (port === undefined) return;
+      clearTimeout(timer);
+      child.stdout?.off("data", onSaid);
+      resolve(Number(port));
+    };
+    child.stdout?.on("data", onSaid);
+    child.stderr?.on("data", (chunk) => {
+      complaint += String(chunk);
+    });
+    child.once("error", (error) => fail(error.message));
+    // "close" and not "exit": only then all of its complaint has been read.
+    child.once("close", (code) => {
+      const inUse = /address already in use/i.test(complaint);
+      fail(inUse ? `port ${wanted} is in use` : complaint.trim().split("\n").at(-1) || `it ended with code ${code}`);
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  await gone;
+}

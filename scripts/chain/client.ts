@@ -1,0 +1,68 @@
+// A client of a local chain. It talks to loopback only: keys and money here are for play.
+import {
+  type Abi,
+  createTestClient,
+  createWalletClient,
+  type Hex,
+  http,
+  publicActions,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+} from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+
+/** Buries what was mined under `count` more blocks. */
+export async function mineBlocks(rpcUrl: string, count: number): Promise<void> {
+  await clientFor(rpcUrl).mine({ blocks: count });
+}
+
+/** Sends any contract call and waits for its block. Throws viem's error where the contract refuses. */
+export async function write(
+  rpcUrl: string,
+  key: Hex,
+  call: { address: Hex; abi: Abi | readonly unknown[]; functionName: string; args: readonly unknown[] },
+): Promise<Hex> {
+  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...transportFor(rpcUrl) });
+  const client = clientFor(rpcUrl);
+  const { request } = await client.simulateContract({ ...call, abi: call.abi as Abi, account: wallet.account });
+  const hash = await wallet.writeContract({ ...request, account: wallet.account, chain: null });
+  await receiptOf(client, hash);
+  return hash;
+}
+
+export async function send(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promise<TransactionReceipt> {
+  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...transportFor(rpcUrl) });
+  const hash = await wallet.sendTransaction({ to, data, chain: null });
+  return receiptOf(clientFor(rpcUrl), hash);
+}
+
+/**
+ * The receipt of a transaction, once it is mined. Asks for just that, many times: viem's own waiting follows the block number,
+ * which a test takes back with evm_revert.
+ */
+export async function receiptOf(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
+  const until = Date.now() + waitMs;
+  while (Date.now() < until) {
+    const receipt = await client.getTransactionReceipt({ hash }).catch(absentReceipt);
+    if (receipt !== undefined) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error(`not mined after ${waitMs} ms: ${hash}`);
+}
+
+function absentReceipt(error: unknown): undefined {
+  if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
+}
+
+/** A viem client for whatever else a test wants to ask of a local chain. */
+export function clientFor(rpcUrl: string) {
+  return createTestClient({ mode: "anvil", ...transportFor(rpcUrl) }).extend(publicActions);
+}
+
+export type Client = ReturnType<typeof clientFor>;
+
+function transportFor(rpcUrl: string) {
+  const { hostname } = new URL(rpcUrl);
+  if (!["127.0.0.1", "localhost", "[::1]"].includes(hostname)) throw new Error(`not a local chain: ${hostname}`);
+  return { transport: http(rpcUrl, { retryCount: 0 }), pollingInterval: 20, cacheTime: 0 };
+}
