@@ -11,6 +11,9 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 
+/** Long: whoever asks may be busy building for many seconds, and the node is next door. */
+const NODE_TIMEOUT_MS = 60_000;
+
 /** Buries what was mined under `count` more blocks. */
 export async function mineBlocks(rpcUrl: string, count: number): Promise<void> {
   await clientFor(rpcUrl).mine({ blocks: count });
@@ -64,5 +67,5 @@ export type Client = ReturnType<typeof clientFor>;
 function transportFor(rpcUrl: string) {
   const { hostname } = new URL(rpcUrl);
   if (!["127.0.0.1", "localhost", "[::1]"].includes(hostname)) throw new Error(`not a local chain: ${hostname}`);
-  return { transport: http(rpcUrl, { retryCount: 0 }), pollingInterval: 20, cacheTime: 0 };
+  return { transport: http(rpcUrl, { retryCount: 0, timeout: NODE_TIMEOUT_MS }), pollingInterval: 20, cacheTime: 0 };
 }

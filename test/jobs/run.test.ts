@@ -1,0 +1,204 @@
+// How jobs run: the minute finds what is due and hands it to the queue in parts, parts record row by row, and operators see how far each is.
+import { eq } from "drizzle-orm";
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import type { Deps, JobMessage } from "../../src/context.ts";
+import type { Due } from "../../src/core/due.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
+import { Conflict } from "../../src/core/retry.ts";
+import { alerts, jobs } from "../../src/db/tables/journal.ts";
+import type { BulkJob, EachJob } from "../../src/jobs/job.ts";
+import { runMessage, startJobs } from "../../src/jobs/run.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+let sent: JobMessage[];
+let deps: Deps;
+beforeEach(async () => {
+  world = await createWorld();
+  await world.deps.db.delete(jobs);
+  await world.deps.db.delete(alerts);
+  sent = [];
+  const JOB_QUEUE = {
+    send: async (body: JobMessage) => void sent.push(body),
+    sendBatch: async (batch: { body: JobMessage }[]) => void sent.push(...batch.map(({ body }) => body)),
+  };
+  deps = { ...world.deps, env: { ...world.deps.env, JOB_QUEUE: JOB_QUEUE as never } };
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await world.deps.db.delete(alerts);
+});
+
+/** A job over rows that are due one millisecond after the other, the first `since` ago. */
+function jobOf(name: string, rows: number, since: number, record: EachJob["record"] = async () => true): EachJob {
+  const first = Date.now() - since;
+  const all = Array.from({ length: rows }, (_row, at): Due => ({ at: first + at, id: `row-${at}` }));
+  const find: EachJob["find"] = async (_deps, after, limit) =>
+    all.filter(({ at }) => after === null || at > after.at).slice(0, limit);
+  return { kind: "each", name, find, record };
+}
+
+/** Works what the queue holds, in order, until it is empty. */
+async function drain(...known: (EachJob | BulkJob)[]): Promise<number> {
+  let worked = 0;
+  for (let message = sent.shift(); message !== undefined; message = sent.shift()) {
+    await runMessage(deps, known, message);
+    worked += 1;
+  }
+  return worked;
+}
+
+const stored = async (name: string) => {
+  const [row] = await world.deps.db.select().from(jobs).where(eq(jobs.name, name));
+  return row;
+};
+const listed = async (name: string) => {
+  const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
+  const { data } = expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers }), 200);
+  return data.find((job: { name: string }) => job.name === name);
+};
+const raised = async () =>
+  (await world.deps.db.select().from(alerts)).map(({ kind, subject, message }) => [kind, subject, message]);
+
+describe("a job with many rows", () => {
+  it("hands all of them on, however many one reading finds, and each is recorded once", async () => {
+    const recorded: string[] = [];
+    const many = jobOf("many", 2_345, MINUTE_MS, async (_deps, id) => {
+      recorded.push(id);
+      return true;
+    });
+    await startJobs(deps, [many]);
+    expect(sent.filter(({ kind }) => kind === "record")).toHaveLength(50);
+    expect(await listed("many")).toMatchObject({ finished_at: null, found: 1_000, pending: 51 });
+    await drain(many);
+    expect(recorded).toHaveLength(2_345);
+    expect(new Set(recorded).size).toBe(2_345);
+    const done = {
+      finished_at: expect.any(String),
+      found: 2_345,
+      done: 2_345,
+      failed: 0,
+      pending: 0,
+      last_error: null,
+    };
+    expect(await listed("many")).toMatchObject(done);
+    expect(await raised()).toEqual([]);
+  });
+
+  it("records six of them at once, as many as an invocation may ask the database", async () => {
+    let [running, most] = [0, 0];
+    const busy = jobOf("busy", 40, 0, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await scheduler.wait(5);
+      running -= 1;
+      return true;
+    });
+    await startJobs(deps, [busy]);
+    await drain(busy);
+    expect(most).toBe(6);
+  });
+
+  it("is left alone while it moves, and begun anew once a part of it is lost", async () => {
+    const slow = jobOf("slow", 3, 0);
+    await startJobs(deps, [slow]);
+    expect(sent.splice(0)).toHaveLength(1);
+    await startJobs(deps, [slow]);
+    expect(sent).toEqual([]);
+    await world.deps.db.update(jobs).set({ progressedAt: Date.now() - 5 * MINUTE_MS - 1 });
+    await startJobs(deps, [slow]);
+    expect(sent).toHaveLength(1);
+    await drain(slow);
+    expect(await stored("slow")).toMatchObject({ done: 3, pending: 0 });
+  });
+});
+
+describe("a row that fails", () => {
+  it("is logged and told with the job's name and its own, and stops none of the others", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const fragile = jobOf("fragile", 45, 0, async (_deps, id) => {
+      if (id === "row-7") throw new Error("the row is broken");
+      return true;
+    });
+    await startJobs(deps, [fragile]);
+    await drain(fragile);
+    expect(log.mock.calls.map(([text]) => JSON.parse(text))).toEqual([
+      { event: "job_failed", job: "fragile", id: "row-7", message: "the row is broken" },
+    ]);
+    const last_error = { at: expect.any(String), message: "row-7: the row is broken" };
+    expect(await listed("fragile")).toMatchObject({ done: 44, failed: 1, last_error });
+    expect(await raised()).toEqual([["job_failed", "fragile", "row-7: the row is broken"]]);
+  });
+
+  it("because another was faster is no failure", async () => {
+    const raced = jobOf("raced", 2, 0, async (_deps, id) => {
+      if (id === "row-0") throw new Conflict();
+      return true;
+    });
+    await startJobs(deps, [raced]);
+    await drain(raced);
+    expect(await listed("raced")).toMatchObject({ done: 1, failed: 0, last_error: null });
+    expect(await raised()).toEqual([]);
+  });
+
+  it("before anything is found keeps no other job from its minute", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const broken: EachJob = {
+      ...jobOf("broken", 0, 0),
+      find: async () => {
+        throw new Error("no such index");
+      },
+    };
+    const sound = jobOf("sound", 1, 0);
+    await startJobs(deps, [broken, sound]);
+    await drain(broken, sound);
+    expect(await listed("sound")).toMatchObject({ done: 1 });
+    expect(await raised()).toEqual([["job_failed", "broken", "no such index"]]);
+  });
+});
+
+describe("a job that is behind", () => {
+  it("says by how much, and is an alert from ten minutes on", async () => {
+    await startJobs(deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS + 1_000)]);
+    expect((await listed("nine")).lag_seconds).toBeGreaterThanOrEqual(540);
+    expect((await listed("twelve")).lag_seconds).toBeGreaterThanOrEqual(720);
+    expect(await raised()).toEqual([["job_lag", "twelve", "What it found has been due for 12 minutes."]]);
+  });
+});
+
+describe("a job that works in slices", () => {
+  const slices = (name: string, counts: number[]): BulkJob => ({
+    kind: "bulk",
+    name,
+    run: async () => ({ done: counts.shift() ?? 0, more: counts.length > 0 }),
+  });
+
+  it("goes on in another message when one does not hold them all", async () => {
+    const bulk = slices("bulk", [5, 5, 5, 5, 5, 5, 2]);
+    await startJobs(deps, [bulk]);
+    expect(await drain(bulk)).toBe(2);
+    expect(await listed("bulk")).toMatchObject({ done: 32, pending: 0, finished_at: expect.any(String) });
+  });
+
+  it("that fails keeps what it has done, and says why", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const counts = [5, 5];
+    const run = async () => {
+      const done = counts.shift();
+      if (done === undefined) throw new Error("the third slice is broken");
+      return { done, more: true };
+    };
+    const bulk: BulkJob = { kind: "bulk", name: "bulk", run };
+    await startJobs(deps, [bulk]);
+    await drain(bulk);
+    const last_error = { at: expect.any(String), message: "the third slice is broken" };
+    expect(await listed("bulk")).toMatchObject({ done: 10, failed: 1, pending: 0, last_error });
+  });
+});
+
+describe("a message of another version", () => {
+  it("about a job that is gone is taken off the queue", async () => {
+    await runMessage(deps, [], { kind: "record", job: "gone", ids: ["row-0"] });
+    expect(await stored("gone")).toBeUndefined();
+  });
+});

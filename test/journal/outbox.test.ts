@@ -1,0 +1,77 @@
+// The outbox: what happened is handed on in its order, each at least once, whatever is lost or breaks on the way.
+
+import { env as rawEnv } from "cloudflare:workers";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Env } from "../../src/context.ts";
+import { commit } from "../../src/db/batch.ts";
+import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
+import { recordEvent } from "../../src/journal/events.ts";
+import { handOnEvents, handOnSlice, type Subscriber } from "../../src/journal/outbox.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+let world: World;
+let seen: EventRow[];
+const collect: Subscriber = async (_deps, fresh) => void seen.push(...fresh);
+
+beforeEach(async () => {
+  world = await createWorld();
+  seen = [];
+  await handOnEvents(world.deps, []);
+});
+
+/** As a change does it. */
+const happen = (count: number) =>
+  commit(
+    world.deps.db,
+    Array.from({ length: count }, (_one, n) => {
+      const owner = { platformId: world.platformId, environment: "sandbox" as const };
+      return recordEvent(world.deps.db, owner, Date.now(), { type: "task.closed", object: { n } as never });
+    }),
+  );
+const numbers = () => seen.map(({ object }) => object["n"]);
+
+describe("handing on", () => {
+  it("goes slice by slice to the end, in the order of the commits", async () => {
+    for (let batch = 0; batch < 5; batch++) await happen(50);
+    expect(await handOnEvents(world.deps, [collect])).toBe(250);
+    const order = seen.map(({ seq }) => seq);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(new Set(order).size).toBe(250);
+    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+  });
+
+  it("that breaks on the way hands the same ones on again", async () => {
+    await happen(3);
+    const breaks: Subscriber = async () => {
+      throw new Error("nobody listens");
+    };
+    await expect(handOnEvents(world.deps, [collect, breaks])).rejects.toThrow("nobody listens");
+    expect(await handOnEvents(world.deps, [collect])).toBe(3);
+    expect(numbers()).toEqual([0, 1, 2, 0, 1, 2]);
+  });
+
+  it("by two at once skips nothing, and one of them starts over", async () => {
+    await happen(3);
+    const outcomes = await Promise.allSettled([handOnSlice(world.deps, [collect]), handOnSlice(world.deps, [collect])]);
+    expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
+    expect(new Set(numbers())).toEqual(new Set([0, 1, 2]));
+    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+  });
+});
+
+describe("a change that was committed", () => {
+  it("nudges the queue once by itself, and the queue hands its events on", async () => {
+    const marked = async () => (await world.deps.db.select().from(outbox))[0]?.seq ?? 0;
+    const before = await marked();
+    const nudges: unknown[] = [];
+    const OUTBOX_QUEUE = { send: async (message: unknown) => void nudges.push(message) };
+    const quiet = await createWorld({ OUTBOX_QUEUE: OUTBOX_QUEUE as never } as Partial<Env>);
+    await quiet.agent("CONSUMER");
+    expect(nudges.length).toBeGreaterThan(0);
+    expect(nudges.every((nudge) => JSON.stringify(nudge) === '{"kind":"hand_on_events"}')).toBe(true);
+    await (rawEnv as unknown as Env).OUTBOX_QUEUE.send({ kind: "hand_on_events" });
+    await expect.poll(marked, { timeout: 15_000 }).toBeGreaterThan(before);
+    const [newest] = (await world.deps.db.select().from(events)).toSorted((a, b) => b.seq - a.seq);
+    await expect.poll(marked, { timeout: 15_000 }).toBe(newest?.seq);
+  });
+});
