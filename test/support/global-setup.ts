@@ -29,6 +29,9 @@ const CHAINS = [
   { network: "lab-markets", chainId: 31339, kind: "testnet", confirmations: 1 },
 ] as const;
 
+/** What takes too long for every run is run at a twentieth of its size, and whole by `npm run test:long`. */
+const SCALE = process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20;
+
 export const ISSUER = "http://service.test";
 
 export default async function setup(project: TestProject) {
@@ -83,6 +86,7 @@ export default async function setup(project: TestProject) {
     CHAIN_REGISTRAR_KEY: registrar.privateKey,
   });
   project.provide("operatorKey", operatorKey);
+  project.provide("scale", SCALE);
   const teams = await startAccessTeams();
   project.provide("accessTeams", teams.origin);
   project.provide(
@@ -109,6 +113,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
+    /** Of the size of a long test: 1 is the whole of it. */
+    scale: number;
     accessTeams: string;
     accounts: string[];
     lab: { otherToken: string; otherContract: string };

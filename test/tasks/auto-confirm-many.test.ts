@@ -1,0 +1,83 @@
+// Many tasks whose window ends at one instant: the minute's trigger finds them, the real queue records them, each exactly once. How many
+// follows the size of the run: `npm run test:long` takes 10,000.
+import { and, eq, sql } from "drizzle-orm";
+import { beforeAll, expect, inject, it, vi } from "vitest";
+import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
+import { activityEntries, events, jobs } from "../../src/db/tables/journal.ts";
+import { tasks } from "../../src/db/tables/money.ts";
+import { startJobs } from "../../src/jobs/run.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { facilitated } from "../facilitation/support.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const PAIRS = 5;
+const COUNT = 10_000 * inject("scale");
+/** What the product promises of 10,000 on a laptop. */
+const WITHIN_MS = 600_000;
+
+let world: World;
+let templates: Awaited<ReturnType<typeof facilitated>>[];
+beforeAll(async () => {
+  world = await createWorld();
+  templates = [];
+  for (let pair = 0; pair < PAIRS; pair++) templates.push(await facilitated(world));
+}, 120_000);
+
+/** The same purchase `count` times over: its settlement, and its task, due at `confirmBy`. */
+async function repeat(task: string, count: number, confirmBy: number): Promise<void> {
+  const { db } = world.deps;
+  const copies = sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})`;
+  const columns = async (table: string) =>
+    (await db.all<{ name: string }>(sql.raw(`pragma table_info(${table})`))).map(({ name }) => name);
+  const copy = async (table: string, key: string, changed: Record<string, string>) => {
+    const names = await columns(table);
+    const values = names.map((name) => changed[name] ?? `t.${name}`).join(", ");
+    const into = sql.raw(`insert into ${table} (${names.join(", ")})`);
+    await db.run(
+      sql`${into} ${copies} select ${sql.raw(values)} from n, ${sql.raw(table)} t where ${sql.raw(key)} = ${task}`,
+    );
+  };
+  await copy("transactions", "t.task_id", {
+    transaction_id: "t.transaction_id || '-' || i",
+    task_id: "t.task_id || '-' || i",
+    intent_id: "t.intent_id || '-' || i",
+    log_index: "t.log_index + i",
+  });
+  await copy("tasks", "t.task_id", {
+    task_id: "t.task_id || '-' || i",
+    transaction_id: "t.transaction_id || '-' || i",
+    confirm_by: String(confirmBy),
+    opened_at: String(confirmBy - 72 * 3_600_000),
+  });
+}
+
+it("are all recorded, at their own instant, each once on both sides", { timeout: WITHIN_MS }, async () => {
+  const { db } = world.deps;
+  const confirmBy = Date.now() - 1;
+  const each = COUNT / PAIRS;
+  for (const { task } of templates) await repeat(task, each, confirmBy);
+  const started = Date.now();
+  await startJobs(world.deps, [autoConfirmTasks]);
+  const latest = async () => (await db.select().from(jobs).where(eq(jobs.name, autoConfirmTasks.name)))[0];
+  await vi.waitFor(async () => expect(await latest()).toMatchObject({ pending: 0, finishedAt: expect.any(Number) }), {
+    timeout: WITHIN_MS,
+    interval: 500,
+  });
+  console.info(`${COUNT} tasks were recorded in ${((Date.now() - started) / 1_000).toFixed(1)} s`);
+
+  expect(await latest()).toMatchObject({ found: COUNT, done: COUNT, failed: 0, lastError: null });
+  for (const { task, provider, consumer } of templates) {
+    const closed = and(eq(tasks.providerDid, provider.did), eq(tasks.status, "auto_confirmed"));
+    expect(await db.$count(tasks, and(closed, eq(tasks.closedAt, confirmBy)))).toBe(each);
+    const told = and(eq(events.type, "task.closed"), sql`json_extract(object, '$.provider_did') = ${provider.did}`);
+    expect(await db.$count(events, told)).toBe(each);
+    expect(await db.$count(tasks, eq(tasks.taskId, task))).toBe(1);
+    for (const { did } of [provider, consumer]) {
+      const [agent] = await db.select().from(agents).where(eq(agents.did, did));
+      expect(agent?.ratingInteractions).toBe(each);
+      expect(await db.$count(ratingCounterparties, eq(ratingCounterparties.did, did))).toBe(1);
+    }
+  }
+  // What confirms itself is nobody's doing.
+  expect(await db.$count(activityEntries, sql`action like 'task.%'`)).toBe(0);
+});
