@@ -1,0 +1,229 @@
+// Migrations on a real D1: a database of an earlier version is brought on with what it holds, and ends as the tables say.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { devNull, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { getPlatformProxy } from "wrangler";
+
+const root = join(import.meta.dirname, "../..");
+const folder = join(root, "migrations");
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith(".sql"))
+  .sort();
+type Snapshot = {
+  tables: Record<string, { columns: Record<string, { name: string; notNull: boolean }>; indexes: object }>;
+};
+const newest =
+  readdirSync(join(folder, "meta"))
+    .filter((name) => name.endsWith("_snapshot.json"))
+    .sort()
+    .at(-1) ?? "";
+const snapshot = JSON.parse(readFileSync(join(folder, "meta", newest), "utf8")) as Snapshot;
+
+let proxy: Awaited<ReturnType<typeof getPlatformProxy<{ DB: D1Database }>>>;
+const state = mkdtempSync(join(tmpdir(), "migrations-"));
+const db = () => proxy.env.DB;
+const rows = async (query: string) => (await db().prepare(query).all<Record<string, unknown>>()).results;
+
+async function apply(file: string): Promise<void> {
+  const statements = readFileSync(join(folder, file), "utf8").split("--> statement-breakpoint");
+  await db().batch(statements.map((statement) => db().prepare(statement)));
+}
+
+async function insert(table: string, ...values: Record<string, unknown>[]): Promise<void> {
+  const statements = values.map((row) => {
+    const names = Object.keys(row);
+    const places = names.map(() => "?").join(", ");
+    return db()
+      .prepare(`insert into ${table} (${names.join(", ")}) values (${places})`)
+      .bind(...Object.values(row));
+  });
+  await db().batch(statements);
+}
+
+beforeAll(async () => {
+  proxy = await getPlatformProxy<{ DB: D1Database }>({
+    configPath: join(root, "wrangler.toml"),
+    persist: { path: state },
+    envFiles: [devNull],
+    remoteBindings: false,
+  });
+}, 60_000);
+afterAll(async () => {
+  await proxy?.dispose();
+  rmSync(state, { recursive: true, force: true });
+});
+
+describe("a database of the first version", () => {
+  beforeAll(async () => {
+    await apply(files[0] ?? "");
+    await insertFirstVersion();
+    for (const file of files.slice(1)) await apply(file);
+  }, 60_000);
+
+  it("has the columns and indexes that the tables say", async () => {
+    for (const [table, { columns, indexes }] of Object.entries(snapshot.tables)) {
+      const found = await rows(`select name, "notnull" from pragma_table_info('${table}') order by name`);
+      const wanted = Object.values(columns).map(({ name, notNull }) => ({ name, notnull: Number(notNull) }));
+      expect([table, found]).toEqual([table, wanted.toSorted((a, b) => (a.name < b.name ? -1 : 1))]);
+      const made = await rows(
+        `select name from sqlite_master where type = 'index' and sql is not null and tbl_name = '${table}'`,
+      );
+      expect(made.map(({ name }) => name).sort()).toEqual(Object.keys(indexes).sort());
+    }
+    expect(await rows("select name from sqlite_master where name like 'old!_%' escape '!'")).toEqual([]);
+  });
+
+  it("keeps its agents, with the whole chain of their delegators", async () => {
+    const chains = await rows("select did, delegators, intents_from from agents order by did");
+    expect(chains).toEqual([
+      { did: "did:a", delegators: "[]", intents_from: "anyone" },
+      { did: "did:b", delegators: '["did:a"]', intents_from: "anyone" },
+      { did: "did:c", delegators: '["did:b","did:a"]', intents_from: "anyone" },
+      { did: "did:draft", delegators: "[]", intents_from: "anyone" },
+    ]);
+    expect(await rows("select * from spend_sums")).toEqual([{ did: "did:a", settled: 700, open: 50 }]);
+  });
+
+  it("signs what was stale at its next reading, and nothing of a DRAFT any more", async () => {
+    expect(await rows("select did, revision, proof from aids order by did")).toEqual([
+      { did: "did:a", revision: 3, proof: "proof-a" },
+      { did: "did:b", revision: 3, proof: "proof-b" },
+    ]);
+    const revisions = await rows("select did, revision from agents where did in ('did:a', 'did:b') order by did");
+    expect(revisions.map(({ revision }) => revision)).toEqual([3, 4]);
+    expect(await rows("select did, version from aid_versions")).toEqual([{ did: "did:a", version: 2 }]);
+  });
+
+  it("keeps its certificates in the list that they name, and gives new places in a small one", async () => {
+    expect(await rows("select did, list_id, idx, listed_status, replaced_at from certificates order by idx")).toEqual([
+      { did: "did:a", list_id: 1, idx: 77, listed_status: 0, replaced_at: 5 },
+      { did: "did:b", list_id: 1, idx: 900_000, listed_status: 2, replaced_at: null },
+    ]);
+    expect(await rows("select list_id, size from status_lists")).toEqual([
+      { list_id: 1, size: 1_048_576 },
+      { list_id: 2, size: 65_536 },
+    ]);
+  });
+
+  it("numbers its events in their order, and hands on what was not", async () => {
+    expect(await rows("select seq, id from events order by seq")).toEqual([
+      { seq: 1, id: "evt_1" },
+      { seq: 2, id: "evt_2" },
+      { seq: 3, id: "evt_3" },
+    ]);
+    expect(await rows("select * from outbox")).toEqual([{ name: "all", seq: 1 }]);
+  });
+
+  it("keeps its settlements and their receipts", async () => {
+    expect(await rows("select transaction_id, gross, operational_wallet, consumer_willed from transactions")).toEqual([
+      { transaction_id: "fac_1", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 1 },
+      { transaction_id: "fac_2", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 0 },
+    ]);
+    expect(await rows("select * from receipts")).toEqual([
+      { transaction_id: "fac_1", receipt: "receipt-1" },
+      { transaction_id: "fac_2", receipt: "receipt-2" },
+    ]);
+  });
+});
+
+async function insertFirstVersion(): Promise<void> {
+  await insert("agents", agent("did:a"), agent("did:b", "did:a"), agent("did:c", "did:b"), agent("did:draft"));
+  await db().batch([
+    db().prepare("update agents set status = 'DRAFT' where did = 'did:draft'"),
+    db().prepare("update agents set status = 'SUSPENDED' where did = 'did:b'"),
+    db().prepare("update agents set spend_settled = 700, spend_open = 50 where did = 'did:a'"),
+  ]);
+  const aid = { version: 2, revision: 3, content: "{}", stale: 0 };
+  await insert(
+    "aids",
+    { ...aid, did: "did:a", proof: "proof-a" },
+    { ...aid, did: "did:b", proof: "proof-b", stale: 1 },
+  );
+  await insert("aids", { ...aid, did: "did:draft", proof: null });
+  const signed = (certificate: string | null) => JSON.stringify({ identity: { certificate } });
+  const version = { proof: "proof", issued_at: 1 };
+  await insert("aid_versions", { ...version, did: "did:a", version: 1, content: signed(null) });
+  await insert("aid_versions", { ...version, did: "did:a", version: 2, content: signed("eyJ") });
+  const certificate = { key_id: "key", issued_at: 1, expires_at: 9 };
+  await insert("certificates", { ...certificate, did: "did:a", jti: "1", status_list_idx: 77, replaced_at: 5 });
+  await insert("certificates", { ...certificate, did: "did:b", jti: "2", status_list_idx: 900_000, replaced_at: null });
+  const event = { platform_id: "plt_1", environment: "sandbox", type: "agent.activated", object: "{}" };
+  await insert("events", { ...event, id: "evt_2", occurred_at: 20, dispatched_at: null });
+  await insert("events", { ...event, id: "evt_1", occurred_at: 10, dispatched_at: 11 });
+  await insert("events", { ...event, id: "evt_3", occurred_at: 30, dispatched_at: 31 });
+  await insertSettlements();
+}
+
+async function insertSettlements(): Promise<void> {
+  const place = { environment: "sandbox", network: "base-sepolia", currency: "USDC" };
+  const parties = {
+    consumer_did: "did:c",
+    provider_did: "did:a",
+    consumer_platform_id: "p",
+    provider_platform_id: "p",
+  };
+  await insert("escrows", {
+    ...place,
+    did: "did:a",
+    vault: "0xvault",
+    operational_wallet: "0xwallet",
+    base_threshold: 1,
+    threshold: 1,
+    chain_threshold: 1,
+    state: "ACTIVE",
+    updated_at: 1,
+  });
+  for (const [n, openedBy] of [
+    [1, "did:c"],
+    [2, "did:a"],
+  ] as const) {
+    const intent = { ...place, ...parties, market: "DE-USDC", amount: 1_000, status: "SETTLED", spenders: "[]" };
+    await insert("payment_intents", {
+      ...intent,
+      intent_id: `pin_${n}`,
+      opened_by: openedBy,
+      created_at: 1,
+      expires_at: 2,
+    });
+    const amounts = { gross: 1_000, fee: 10, escrow: 90, operational: 900, escrow_balance: 90 };
+    await insert("transactions", {
+      ...place,
+      ...parties,
+      ...amounts,
+      transaction_id: `fac_${n}`,
+      intent_id: `pin_${n}`,
+      tx_hash: `0x${n}`,
+      log_index: 4,
+      settlement_id: `0x${n}`,
+      payer: "0xpayer",
+      escrow_state: "ACTIVE",
+      dispute_window_days: 7,
+      provider_aid_version: 1,
+      block_number: 1,
+      block_hash: "0xblock",
+      receipt: `receipt-${n}`,
+      settled_at: 1,
+    });
+  }
+}
+
+const agent = (did: string, delegatedBy: string | null = null) => ({
+  did,
+  delegated_by: delegatedBy,
+  platform_id: "plt_1",
+  environment: "sandbox",
+  principal_id: "prn_1",
+  economic_role: "CONSUMER",
+  cert_tier: "TIER_1",
+  display_name: did,
+  endpoint_url: "https://agent.example",
+  authorized_actions: "[]",
+  capabilities: "[]",
+  dispute_window_days: 7,
+  status: "ACTIVE",
+  version: 2,
+  revision: 3,
+  created_at: 1,
+  updated_at: 1,
+});
