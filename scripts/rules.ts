@@ -20,7 +20,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
 const TEXT = /\.(ts|mjs|sol|md|json)$/;
 
 const FOREIGN = [
-  /\b(?:contract|specification)s?,?\s+(?:sections?\s+)?\d/i,
+  /\b(?:contract|specification)s?,?\s+(?:sections?\s+)?\d(?!\d)/i,
   /\bpublic clients?,\s+step/i,
   /(?:\/\/|\*)\s*\d\.\d{1,2}:/,
 ];
@@ -46,7 +46,9 @@ for (const page of listed(RULES)) {
 }
 
 const CITED = new RegExp(`\\b(?:${[...areas].join("|")})-\\d+\\b`, "g");
-const texts = [...ROOTS.flatMap(listed).filter((path) => TEXT.test(path)), ...FILES].filter((path) => !SKIPPED.has(path));
+const texts = [...ROOTS.flatMap(listed).filter((path) => TEXT.test(path)), ...FILES].filter(
+  (path) => !SKIPPED.has(path),
+);
 for (const path of texts) {
   for (const [i, line] of read(path).split("\n").entries()) {
     const at = `${path}:${i + 1}`;
