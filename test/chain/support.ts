@@ -93,17 +93,7 @@ export async function buildWorld(chainId = 84532): Promise<World> {
     chain,
     people,
     client,
-    network: networkOf({
-      network: chainId === 8453 ? "base" : "base-sepolia",
-      chain_id: chainId,
-      kind: chainId === 8453 ? "mainnet" : "testnet",
-      rpc_url: anvil.rpcUrl,
-      settlement_contract: chain.settlementContract,
-      token: chain.token,
-      currency: "USDC",
-      decimals: 6,
-      required_confirmations: 1,
-    }),
+    network: networkFor(chainId, anvil.rpcUrl, chain),
     sendTo,
     send: (person, functionName, args) => sendTo(person, settlement.address, settlement.abi, functionName, args),
     refusalAt,
@@ -121,6 +111,20 @@ export async function buildWorld(chainId = 84532): Promise<World> {
   await world.mint(people.consumer.address, 1_000n * UNIT);
   await sendTo("consumer", token.address, token.abi, "approve", [chain.settlementContract, 2n ** 256n - 1n]);
   return world;
+}
+
+function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network {
+  return networkOf({
+    network: chainId === 8453 ? "base" : "base-sepolia",
+    chain_id: chainId,
+    kind: chainId === 8453 ? "mainnet" : "testnet",
+    rpc_url: rpcUrl,
+    settlement_contract: chain.settlementContract,
+    token: chain.token,
+    currency: "USDC",
+    decimals: 6,
+    required_confirmations: 1,
+  });
 }
 
 /** A network as the service reads it from its configuration. */

@@ -7,7 +7,8 @@ import { agents } from "../../src/db/tables/agents.ts";
 import { paymentIntents, spendSums, tasks, transactions } from "../../src/db/tables/money.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
-import { type Agent, createWorld, expectStatus, ISSUER, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
 import {
   asClient,
   asConsumer,

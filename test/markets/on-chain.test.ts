@@ -14,19 +14,9 @@ import { provisionMarkets, resumeProvisioning } from "../../src/markets/provisio
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { runMessages } from "../../src/queue.ts";
+import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  rpc,
-  send,
-  spoil,
-  type World,
-} from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const LAB = "lab-markets";
 const [ADMIN, REGISTRAR] = [account(0), account(1)];

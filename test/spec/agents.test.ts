@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { account, agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { account } from "../support/chain.ts";
+import { agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let principalId: string;
