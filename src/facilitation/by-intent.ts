@@ -8,7 +8,7 @@ import { judgePayment, minedOf, type ReadChain, unverified } from "./evidence.ts
 import { proveParty, refusedUnproven, refuseMixed, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findBuyer, findEscrowOfIntent, findFacilitatedIntent, findFacilitatedOnChain } from "./store.ts";
+import { findBuyer, findEscrowOfIntent, findFacilitatedIntent, findUsedSettlements } from "./store.ts";
 import { toFacilitationView } from "./views.ts";
 
 type IntentClaim = {
@@ -26,7 +26,7 @@ export async function facilitateIntent(
 ): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
   const { config } = call.deps;
-  const { intent, settled, onChain, provider, consumer, escrow, caller } = await readFacts(call, claim);
+  const { intent, settled, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
   if (!intent) throw refusedUnproven(call, new ServiceError("not_found"));
   await proveParty(call, intent, claim.said);
   refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
@@ -38,7 +38,6 @@ export async function facilitateIntent(
   const network = networkNamed(config.networks, intent.network);
   const mined = minedOf(network, await readChain(network));
   const minedAt = mined.minedAt + call.ahead;
-  const used = onChain.map(({ transaction }) => transaction);
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
@@ -54,7 +53,7 @@ function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const reads = {
     intent: findIntent(db, intentId),
     settled: findFacilitatedIntent(db, intentId),
-    onChain: findFacilitatedOnChain(db, txHash, of.network),
+    used: findUsedSettlements(db, txHash, of.network),
     provider: findPublicAgent(db, of.providerDid),
     consumer: findBuyer(db, of.consumerDid),
     escrow: findEscrowOfIntent(db, intentId),

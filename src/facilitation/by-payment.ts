@@ -12,7 +12,7 @@ import { judgePayment, type Mined, minedOf, type Pair, type ReadChain, settlemen
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findEscrow, findFacilitatedOnChain, findTimedBuyer } from "./store.ts";
+import { findEscrow, findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
 import { toFacilitationView } from "./views.ts";
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
@@ -28,10 +28,9 @@ export async function facilitatePayment(
   const reading = await readChain(network);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
-  const { open, onChain, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
+  const { open, known, used, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
   refuseMixed([caller.environment, open?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
-  const known = onChain.find(({ transaction }) => isOf(transaction, pair));
   if (known) return toFacilitationView(call.deps.config, known);
 
   const mined = minedOf(network, reading);
@@ -39,14 +38,10 @@ export async function facilitatePayment(
   const minedAt = mined.minedAt + call.ahead;
   const intent = await intentPaid(call, claim, open ?? null, settled, minedAt);
   if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
-  const used = onChain.map(({ transaction }) => transaction);
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
 }
-
-const isOf = (one: Pair, pair: Pair): boolean =>
-  one.providerDid === pair.providerDid && one.consumerDid === pair.consumerDid;
 
 /** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
@@ -55,7 +50,8 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
   const { providerDid, consumerDid } = pair;
   const reads = present({
     open: early && settled ? findOpenIntentOf(db, paidBy(claim, settled, early.minedAt + call.ahead), now) : null,
-    onChain: findFacilitatedOnChain(db, txHash, network.network),
+    known: findFacilitatedPair(db, txHash, network.network, pair),
+    used: findUsedSettlements(db, txHash, network.network),
     provider: findPublicAgent(db, providerDid),
     consumer: findTimedBuyer(db, consumerDid),
     escrow: findEscrow(db, providerDid, environmentOf(providerDid), network.network),

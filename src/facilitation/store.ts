@@ -16,16 +16,35 @@ const selectFacilitated = (db: Database) =>
 export const findFacilitatedIntent = (db: Database, intentId: string): Read<Facilitated | null> =>
   readOne(selectFacilitated(db).where(eq(transactions.intentId, intentId)));
 
-/** All facilitated settlements of one on-chain transaction (FAC-9). */
-export const findFacilitatedOnChain = (
+const isOnChain = (network: string | SQL<string>, txHash: string) =>
+  and(eq(transactions.network, network), eq(transactions.txHash, txHash));
+
+/** The facilitated settlements of one on-chain transaction (FAC-9). */
+export const findUsedSettlements = (
   db: Database,
   txHash: string,
   network: string | SQL<string>,
-): Read<Facilitated[]> =>
-  readAll(
+): Read<{ logIndex: number }[]> =>
+  readAll(db.select({ logIndex: transactions.logIndex }).from(transactions).where(isOnChain(network, txHash)));
+
+/** The first settlement of an on-chain transaction that was facilitated for a pair. */
+export const findFacilitatedPair = (
+  db: Database,
+  txHash: string,
+  network: string,
+  { consumerDid, providerDid }: { readonly consumerDid: string; readonly providerDid: string },
+): Read<Facilitated | null> =>
+  readOne(
     selectFacilitated(db)
-      .where(and(eq(transactions.network, network), eq(transactions.txHash, txHash)))
-      .orderBy(asc(transactions.logIndex)),
+      .where(
+        and(
+          isOnChain(network, txHash),
+          eq(transactions.providerDid, providerDid),
+          eq(transactions.consumerDid, consumerDid),
+        ),
+      )
+      .orderBy(asc(transactions.logIndex))
+      .limit(1),
   );
 
 export const insertFacilitated = (db: Database, { transaction, receipt }: Facilitated): Statement[] => [

@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";
 let world: World;

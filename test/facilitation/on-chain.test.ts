@@ -7,19 +7,8 @@ import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  type PayOptions,
-  payOnChain,
-  rpc,
-  send,
-  type World,
-} from "../support/world.ts";
+import { account, chainOf, type PayOptions, payOnChain, rpc, send } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Pair, refused } from "./support.ts";
 
 const LAB = "lab";

@@ -3,7 +3,8 @@ import { eq, inArray } from "drizzle-orm";
 import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
-import { type Agent, expectStatus, type Json, payOnChain, type Reply, rpc, type World } from "../support/world.ts";
+import { payOnChain, rpc } from "../support/chain.ts";
+import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export type Pair = { consumer: Agent; provider: Agent };
 export type Paid = Pair & { intent: Json; tx: string };

@@ -1,13 +1,12 @@
 // Contract 1: all faults of one body are told together, those that only configuration, the clock or the database know too;
 // and a foreign or unknown object of the path, or a stranger to it, comes before them.
 import { beforeAll, describe, expect, it } from "vitest";
+import { account, payOnChain } from "../support/chain.ts";
 import {
   type Agent,
-  account,
   agentBody,
   createWorld,
   expectStatus,
-  payOnChain,
   principalBody,
   type Reply,
   type World,

@@ -5,7 +5,8 @@ import { didHash } from "../../src/chain/hashes.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
-import { account, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+import { account, chainOf, payOnChain } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {

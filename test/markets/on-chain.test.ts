@@ -13,20 +13,10 @@ import { followThreshold, followThresholds } from "../../src/escrow/follow-thres
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
+import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  rpc,
-  send,
-  spoil,
-  type World,
-} from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const LAB = "lab-markets";
 const [ADMIN, REGISTRAR] = [account(0), account(1)];

@@ -7,8 +7,9 @@ import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
+import { account, chainOf, rpc, spoil } from "../support/chain.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import { account, chainOf, env, type Json, rpc, spoil } from "../support/world.ts";
+import { env, type Json } from "../support/world.ts";
 
 const LAB = "lab-signer";
 const REGISTRAR = account(1);

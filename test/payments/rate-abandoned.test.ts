@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkConfiguration } from "../../src/app.ts";
 import { DEFAULT_PARAMETERS, parseRatingParameters, ratingMethods } from "../../src/ratings/method.ts";
-import { createWorld, env, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {

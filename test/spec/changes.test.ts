@@ -5,8 +5,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { resumeProvisioning } from "../../src/markets/provision.ts";
+import { account } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";
-import { account, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 // Contract section 7 and specification 5, over HTTP: what a provider can do with the proof that a consumer bound to it, and
 // what a management key can do on the runtime surface. Every test quotes its sentence.
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Agent, createWorld, expectStatus, payOnChain, type Reply, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let provider: Agent;

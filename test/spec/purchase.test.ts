@@ -3,7 +3,8 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { type Agent, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+import { chainOf, payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 let provider: Agent;

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
-import { devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
+import { type AnvilAccount, devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
@@ -38,28 +38,7 @@ export default async function setup(project: TestProject) {
   const [admin, registrar, arbiter, feeRecipient] = devAccounts();
   if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
   const running = await Promise.all(
-    CHAINS.map(async ({ network, chainId, kind, confirmations, ...options }) => {
-      const anvil = await startAnvil({ chainId, port: 0, ...options });
-      const deployment = await deployContracts(anvil.rpcUrl, {
-        adminKey: admin.privateKey,
-        registrarAddress: registrar.address,
-        arbiterAddress: arbiter.address,
-        feeRecipient: feeRecipient.address,
-      });
-      const entry: NetworkInput = {
-        network,
-        chain_id: chainId,
-        kind,
-        rpc_url: anvil.rpcUrl,
-        settlement_contract: deployment.settlementContract,
-        token: deployment.token,
-        currency: "USDC",
-        decimals: 6,
-        required_confirmations: confirmations,
-      };
-      const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
-      return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
-    }),
+    CHAINS.map((chain) => startChain(chain, { admin, registrar, arbiter, feeRecipient })),
   );
   const lab = running.find(({ entry }) => entry.network === "lab");
   if (!lab) throw new Error("no lab");
@@ -98,6 +77,34 @@ export default async function setup(project: TestProject) {
     await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
     for (const { node } of running) node?.stop();
   };
+}
+
+type Roles = Record<"admin" | "registrar" | "arbiter" | "feeRecipient", AnvilAccount>;
+
+async function startChain(
+  { network, chainId, kind, confirmations, ...options }: (typeof CHAINS)[number],
+  { admin, registrar, arbiter, feeRecipient }: Roles,
+) {
+  const anvil = await startAnvil({ chainId, port: 0, ...options });
+  const deployment = await deployContracts(anvil.rpcUrl, {
+    adminKey: admin.privateKey,
+    registrarAddress: registrar.address,
+    arbiterAddress: arbiter.address,
+    feeRecipient: feeRecipient.address,
+  });
+  const entry: NetworkInput = {
+    network,
+    chain_id: chainId,
+    kind,
+    rpc_url: anvil.rpcUrl,
+    settlement_contract: deployment.settlementContract,
+    token: deployment.token,
+    currency: "USDC",
+    decimals: 6,
+    required_confirmations: confirmations,
+  };
+  const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
+  return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
 }
 
 async function privateJwk(): Promise<JsonWebKey> {

@@ -20,10 +20,14 @@ export type Meter = {
 
 type Meta = { rows_read?: number; rows_written?: number };
 
+type Count = (sqls: string[], results: { meta?: Meta }[]) => void;
+type Inner = { statement: D1PreparedStatement; sql: string };
+
+const zero = (): Reading => ({ trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] });
+
 export function meter(d1: D1Database): Meter {
-  const reading: Reading = { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] };
-  const texts = new WeakMap<object, { statement: D1PreparedStatement; sql: string }>();
-  const count = (sqls: string[], results: { meta?: Meta }[]) => {
+  const reading = zero();
+  const count: Count = (sqls, results) => {
     reading.trips += 1;
     reading.statements += results.length;
     reading.sql.push(...sqls);
@@ -33,6 +37,43 @@ export function meter(d1: D1Database): Meter {
       reading.rowsWritten += meta?.rows_written ?? 0;
     }
   };
+  const { wrap, unwrap } = countedStatements(reading, count);
+  let waiting: { left: number; work: () => Promise<unknown> } | null = null;
+  const metered = {
+    prepare: (sql: string) => wrap(d1.prepare(sql), sql),
+    batch: async (statements: D1PreparedStatement[]) => {
+      if (waiting && --waiting.left === 0) {
+        const { work } = waiting;
+        waiting = null;
+        await work();
+      }
+      const known = statements.map(unwrap);
+      const results = await d1.batch(known.map(({ statement }) => statement));
+      count(
+        known.map(({ sql }) => sql),
+        results,
+      );
+      return results;
+    },
+    exec: (sql: string) => d1.exec(sql),
+    dump: () => d1.dump(),
+    withSession: () => metered,
+  };
+  return {
+    d1: metered as unknown as D1Database,
+    reading,
+    beforeBatch(n, work) {
+      waiting = { left: n, work };
+    },
+    reset() {
+      Object.assign(reading, zero());
+    },
+  };
+}
+
+/** Statements that count themselves when they run alone; a batch takes them apart again. */
+function countedStatements(reading: Reading, count: Count) {
+  const inner = new WeakMap<object, Inner>();
   const wrap = (statement: D1PreparedStatement, sql: string): D1PreparedStatement => {
     const wrapped = {
       bind: (...values: unknown[]) => wrap(statement.bind(...values), sql),
@@ -60,38 +101,9 @@ export function meter(d1: D1Database): Meter {
         return statement.raw();
       },
     };
-    texts.set(wrapped, { statement, sql });
+    inner.set(wrapped, { statement, sql });
     return wrapped as unknown as D1PreparedStatement;
   };
-  let waiting: { left: number; work: () => Promise<unknown> } | null = null;
-  const metered = {
-    prepare: (sql: string) => wrap(d1.prepare(sql), sql),
-    batch: async (statements: D1PreparedStatement[]) => {
-      if (waiting && --waiting.left === 0) {
-        const { work } = waiting;
-        waiting = null;
-        await work();
-      }
-      const known = statements.map((statement) => texts.get(statement) ?? { statement, sql: "?" });
-      const results = await d1.batch(known.map(({ statement }) => statement));
-      count(
-        known.map(({ sql }) => sql),
-        results,
-      );
-      return results;
-    },
-    exec: (sql: string) => d1.exec(sql),
-    dump: () => d1.dump(),
-    withSession: () => metered,
-  };
-  return {
-    d1: metered as unknown as D1Database,
-    reading,
-    beforeBatch(n, work) {
-      waiting = { left: n, work };
-    },
-    reset() {
-      Object.assign(reading, { trips: 0, statements: 0, rowsRead: 0, rowsWritten: 0, sql: [], costs: [] });
-    },
-  };
+  const unwrap = (statement: D1PreparedStatement): Inner => inner.get(statement) ?? { statement, sql: "?" };
+  return { wrap, unwrap };
 }

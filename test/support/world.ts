@@ -2,12 +2,9 @@
 // Every answer is checked against the OpenAPI document before a test sees it.
 import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
-import { encodeFunctionData } from "viem/utils";
 import { inject } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { createApp } from "../../src/app.ts";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
@@ -17,9 +14,9 @@ import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { account, CHAINS } from "./chain.ts";
 import { type Meter, meter } from "./meter.ts";
 import { checkAnswer } from "./openapi.ts";
-import type { Spoil } from "./spoiling-node.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -32,9 +29,8 @@ export type CallOptions = { key?: string | null; body?: unknown; rawBody?: strin
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
-const ALL_NETWORKS = JSON.parse(env.NETWORKS) as (Chain & { network: string })[];
 /** What a world knows unless it asks for more: a lab is not everybody's. */
-const SHARED_NETWORKS = JSON.stringify(ALL_NETWORKS.filter(({ network }) => !network.startsWith("lab")));
+const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
 
 let migrated: Promise<void> | undefined;
 const migrate = () => {
@@ -278,107 +274,3 @@ export function agentBody(role: "CONSUMER" | "PROVIDER"): Record<string, unknown
     },
   };
 }
-
-// ---- The chain: anvil's accounts are unlocked, so a test sends without signing ---------------------------------------
-
-export const account = (index: number): string => inject("accounts")[index] ?? "0x";
-type Chain = { rpc_url: string; settlement_contract: string; token: string };
-export const chainOf = (network = "base-sepolia"): Chain =>
-  ALL_NETWORKS.find((chain) => chain.network === network) as Chain;
-
-export async function rpc(network: string, method: string, params: unknown[]): Promise<Json> {
-  const response = await fetch(chainOf(network).rpc_url, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const { result, error } = (await response.json()) as { result?: Json; error?: { message: string } };
-  if (error) throw new Error(error.message);
-  return result;
-}
-
-/** What the node in front of a lab's chain does to the next calls. */
-export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
-  await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
-}
-
-/** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */
-export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
-  rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
-
-export async function send(network: string, from: string, to: string, data: string): Promise<string> {
-  const hash = await submit(network, from, to, data);
-  // The node answers before it mines.
-  while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  return hash;
-}
-
-export type PayOptions = {
-  network?: string;
-  intentId?: string;
-  from?: string;
-  contract?: string;
-  token?: string;
-  /** False: nothing was approved, so that the payment is mined as reverted. */
-  approved?: boolean;
-  /** False: does not wait for its block. */
-  mined?: boolean;
-  /** When all but the payment is mined. */
-  prepared?: () => Promise<unknown>;
-};
-
-/** Mints, approves and pays; the transaction hash. Amount in base units. */
-export async function payOnChain(
-  consumerDid: string,
-  providerDid: string,
-  units: number,
-  options: PayOptions = {},
-): Promise<string> {
-  const { network = "base-sepolia", intentId, from = account(9), approved = true, mined = true } = options;
-  const { contract = chainOf(network).settlement_contract, token = chainOf(network).token } = options;
-  const amount = BigInt(units);
-  const hex = (text: string) => text as `0x${string}`;
-  await send(
-    network,
-    from,
-    token,
-    encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
-  );
-  // Files pay from the same account at once: an exact allowance would be each other's.
-  const allowance = approved ? 2n ** 256n - 1n : 0n;
-  await send(
-    network,
-    from,
-    token,
-    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), allowance] }),
-  );
-  await options.prepared?.();
-  const data =
-    intentId === undefined
-      ? encodeFunctionData({
-          abi: settlementAbi,
-          functionName: "pay",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)],
-        })
-      : encodeFunctionData({
-          abi: settlementAbi,
-          functionName: "payIntent",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId)],
-        });
-  return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
-}
-
-const mintAbi = [
-  {
-    type: "function",
-    name: "mint",
-    stateMutability: "nonpayable",
-    inputs: [
-      { name: "to", type: "address" },
-      { name: "amount", type: "uint256" },
-    ],
-    outputs: [],
-  },
-] as const;
