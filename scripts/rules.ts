@@ -1,5 +1,6 @@
 // Checks that the rules of docs/rules are numbered without gaps, that the index names their ranges, that every id cited in the tree
-// exists, that the tests named in test/spec/README.md exist, and that no text cites a rule by the number of another document.
+// exists, that the tests named in test/spec/README.md exist, that every dependency has a line in the decisions, and that no text cites a
+// rule by the number of another document.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -64,6 +65,12 @@ for (const [, cell = ""] of read(TRACEABILITY).matchAll(/^\|[^|]+\|([^|]+)\|\s*$
     const known = name === "" || name === "Tests" || /^-+$/.test(name) || tests.some((path) => path.startsWith(name));
     if (!known) faults.push(`${TRACEABILITY}: no test begins with ${name}`);
   }
+}
+
+const { dependencies, devDependencies } = JSON.parse(read("package.json"));
+const reasons = read("docs/decisions/dependencies.md");
+for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+  if (!reasons.includes(name)) faults.push(`docs/decisions/dependencies.md: no line for ${name}`);
 }
 
 for (const fault of faults) console.error(fault);
