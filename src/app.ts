@@ -84,7 +84,7 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<
     const requestId = context.get("requestId");
     const allowed = methodsOf(routes, context.req.path);
     if (allowed.length === 0) {
-      const message = "There is no such path: see /docs for those that there are.";
+      const message = "The path does not exist: see /docs for the paths of this service.";
       return errorResponse(new ServiceError("not_found", { message }), requestId, context);
     }
     const allowing = preflight(routes, context.req.method, context.req.path, allowed);

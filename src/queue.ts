@@ -54,7 +54,7 @@ export async function runMessages(batch: MessageBatch<Message>, env: Env): Promi
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
   const [queue] = batch.queue.split(DEAD);
-  const message = "Messages were given up after their last attempt.";
+  const message = "Messages failed their last attempt; the jobs find the work that is left.";
   for (const { body } of batch.messages) {
     console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
     await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);

@@ -60,14 +60,14 @@ export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, w
   const actions = scope["authorized_actions"];
   if (Array.isArray(actions) && (whole || actions.length > 0)) {
     const wrong = actions.includes(mustNot) || !actions.includes(must);
-    const message = `A ${role} includes ${must} and does not include ${mustNot}.`;
+    const message = `A ${role} must include ${must} and must not include ${mustNot}.`;
     if (wrong) faults.push(fieldError(`${prefix}authorized_actions`, "authorized_action_role_mismatch", message));
   }
   for (const field of spends ? [] : SPEND_FIELDS) {
     if (given(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
   }
   if (scope["authorized_markets"] !== undefined) {
-    const message = "Markets are set through POST /v1/agents/{did}/scope/authorized_markets.";
+    const message = "Markets are opened through POST /v1/agents/{did}/scope/authorized_markets.";
     faults.push(
       sells
         ? fieldError(`${prefix}authorized_markets`, "invalid_field", message)

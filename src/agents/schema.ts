@@ -48,7 +48,7 @@ const unique = (items: string[]) => new Set(items).size === items.length;
 const wordList = z
   .array(word)
   .max(CAPABILITIES_MAX)
-  .refine(unique, { params: { code: "invalid_value" }, message: "A value occurs twice." })
+  .refine(unique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." })
   .register(z.globalRegistry, { id: "Words" });
 
 const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);

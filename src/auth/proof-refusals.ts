@@ -29,7 +29,7 @@ const ADDED: Readonly<Record<ProofRefusal, Added>> = {
   proof_missing: { message: "The header AEAP-Proof is missing." },
   timestamp_missing: { message: "The header AEAP-Timestamp is missing." },
   // The proof was good, so its maker may know that it was used.
-  replay: { message: "This proof was used before: sign every call anew.", type: "replay" },
+  replay: { message: "This proof was used before: sign every call again.", type: "replay" },
   // The certificate.
   malformed: NOTHING_MORE,
   algorithm_not_allowed: NOTHING_MORE,

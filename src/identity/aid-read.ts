@@ -48,7 +48,7 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   return serveFixed({ content: signed.content, proof: signed.proof });
 }
 
-const movedOn = () => new ServiceError("not_found", { message: "The document has another revision by now." });
+const movedOn = () => new ServiceError("not_found", { message: "The document has moved on to another revision." });
 
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });

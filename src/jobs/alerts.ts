@@ -11,5 +11,9 @@ export const jobFailed = (job: string, message: string): Alert => ({ kind: "job_
 export function jobLate(job: string, oldestDueAt: number | null, now: number): Alert | null {
   if (oldestDueAt === null || now < oldestDueAt + LATE_MS) return null;
   const minutes = Math.floor((now - oldestDueAt) / MINUTE_MS);
-  return { kind: "job_lag", subject: job, message: `What it found has been due for ${minutes} minutes.` };
+  return {
+    kind: "job_lag",
+    subject: job,
+    message: `The oldest row that it found has been due for ${minutes} minutes.`,
+  };
 }

@@ -13,7 +13,7 @@ const address = z
   .regex(/^0x[0-9a-fA-F]{40}$/, "Must be an address: 0x and 40 hexadecimal digits.")
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
-    message: "The zero address holds nothing.",
+    message: "Must not be the zero address.",
   });
 
 const marketEntry = z.strictObject({

@@ -130,7 +130,9 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
     const wallet = operational_wallet.toLowerCase();
     const other = wallets.get(name);
     if (other !== undefined && other !== wallet) {
-      faults.push(fieldError(at("operational_wallet"), "invalid_value", "A network has one operational wallet."));
+      faults.push(
+        fieldError(at("operational_wallet"), "invalid_value", "Must be the same wallet for all markets of a network."),
+      );
     }
     wallets.set(name, wallet);
     return faults;

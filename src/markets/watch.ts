@@ -95,7 +95,7 @@ async function takeBack(
     raiseAlert(db, {
       kind: "chain_reorganised",
       subject: `${did} on ${networkNamed(config.networks, network).network}`,
-      message: "A reorganisation took back what the contract had said of the provider: it is said again.",
+      message: "A reorganisation undid the provider's registration or threshold; it is being repeated.",
     }),
   ]);
   for (const one of new Set(moved.map((row) => row.environment))) {

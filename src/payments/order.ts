@@ -43,7 +43,7 @@ export function orderFaults(config: Config, order: Proposed, found: { consumer: 
   if (providerDid !== undefined && !found.provider)
     faults.push(fieldError("provider_did", "not_found", "No such agent."));
   if (consumerDid !== undefined && consumerDid === providerDid) {
-    faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
+    faults.push(fieldError("provider_did", "invalid_value", "Must be another agent than the consumer."));
   }
   return faults;
 }
@@ -66,14 +66,14 @@ function amountFaults(amount: string, candidates: readonly Network[]): FieldErro
     return candidates.length === 0 && parsed.fault === "invalid_format"
       ? []
       : [unfit(parsed.fault, Math.max(...decimals))];
-  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "The amount is more than zero.")];
+  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "Must be more than zero.")];
 }
 
 const unfit = (fault: MoneyFault, decimals: number): FieldError =>
   fieldError(
     "amount",
     fault,
-    fault === "invalid_format" ? `The token has ${decimals} decimals; the amount is finer.` : undefined,
+    fault === "invalid_format" ? `Must have at most ${decimals} decimals, as the token has.` : undefined,
   );
 
 export function unitsOf(amount: string, network: Network | undefined): number {

@@ -43,15 +43,14 @@ export function attestationFaults(input: ProposedAttestation, environment: Envir
   const fault = (field: string, message: string, code: "invalid_value" | "not_found" = "invalid_value") =>
     fieldError(`verification_attestation.${field}`, code, message);
   if ("placeholder" in input) {
-    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in sandbox only.")];
+    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in the sandbox only.")];
   }
   const { issued_at: issuedAt, expires_at: expiresAt, verifier_id: verifierId } = input;
   const faults: FieldError[] = [];
-  if (issuedAt !== undefined && issuedAt > now)
-    faults.push(fault("issued_at", "The attestation is issued in the future."));
+  if (issuedAt !== undefined && issuedAt > now) faults.push(fault("issued_at", "Must not be in the future."));
   if (expiresAt !== undefined && expiresAt <= now) faults.push(fault("expires_at", "The attestation has expired."));
   if (issuedAt !== undefined && expiresAt !== undefined && expiresAt <= issuedAt)
-    faults.push(fault("expires_at", "It ends before it begins."));
+    faults.push(fault("expires_at", "Must be later than issued_at."));
   if (issuedAt !== undefined && addMonths(issuedAt, ATTESTATION_MAX_AGE_MONTHS) <= now)
     faults.push(fault("issued_at", "The attestation is older than twelve months."));
   // PRN-9

@@ -39,7 +39,7 @@ describe("a path or a method that is not there", () => {
     async (path) => {
       const { response, body } = await send(world, path, { method: "GET", headers: { "Service-Api-Key": world.key } });
       expectEnvelope(response, body, 404, "not_found");
-      expect(body.message).toBe("There is no such path: see /docs for those that there are.");
+      expect(body.message).toBe("The path does not exist: see /docs for the paths of this service.");
     },
   );
 

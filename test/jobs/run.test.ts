@@ -163,7 +163,9 @@ describe("a job that is behind", () => {
     await startJobs(deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS + 1_000)]);
     expect((await listed("nine")).lag_seconds).toBeGreaterThanOrEqual(540);
     expect((await listed("twelve")).lag_seconds).toBeGreaterThanOrEqual(720);
-    expect(await raised()).toEqual([["job_lag", "twelve", "What it found has been due for 12 minutes."]]);
+    expect(await raised()).toEqual([
+      ["job_lag", "twelve", "The oldest row that it found has been due for 12 minutes."],
+    ]);
   });
 });
 
