@@ -1,4 +1,4 @@
-// `npm run check`: proves the tree without running it. Every step runs, whatever the ones before it said.
+// `npm run check`: proves the tree without running it. Every step runs, also after one failed.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 

@@ -21,7 +21,7 @@ const [, , state = "", secretsFile = ""] = process.argv;
 const proxy = await getPlatformProxy<Pick<Env, "DB">>({
   configPath: join(import.meta.dirname, "../wrangler.toml"),
   persist: { path: join(state, "v3") },
-  // An empty list would mean .dev.vars, which may be another stack's and another user's.
+  // An empty list would load .dev.vars, which may belong to another stack or user.
   envFiles: [devNull],
   remoteBindings: false,
 });

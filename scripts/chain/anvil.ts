@@ -29,7 +29,7 @@ export type AnvilOptions = {
   quiet?: boolean;
 };
 
-// Public test keys: every anvil has them, and so has everybody else.
+// Public test keys, which every anvil has.
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 const DEV_ACCOUNTS = 10;
 const START_TIMEOUT_MS = 15_000;
@@ -37,8 +37,8 @@ const STATE_INTERVAL_SECONDS = 5;
 
 /**
  * Starts anvil on loopback and waits until it answers. Rejects with one line of reason when it doesn't.
- * What outlives a restart with `statePath`: accounts, code, storage, nonces, blocks, transactions, receipts and logs, also after
- * a SIGKILL up to the last interval. What doesn't: `eth_call` at a block before the restart, and waiting transactions.
+ * With `statePath`, a restart keeps accounts, code, storage, nonces, blocks, transactions, receipts and logs, after a SIGKILL up to the last
+ * interval. It loses `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const { chainId, port: wanted, statePath, blockTime, genesis, quiet = true } = options;
@@ -85,7 +85,7 @@ export function anvilBinary(): string {
   return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }
 
-// Read from its own words and not by asking the port: another node there would answer just as well.
+// Read from its output and not by asking the port, where another node might answer.
 function untilListening(child: ChildProcess, wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = "";
