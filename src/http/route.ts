@@ -22,7 +22,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Who may call. With several, the presented credential decides (CRED-2). */
+  /** The surfaces that the route takes. With several, the presented credential decides (CRED-2). */
   readonly surfaces: readonly S[];
   /** The code for a call without any credential, where it is not the surface's usual one. */
   readonly withoutCredential?: ErrorCode;

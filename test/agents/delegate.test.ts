@@ -68,7 +68,7 @@ describe("a delegate", () => {
     expect(faultsOf(reply)).toEqual([[`scope.${field}`, "scope_exceeds_delegator"]]);
   });
 
-  it("that is wider in everything hears of everything", async () => {
+  it("that is wider in every field gets a fault for each", async () => {
     const reply = await delegate({ capabilities: ["z"], max_transaction_value: null, minimum_counterparty_ar: 0 });
     expect(faultsOf(reply)).toHaveLength(3);
   });

@@ -81,7 +81,7 @@ describe("an agent", () => {
     expect([aid.identity.profile.catalog_url, aid.escrow]).toEqual([null, null]);
   });
 
-  it("has 14 days to dispute unless told otherwise, and 0 to 365", async () => {
+  it("has a dispute window of 14 days by default, and of 0 to 365", async () => {
     const days = async (dispute_window_days?: number) =>
       (await register(bodyOf("PROVIDER", { scope: { dispute_window_days } }))).body.identity?.scope.dispute_window_days;
     expect([await days(), await days(0), await days(365), await days(366), await days(-1)]).toEqual([

@@ -104,7 +104,7 @@ describe("keys that cannot be read", () => {
     },
   );
 
-  it("because nobody is there: the call fails in the flat envelope, without a word of the cause", async () => {
+  it("because no server answers: the call fails in the flat envelope, without the cause", async () => {
     const nowhere = new Team("http://127.0.0.1:9", team.key);
     const reply = await callOperator(withAccess(world, nowhere), access(await nowhere.sign()));
     expect(reply.status).toBe(500);
@@ -113,7 +113,7 @@ describe("keys that cannot be read", () => {
     expect(errors.mock.calls.flat().join("\n")).toContain("the keys of Access");
   });
 
-  it("are read again after a rest, and then the call is let through", async () => {
+  it("are read again after a pause, and then the call passes", async () => {
     const fresh = await openTeam();
     await fresh.answer({ status: 503, body: "" });
     const own = withAccess(world, fresh, QUICK);

@@ -32,7 +32,7 @@ const seconds = (ahead: number) => Math.floor(Date.now() / 1000) + ahead;
 const base64Url = (value: unknown) =>
   btoa(JSON.stringify(value)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
-/** Who the service takes the caller for. */
+/** The actor that the service recognises. */
 async function actorOf(headers: Record<string, string>): Promise<unknown> {
   const probe = route({
     operationId: "probe",
@@ -147,7 +147,7 @@ describe("a token that is refused", () => {
     expect(reply.body).not.toHaveProperty("data");
   });
 
-  it("answers all faults alike, and logs the reason without the token", async () => {
+  it("answers all faults with one code, and logs the reason without the token", async () => {
     const token = await team.sign({ exp: seconds(-1) });
     const { body } = await callOperator(service, access(token));
     const other = await callOperator(service, access("nonsense"));

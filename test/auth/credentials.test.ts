@@ -29,7 +29,7 @@ const keys = { unknown: "", expired: "", ended: "", branded: "" };
 let operatorKey: string;
 let team: Team;
 
-// Every refusal is logged with its reason: what a thousand of them print is no news here.
+// Every refusal is logged with its reason; a thousand of them would hide other output.
 vi.spyOn(console, "info").mockImplementation(() => undefined);
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await status(terminated, "TERMINATED");
   const db = env.DB;
   await db.batch([
-    // No route revokes an agent yet, and none replaces a certificate: their rows say it.
+    // No route revokes an agent or replaces a certificate yet, so the rows are changed directly.
     db.prepare("update agents set status = 'REVOKED' where did = ?").bind(revoked.did),
     db.prepare("update certificates set replaced_at = ? where did = ?").bind(Date.now() - 1, replaced.did),
     db
@@ -252,7 +252,7 @@ const attemptOf = (operation: Route, rawBody = operation.body ? '{"no_such_field
 /** Nor is a body that cannot be read, or that takes none, told to anybody who may not call. */
 const BODIES = ['{"no_such_field":1}', "", "{"];
 
-/** Of several surfaces the one that the presented credential names refuses it. */
+/** With several surfaces, the one of the presented credential refuses it. */
 const wrongFor = (operation: Route): Row[] =>
   (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
 

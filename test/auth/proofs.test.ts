@@ -176,7 +176,7 @@ describe("a proof", () => {
     refused(await call(), "replay");
   });
 
-  it("in production answers only 401: the precise reason stands in the log alone, which is no error's", async () => {
+  it("in production answers only 401: the reason stands in the log alone, as information", async () => {
     log.mockClear();
     await setEnvironment("production");
     const timestamp = seconds(-100);

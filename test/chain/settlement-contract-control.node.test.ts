@@ -126,7 +126,7 @@ describe("the admin", () => {
     expect(await world.refusal("admin", "setTokenAllowed", [ZERO_ADDRESS, true])).toBe("ZeroAddress");
   });
 
-  test("stops payments and deposits by pausing, until it lets them through again", async () => {
+  test("stops payments and deposits by pausing, until it unpauses", async () => {
     await world.send("admin", "pause", []);
     const calls = [
       ["pay", [token, UNIT, PROVIDER, CONSUMER]],

@@ -132,7 +132,7 @@ describe("paying", () => {
     expect(eventsOf(await pay(world, 1n))[0]?.args).toMatchObject({ gross: 1n, fee: 0n, escrow: 0n, operational: 1n });
   });
 
-  test("quote tells what pay does", async () => {
+  test("quote returns the split that pay makes", async () => {
     expect(await world.read("quote", [token, 10n * UNIT, PROVIDER])).toEqual([5_000n, 999_500n, 8_995_500n]);
   });
 

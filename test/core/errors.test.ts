@@ -155,7 +155,7 @@ describe("several faults of one body", () => {
     expect([error.code, error.extra.field_errors]).toEqual(["catalog_url_not_permitted", faults]);
   });
 
-  it("stay inside validation_failed for the codes that stand inside field_errors only", () => {
+  it("stay inside validation_failed for codes of field_errors only", () => {
     expect(validationError([fieldError("cert_tier", "cert_tier_role_mismatch")]).code).toBe("validation_failed");
     expect(validationError([fieldError("customer_id", "not_found")]).code).toBe("validation_failed");
   });

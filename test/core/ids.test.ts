@@ -27,7 +27,7 @@ describe("an id", () => {
     );
   });
 
-  it("is drawn anew: ten thousand of one instant differ", () => {
+  it("is unique: ten thousand of one instant differ", () => {
     const ids = Array.from({ length: 10_000 }, () => newId("act", NOW));
     expect(new Set(ids).size).toBe(ids.length);
   });

@@ -73,7 +73,7 @@ describe("a page", () => {
       (row) => row.id,
     );
 
-  it("shows `limit` rows; the surplus row tells that there is more, and the cursor stands on the last one shown", () => {
+  it("shows `limit` rows; a surplus row means another page, and the cursor marks the last shown row", () => {
     const first = page(4);
     expect(first).toMatchObject({ data: ["r0", "r1", "r2", "r3"], has_more: true });
     expect(decodeCursor(first.next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });

@@ -66,7 +66,7 @@ const CALLS: Call[] = [
   ["principals of none", () => "/v1/principals?customer_id=none", ""],
   ["a principal by its reference", (world) => `/v1/principals?external_ref=${world.platformId}5`, ""],
   ["ACTIVE principals", () => "/v1/principals?status=ACTIVE", ""],
-  // What few or none of the many are.
+  // Filters that few or none of the many rows match.
   ["SUSPENDED agents, of which there are none", () => "/v1/agents?status=SUSPENDED", ""],
   ["DRAFT agents, of which there are none", () => "/v1/agents?status=DRAFT", ""],
   ["expired principals, of which there are none", () => "/v1/principals?status=ATTESTATION_EXPIRED", ""],
@@ -81,7 +81,7 @@ async function cost(world: World, [, path, list]: Call): Promise<{ rows: number;
   return { rows: world.meter.reading.rowsRead, shown: page.data.length };
 }
 
-/** What a plan may say all the same, and why. */
+/** The exceptions of the plan check, with their reasons. */
 const ALLOWED: ReadonlySet<string> = new Set([
   // The newest list is the highest rowid: one row is read, from the end.
   "SCAN status_lists",

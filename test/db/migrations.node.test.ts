@@ -107,7 +107,7 @@ describe("a database of the first version", () => {
     ]);
   });
 
-  it("numbers its events in their order, and hands on what was not", async () => {
+  it("numbers its events in their order, and delivers those that were not", async () => {
     expect(await rows("select seq, id from events order by seq")).toEqual([
       { seq: 1, id: "evt_1" },
       { seq: 2, id: "evt_2" },

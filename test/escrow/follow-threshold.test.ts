@@ -36,7 +36,7 @@ const stored = async () => {
 const key = () => ({ did: provider.did, environment: "sandbox" as const, network: NETWORK });
 
 describe("a rating that moves the threshold", () => {
-  it("is told to the contract once, and then nothing is behind", async () => {
+  it("is written to the contract once, and then no escrow is behind", async () => {
     const before = await stored();
     expect(before.threshold).toBeLessThan(15_000_000);
     expect(before.chainThreshold).toBe(15_000_000);

@@ -136,7 +136,7 @@ describe("the happy path", () => {
     expectStatus(await asConsumer(world, purchase), 200);
   });
 
-  it("tells the platforms of both parties", async () => {
+  it("writes the events of both parties' platforms", async () => {
     const elsewhere = await createWorld();
     const pair = { consumer: await elsewhere.consumer(), provider: await world.provider() };
     const { fac } = await facilitated(world, pair);

@@ -203,7 +203,7 @@ describe("something that fails inside is 500 internal_error", () => {
     expect(JSON.parse(logged[0] ?? "")).toMatchObject({ event: "failed" });
   });
 
-  it("when the database is gone, in a reading and in a change, and the change is not there", async () => {
+  it("when the database fails, in a reading and in a change, and the change is not written", async () => {
     for (const failing of [1, 2]) {
       const gone = withDatabase(
         world,

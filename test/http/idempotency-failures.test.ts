@@ -147,7 +147,7 @@ describe("a key in flight", () => {
     expect(await withRef(body["external_ref"])).toBe(1);
   });
 
-  it("of a caller that is not known is not told from a free one", async () => {
+  it("of an unknown caller looks like a free one", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     const { reply, release } = await hang(key, body);

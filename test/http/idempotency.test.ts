@@ -143,7 +143,7 @@ describe("a retry", () => {
     expect(isReplay(await register(at(start + DAY_MS - 1), key, body))).toBe(true);
     const late = await register(at(start + DAY_MS), key, body);
     expect([late.status, late.body.code, isReplay(late)]).toEqual([409, "external_ref_exists", false]);
-    // What the late call was answered is kept in its place.
+    // The answer of the late call is stored in its place.
     expect(isReplay(await register(at(start + DAY_MS + HOUR_MS), key, body))).toBe(true);
   });
 

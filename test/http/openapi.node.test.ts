@@ -32,7 +32,7 @@ describe("a service that runs", () => {
     rmSync(dir, { recursive: true, force: true });
   }, 30_000);
 
-  it("has an example of each operation, and none of what is gone", () => {
+  it("has an example of each operation, and none of a removed one", () => {
     expect(Object.keys(EXAMPLES).sort()).toEqual([...OPERATION_IDS].sort());
   });
 

@@ -171,7 +171,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     expect(faultsOf(finer)).toEqual({ network: "invalid_type", amount: "invalid_format" });
   });
 
-  it("are told in one trip, and write nothing", async () => {
+  it("are found in one trip, and write nothing", async () => {
     world.meter.reset();
     const body = { ...agentBody("CONSUMER"), endpoint_url: 1, principal_id: "prn_nobody", delegated_by: consumer.did };
     await world.call("POST", "/v1/agents", { body });
@@ -197,7 +197,7 @@ describe("before any fault of a body comes", () => {
     expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);
   });
 
-  it("403 for whoever is no party to an intent", async () => {
+  it("403 for an agent that is no party to an intent", async () => {
     const stranger = await world.consumer();
     const reply = await world.as(stranger, "POST", "/v1/payment-intents", {
       consumer_did: consumer.did,
@@ -221,7 +221,7 @@ describe("before any fault of a body comes", () => {
 });
 
 describe("a refusal beside faults", () => {
-  it("is no outcome of its Idempotency-Key: the request put right may come under it", async () => {
+  it("is not stored for its Idempotency-Key: the corrected request may use it", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const order = (consumer_did: string, amount: string) =>
       world.as(

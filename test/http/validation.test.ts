@@ -250,7 +250,7 @@ describe("an address of an agent", () => {
 });
 
 describe("a caller without a credential", () => {
-  it("with a key that nobody owns is not told of a fault in its cursor", async () => {
+  it("with an unknown key gets no fault of its cursor", async () => {
     const { rawKey } = await generateManagementKey("sandbox", BRANDS);
     for (const path of ["/v1/agents?cursor=x", "/v1/principals?cursor=x"]) {
       expect((await world.call("GET", path, { key: rawKey })).body.code).toBe("invalid_credentials");

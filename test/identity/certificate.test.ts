@@ -47,7 +47,7 @@ describe("reissuing a certificate", () => {
     expect(reply.body).toMatchObject({ code: "invalid_status", detail: { principal_status: "ATTESTATION_EXPIRED" } });
   });
 
-  it("does not come with a scope change after the attestation's end: it would be dead at birth", async () => {
+  it("is not issued with a scope change after the attestation's end, because it would have ended already", async () => {
     const other = await createWorld();
     const agent = await other.consumer();
     other.advance(366 * 86_400_000);

@@ -100,7 +100,7 @@ describe("a job with many rows", () => {
     expect(most).toBe(6);
   });
 
-  it("is left alone while it moves, and begun anew once a part of it is lost", async () => {
+  it("is left alone while it makes progress, and started again once a part of it is lost", async () => {
     const slow = jobOf("slow", 3, 0);
     await startJobs(deps, [slow]);
     expect(sent.splice(0)).toHaveLength(1);
@@ -115,7 +115,7 @@ describe("a job with many rows", () => {
 });
 
 describe("a row that fails", () => {
-  it("is logged and told with the job's name and its own, and stops none of the others", async () => {
+  it("is logged and reported with the job's name and its own, and stops no other row", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const fragile = jobOf("fragile", 45, 0, async (_deps, id) => {
       if (id === "row-7") throw new Error("the row is broken");
@@ -176,7 +176,7 @@ describe("a job that works in slices", () => {
     run: async () => ({ done: counts.shift() ?? 0, more: counts.length > 0 }),
   });
 
-  it("goes on in another message when one does not hold them all", async () => {
+  it("continues in another message when one does not hold them all", async () => {
     const bulk = slices("bulk", [5, 5, 5, 5, 5, 5, 2]);
     await startJobs(deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
@@ -200,7 +200,7 @@ describe("a job that works in slices", () => {
 });
 
 describe("a message of another version", () => {
-  it("about a job that is gone is taken off the queue", async () => {
+  it("about a removed job is acknowledged without work", async () => {
     await runMessage(deps, [], { kind: "record", job: "gone", ids: ["row-0"] });
     expect(await stored("gone")).toBeUndefined();
   });

@@ -179,7 +179,7 @@ describe("mails of alerts", () => {
 });
 
 describe("messages that no attempt could work", () => {
-  it("are an alert for each kind of work, and lost to nobody else", async () => {
+  it("raise an alert for each kind of work", async () => {
     const job = { kind: "provision_market", did: "did:aeap:1", environment: "sandbox", network: "base" };
     const bodies = [job, { ...job, did: "did:aeap:2" }, { kind: "hand_on_events" }];
     await deliver("agent-accountability-chain-dead", bodies);

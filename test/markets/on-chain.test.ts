@@ -89,7 +89,7 @@ describe("a market", () => {
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
 
-  it("waits for a chain that makes no blocks, keeps nobody else waiting, and finishes in the background", async () => {
+  it("waits for a chain without new blocks, blocks no other call, and finishes in the background", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
     const opening = open(did);
@@ -101,7 +101,7 @@ describe("a market", () => {
     const reply = await opening;
     const [market] = expectStatus(reply, 200).markets;
     expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
-    // What waits is named, and no second one is sent beside it.
+    // The waiting transaction is named, and no second one is sent.
     expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
     const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
     const before = await waiting();
@@ -150,7 +150,7 @@ describe("a registration", () => {
     expect(await marketOf(next.did)).toMatchObject({ status: "ACTIVE" });
   }, 60_000);
 
-  it("without gas waits with the reason and an alert, and goes on once the account is filled", async () => {
+  it("without gas waits with the reason and an alert, and continues once the account is filled", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("anvil_setBalance", REGISTRAR, "0x0");
     const [market] = expectStatus(await open(did), 200).markets;
@@ -204,7 +204,7 @@ describe("a registration", () => {
     expect(waits).toEqual([1, 2, 4, 8]);
   });
 
-  it("is not taken back on the word of a node that does not answer", async () => {
+  it("is not undone because a node does not answer", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await due(did);
@@ -247,7 +247,7 @@ describe("a threshold", () => {
     expect(await count()).toBe(before + 1);
   });
 
-  it("that a reorganisation takes back is told again, and the market stays open", async () => {
+  it("that a reorganisation undoes is written again, and the market stays open", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await want(did, 8_000_000);
@@ -309,7 +309,7 @@ const due = (did: string) =>
     .update(chainOperations)
     .set({ nextCheckAt: Date.now() - 1 })
     .where(eq(chainOperations.subject, did));
-/** The minute's look at what the contract says; how the operation stands after it. */
+/** Runs the check of the contract; returns the operation afterwards. */
 async function watch(did: string): Promise<string> {
   await world.run(watchRegistrations, {
     ...world.deps,

@@ -187,7 +187,7 @@ describe("the same call", () => {
     expect(await isMined(await submitted(asked))).toBe(true);
   });
 
-  it("that the contract refuses is not sent, and has the contract's word for it", async () => {
+  it("that the contract refuses is not sent, and the refusal names the contract's error", async () => {
     const did = nextDid();
     await submitted(registration(did));
     await tend();
@@ -201,7 +201,7 @@ describe("the same call", () => {
 describe("fees", () => {
   const gwei = (n: number) => `0x${BigInt(Math.round(n * 1e9)).toString(16)}`;
 
-  it("too low to be mined: it is replaced by an eighth more at least, and what waits behind it goes on", async () => {
+  it("too low to be mined: it is replaced at a fee an eighth higher at least, and the transactions behind it are mined", async () => {
     await lab("evm_setAutomine", false);
     const [first, second] = [registration(), registration()];
     const low = await submitted(first);

@@ -30,7 +30,7 @@ describe("an intent that nobody paid", () => {
     expect(reply.body).toEqual({ ...body, status: "ABANDONED" });
   });
 
-  it("lets go of what it held at its expiry, for the consumer and its delegators, before any cron", async () => {
+  it("releases its holds at its expiry, for the consumer and its delegators, before any cron", async () => {
     const top = await buyer(world, dailyLimit("10.00"));
     const consumer = await delegateOf(world, top, dailyLimit("10.00"));
     const sibling = await delegateOf(world, top, dailyLimit("10.00"));
@@ -42,7 +42,7 @@ describe("an intent that nobody paid", () => {
     expect([state?.open, state?.holds.length]).toEqual([10_000_000, 1]);
   });
 
-  it("is ABANDONED by the cron, its holds let go, and both platforms are told once", async () => {
+  it("is ABANDONED by the cron, which releases its holds and writes one event for each platform", async () => {
     const other = await createWorld();
     const consumer = await buyer(other, dailyLimit("10.00"));
     const { body } = await other.as(
@@ -66,7 +66,7 @@ describe("an intent that nobody paid", () => {
     }
   });
 
-  it("is let go once, also where the next intent wrote that down before the cron did", async () => {
+  it("is released once, also when the next intent released it before the cron", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     expect((await open(consumer, "6.00")).status).toBe(201);
     world.offset = 301_000;

@@ -61,7 +61,7 @@ describe("an intent that its consumer opened and never paid", () => {
 });
 
 describe("an intent that the provider opened", () => {
-  it("says nothing of the consumer, whose rating is in nobody else's hands", async () => {
+  it("does not rate the consumer, because another agent opened it", async () => {
     consumer = await world.consumer();
     await purchase();
     const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };

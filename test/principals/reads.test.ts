@@ -41,7 +41,7 @@ describe("the listing", () => {
     expect(seen).toEqual([...registered].sort().reverse());
   });
 
-  it("has 20 a page unless told otherwise, and no cursor on the last", async () => {
+  it("has 20 a page by default, and no cursor on the last", async () => {
     const fresh = await createWorld();
     await Promise.all(Array.from({ length: 21 }, () => fresh.principal()));
     const first = await list("", fresh);

@@ -62,7 +62,7 @@ describe("npm start", () => {
   });
 });
 
-// Who runs the tests may be root, to whom no folder is closed: then the commands run as nobody, where nobody can read the project.
+// Root can read every folder, so under root the commands run as the user nobody, if that user can read the project.
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asStranger = isRoot ? { uid: NOBODY, env: { HOME: tmpdir() } } : {};

@@ -103,7 +103,7 @@ describe("a private key", () => {
   }, 60_000);
 });
 
-/** What is there to hand the secrets over: the developer's own files, not the service's. */
+/** The files that hold the secrets on purpose: the developer's own, not the service's. */
 const HANDED_OVER = new Set(["secrets.json", "service.json", "worker.env"]);
 
 function written(folder: string): { path: string; bytes: Buffer }[] {

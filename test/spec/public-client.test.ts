@@ -95,7 +95,7 @@ async function checkBoundProof() {
   expect(expectStatus(await open("POST", "/v1/verify/proof", boundProof), 200).verified).toBe(true);
 }
 
-/** What the clients read of the provider's document. */
+/** The members of the provider's document that the clients read. */
 async function readDocument(escrowCredited: string) {
   const aid = expectStatus(await open("GET", `/v1/agents/${provider.did}/aid`), 200);
   const { total_balance, effective_threshold, escrow_state } = aid.escrow.liability_profile;

@@ -64,7 +64,7 @@ describe("an attestation that ends", () => {
     });
   });
 
-  it("is told once: the principal, every agent that ran, and none that did not", async () => {
+  it("is reported once: for the principal, every running agent, and no other", async () => {
     const principalId = await world.principal(attested(1));
     const overrides = { principal_id: principalId };
     const provider = await world.provider(overrides);

@@ -26,7 +26,7 @@ export class Team {
     this.key = key;
   }
 
-  /** What Access says of a person who has just signed in. */
+  /** The claims of a person who has just signed in. */
   claims(): JWTPayload {
     const now = Math.floor(Date.now() / 1000);
     return {

@@ -28,7 +28,7 @@ export async function rpc<Result>(network: string, method: string, params: unkno
   return result;
 }
 
-/** What the node in front of a lab's chain does to the next calls. */
+/** The faults that the node in front of a lab's chain applies to the next calls. */
 export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
   await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
 }

@@ -29,7 +29,7 @@ const CHAINS = [
   { network: "lab-markets", chainId: 31339, kind: "testnet", confirmations: 1 },
 ] as const;
 
-/** What takes too long for every run is run at a twentieth of its size, and whole by `npm run test:long`. */
+/** Long tests run at a twentieth of their size, and whole by `npm run test:long`. */
 const SCALE = process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20;
 
 export const ISSUER = "http://service.test";
@@ -42,7 +42,7 @@ export default async function setup(project: TestProject) {
   );
   const lab = running.find(({ entry }) => entry.network === "lab");
   if (!lab) throw new Error("no lab");
-  // What looks like ours and is not: the same code at other addresses.
+  // Look-alike contracts: the same code at other addresses.
   const salt = `0x${"07".repeat(32)}` as const;
   const { address: otherToken } = await deploy(lab.anvil.rpcUrl, admin.privateKey, "TestUSDC", [], salt);
   const roles = [admin.address, registrar.address, arbiter.address, feeRecipient.address, lab.entry.token];
@@ -120,7 +120,7 @@ declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
-    /** Of the size of a long test: 1 is the whole of it. */
+    /** The scale of long tests: 1 is the whole size. */
     scale: number;
     accessTeams: string;
     accounts: string[];

@@ -69,7 +69,7 @@ export async function dumpDatabase(): Promise<Record<string, string[]>> {
   return dump;
 }
 
-/** What the objects of a namespace hold, in memory and in storage, as text. */
+/** The content of the objects of a namespace, in memory and in storage, as text. */
 export async function dumpObjects(namespace: DurableObjectNamespace): Promise<string[]> {
   const dumps: string[] = [];
   for (const id of await listDurableObjectIds(namespace as never)) {

@@ -29,7 +29,7 @@ export type CallOptions = { key?: string | null; body?: unknown; rawBody?: strin
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
-/** What a world knows unless it asks for more: a lab is not everybody's. */
+/** The networks of a world by default, without the labs. */
 const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
 
 let migrated: Promise<void> | undefined;
@@ -39,7 +39,7 @@ const migrate = () => {
 };
 
 export class World {
-  /** What the service believes the time is: the wall plus what a test moved. */
+  /** The service's time: the system's clock plus the offset that a test set. */
   offset = 0;
   readonly meter: Meter;
   readonly deps: Deps;
@@ -133,7 +133,7 @@ export class World {
     });
   }
 
-  /** What the minute's trigger and the queue would do with a job, to its end. Returns how many it recorded. */
+  /** Runs a job to its end, as the cron and the queue would. Returns the number of recorded rows. */
   run(job: Job, deps: Deps = this.deps): Promise<number> {
     return runToEnd(deps, job);
   }
