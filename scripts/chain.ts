@@ -128,11 +128,17 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
 
 /** anvil's ten funded accounts. */
 export function devAccounts(): AnvilAccount[] {
-  return Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
+  derived ??= deriveAccounts();
+  return derived;
+}
+
+// A tenth of a second an account, in which nothing else runs: once is enough.
+let derived: AnvilAccount[] | undefined;
+const deriveAccounts = (): AnvilAccount[] =>
+  Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
     const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
     return { address: account.address, privateKey: toHex(account.getHdKey().privateKey ?? new Uint8Array()) };
   });
-}
 
 // The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.
 export function anvilBinary(): string {
