@@ -50,7 +50,7 @@ export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" 
 
 export type Mail = "alerts to the operator";
 
-/** Who it happens to; of an event, whose platform is told. */
+/** The one that it happens to; of an event, the one whose platform is told. */
 export type Party = "principal" | "agent" | "provider" | "consumer";
 /** One entry each time; who is not named has none. */
 export type By<T> = { readonly [P in Party]?: readonly T[] };
@@ -426,7 +426,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     {
-      // What the intent held was let go when it ended.
+      // The hold was released when the intent ended.
       when: "settled late",
       states: ["intent ABANDONED → SETTLED", "task none → open"],
       tables: [
@@ -832,7 +832,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
   ],
 };
 
-/** What the running of jobs and messages itself leaves, whatever they do. */
+/** Running a job or a message leaves this behind, whatever the job or message does. */
 export const RUNNING_CONSEQUENCES: Readonly<Record<"job" | "message", Cases>> = {
   job: [
     { when: "it runs", states: [], tables: ["jobs"], activity: BY_ITSELF, ...UNSEEN },

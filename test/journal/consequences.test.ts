@@ -1,5 +1,5 @@
-// What every change leaves behind (src/journal/consequences.ts): no operation and no job without a row, and each case of each row played on
-// the real service, where every table before and after says the same as the row.
+// The table of consequences (src/journal/consequences.ts): no operation and no job is without a row, and each case of each row is played on
+// the real service and compared with the tables before and after it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS } from "../../src/cron.ts";
@@ -86,7 +86,7 @@ describe("what is written is what the row says:", () => {
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;
     const event = { type: "agent.registered", object: { did: "did:aeap:none" } } as const;
     await store(world, (db) => recordEvent(db, owner, world.now(), event));
-    const [before] = [await takeSnapshot()];
+    const before = await takeSnapshot();
     await world.run(handOnJob([])).catch(() => world.run(handOnJob([])));
     const after = await takeSnapshot();
     const rows = (snapshot: typeof before, table: string) => [...(snapshot.get(table) ?? []).values()];

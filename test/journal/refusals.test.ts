@@ -18,7 +18,7 @@ import {
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 
 /**
- * What refusals write all the same, and why. A late confirmation closes its task: that is a case of its row, "refused after 72 hours". What
+ * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72 hours". What
  * objects remember of a refused call (its proof was used, its key is in flight) stands in no table.
  */
 const WRITTEN_BY_REFUSALS: Readonly<Partial<Record<Table, string>>> = {
@@ -96,7 +96,7 @@ const wallet = "0x00000000000000000000000000000000000000aa";
 
 type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
 
-/** Of each operation beside a missing credential: a body, a state, an object or a caller that it refuses. */
+/** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   registerPrincipal: [
     ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],

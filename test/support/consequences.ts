@@ -1,10 +1,10 @@
-// What an act has left in the database, in the words of src/journal/consequences.ts, made from the difference of all tables alone.
+// Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables alone.
 import type { Consequence, Party, Table } from "../../src/journal/consequences.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
 import { env, type Json, type World } from "./world.ts";
 
-/** Whom the act concerns: DIDs, or ids of principals. */
+/** The parties of an act, as DIDs or ids of principals. */
 export type Parties = { readonly [P in Party]?: readonly string[] };
 type ByParty = { readonly [party: string]: readonly string[] };
 export type Seen = {
@@ -181,7 +181,7 @@ function certificateEffects({ before, after }: Change): Effect[] {
 /** A new one, or one that was seen again. */
 const isRaised = ({ before, after }: Change): boolean => before === null || after.seen > before.seen;
 
-// ---- Whom it concerns ----------------------------------------------------------------------------------------------------
+// ---- Parties -------------------------------------------------------------------------------------------------------------
 
 /** Each party's effects; of several agents in one part, each has the same. */
 function byParty(parties: Parties, effects: readonly Effect[]): ByParty {

@@ -27,7 +27,7 @@ export async function takeSnapshot(): Promise<Snapshot> {
   );
 }
 
-/** What the act has changed. All events are handed on before, so that a queue that comes by meanwhile has nothing to write. */
+/** Compares all tables before and after the act. All events are handed on first, so that the outbox queue has nothing to write meanwhile. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
   await handOn(world);
   const before = await takeSnapshot();

@@ -31,7 +31,7 @@ export function withSilentChain(world: World): World {
   return withHeldQueue(withDeps(world, buildDeps(vars, ISSUER, { now: () => world.now() })));
 }
 
-/** What it sends to the queue of the chain waits there: the test works it itself. */
+/** Messages for the chain queue are not delivered: the test does their work itself. */
 export function withHeldQueue(world: World): World {
   const CHAIN_QUEUE = { send: async () => undefined } as never;
   return withDeps(world, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });

@@ -28,7 +28,7 @@ import {
   store,
 } from "./stage.ts";
 
-// ---- What operators look at ----------------------------------------------------------------------------------------------
+// ---- Alerts --------------------------------------------------------------------------------------------------------------
 
 /** Raises an alert and answers its id. */
 async function raised(world: World): Promise<string> {

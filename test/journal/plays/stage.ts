@@ -1,4 +1,4 @@
-// What the plays of src/journal/consequences.ts share: two platforms, a chain that does not answer, and how a play is told.
+// Shared by the plays of src/journal/consequences.ts: two platforms, a chain that does not answer, and how a play is told.
 import { inject } from "vitest";
 import { commit, type Database, type Statement } from "../../../src/db/batch.ts";
 import type { Parties } from "../../support/consequences.ts";
