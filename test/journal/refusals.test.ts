@@ -18,8 +18,8 @@ import {
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 
 /**
- * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72 hours". What
- * objects remember of a refused call (its proof was used, its key is in flight) stands in no table.
+ * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
+ * hours". The memory of objects (a proof was used, a key is in flight) stands in no table.
  */
 const WRITTEN_BY_REFUSALS: Readonly<Partial<Record<Table, string>>> = {
   idempotency_outcomes: "a refusal of the service itself is the outcome of its Idempotency-Key, and is answered again",
