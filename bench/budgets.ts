@@ -96,7 +96,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
 export const BUNDLE_GZIP_KIB = 350;
 export const STARTUP_MEDIAN_MS = 150;
 
-/** 4.2: p50 ratios to aim at, printed beside what was measured; the machine's mood is no reason to fail. */
+/** Ratios of the median latency to aim at, printed beside the measured ones; a slow machine is no reason to fail. */
 export const RATIO_TARGETS: Readonly<Record<string, { base: "hello" | "row"; atMost: number }>> = {
   "GET /v1/agents/{did}/aid": { base: "row", atMost: 1.25 },
   "POST /v1/principals": { base: "row", atMost: 3.5 },

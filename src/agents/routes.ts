@@ -1,4 +1,4 @@
-// Specification 4, Agents: what a platform does with its own agents.
+// Routes of a platform's own agents.
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams, aidView, certificateView } from "../identity/schema.ts";

@@ -1,5 +1,5 @@
-// Specification section 7: every error code, its HTTP status and its sentence. Code → status is looked up here and
-// nowhere else; the OpenAPI document and the tests enumerate this table.
+// Every error code with its HTTP status and its sentence (HTTP-14, HTTP-16). The status of a code is looked up here and nowhere else;
+// the OpenAPI document and the tests enumerate this table.
 
 export type ErrorSpec = { readonly status: ErrorStatus; readonly message: string };
 export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 409 | 410 | 413 | 422 | 429 | 500 | 503;
@@ -89,7 +89,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Codes that stand inside `field_errors` only. */
+/** Codes that occur inside `field_errors` only. */
 export const FIELD_ERRORS = {
   required: "This field is required.",
   missing_fields: "Several things are missing together.",
@@ -127,13 +127,13 @@ export type ErrorExtra = {
   detail?: Record<string, unknown>;
   type?: string;
   headers?: Record<string, string>;
-  /** Refused beside faults of the values: the request put right may come under the same Idempotency-Key. */
+  /** Refused together with faults of the values: the corrected request may use the same Idempotency-Key (IDM-7). */
   unkept?: true;
-  /** For the log only: the precise reason, which never leaves the service. */
+  /** The precise reason, for the log only: it is never answered. */
   reason?: string;
 };
 
-/** The one error that becomes an answer. Everything else that is thrown is a 500. */
+/** The only error that becomes an answer. Everything else that is thrown is a 500. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly extra: ErrorExtra;
@@ -150,7 +150,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The one top-level code for several faults of a body (contract 1): the schema's wins, else the first special one. */
+/** The one code for several faults of a body (HTTP-17). */
 export function validationError(faults: FieldError[]): ServiceError {
   const special = faults.find((fault) => TOP_LEVEL_422.has(fault.code));
   const plain = faults.some((fault) => !TOP_LEVEL_422.has(fault.code));
@@ -158,7 +158,7 @@ export function validationError(faults: FieldError[]): ServiceError {
   return new ServiceError(code, { field_errors: faults });
 }
 
-/** Codes of a whole answer that stand inside `field_errors` too. */
+/** 422 codes of a whole answer that may also occur inside `field_errors`. */
 export const TOP_LEVEL_422: ReadonlySet<string> = new Set(
   Object.entries(ERRORS)
     .filter(([code, { status }]) => status === 422 && code !== "validation_failed")

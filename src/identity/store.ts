@@ -1,5 +1,5 @@
-// What is signed about agents, as stored: documents, their versions, certificates. And the readings of an agent that are nobody's in
-// particular, because the registry is public: the public's, counterparties', the caller's own.
+// Store of signed documents, their versions and certificates, and the reads of an agent without a tenant: for the public, for
+// counterparties and for the calling agent itself.
 import { and, asc, desc, eq, getTableColumns, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import {
@@ -28,9 +28,9 @@ import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
-// ---- Readings of an agent ----------------------------------------------------------------------------------------------
+// ---- Reads of an agent -------------------------------------------------------------------------------------------------
 
-// Drizzle reads a column of its own three times as fast as one under another name: only the principal's are renamed.
+// Drizzle maps a column three times as fast under its own name, so only the principal's columns are renamed.
 const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
 
 export const selectAgent = (db: Database, where: SQL | undefined) =>
@@ -42,7 +42,7 @@ export const selectAgent = (db: Database, where: SQL | undefined) =>
 
 const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`${sql.placeholder("did")}`)));
 
-/** For the public and for counterparties: no tenancy, because the registry itself is public. */
+/** For the public and for counterparties: without a tenant, because the registry is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
 
@@ -71,7 +71,7 @@ const calling = {
   clockOffsetMs: platforms.clockOffsetMs,
 };
 
-/** What decides whether an agent may call: its own state, its principal's and its platform's. */
+/** The states that decide whether an agent may call: its own, its principal's and its platform's. */
 export const findCallingAgent = (db: Database, did: string) =>
   readOne(
     db
@@ -83,7 +83,7 @@ export const findCallingAgent = (db: Database, did: string) =>
   );
 export type CallingAgent = NonNullable<ReturnType<ReturnType<typeof findCallingAgent>["map"]>>;
 
-/** Whom an agent's scope was delegated by, nearest first; how many is bounded when a delegate is registered. */
+/** The delegators of an agent, nearest first; registration bounds their number (AGT-24). */
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
   read(
     db
@@ -93,11 +93,11 @@ export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
         sql`json_each((select delegators from agents where did = ${did})) as chain`,
         sql`${agents.did} = chain.value`,
       ),
-    // At most five: put in order here, which costs the database a sort.
+    // At most five rows, sorted here to spare the database a sort.
     (rows) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
   );
 
-// ---- What a document states beside its agent -----------------------------------------------------------------------------
+// ---- Markets and escrows of a document -----------------------------------------------------------------------------------
 
 export const findMarkets = (
   db: Database,
@@ -170,8 +170,8 @@ export const findCertified = (db: Database, did: string) =>
   );
 
 /**
- * Stores what a change of the platform signed in its own transaction, while the revision is the one that it foresaw: somebody else's
- * doing may have taken that number.
+ * Stores the document that a change of the platform signed in its own batch, if the revision is the foreseen one: another change may have
+ * taken that number.
  */
 export const storeAid = (
   db: Database,
@@ -188,7 +188,7 @@ export const storeAid = (
       setWhere: sql`aids.revision < ${revision}`,
     });
 
-/** Stores what a reader signed. The first signature of a revision stays, and a newer revision is never replaced by an older one. */
+/** Stores a document that a reader signed. The first signature of a revision stays, and a newer revision is never replaced (IDN-18). */
 export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
   const { revision, content, proof } = row;
   return db
@@ -206,7 +206,7 @@ export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferIns
 
 // ---- Certificates --------------------------------------------------------------------------------------------------------
 
-/** A certificate that still counts: current, or replaced with a grace that is not over. */
+/** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
 export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
   readOne(
     db

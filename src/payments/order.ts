@@ -1,11 +1,11 @@
-// What is ordered, and what is wrong with it that no schema knows: which networks there are, how fine their tokens, and who the parties.
+// An order of a payment, and its faults that no schema knows: networks, precision of the token, parties (PAY-4, PAY-5).
 import type { AgentCall } from "../call.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { type MoneyFault, parseAmount } from "../core/money.ts";
 
-/** What is ordered; the client form names a network instead of a currency. */
+/** An order; the form of AEA/P clients names a network instead of a currency. */
 export type Order = {
   consumerDid: string;
   providerDid: string;
@@ -58,7 +58,7 @@ function networkFaults(config: Config, { network, currency }: Payable, candidate
   ];
 }
 
-/** Judged by the finest token that could be paid with; the chosen one's decimals are held to again. */
+/** Judges the amount by the finest candidate token; `unitsOf` judges it again by the chosen one. */
 function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
   const decimals = candidates.map((network) => network.decimals);
   const parsed = parseAmount(amount, Math.max(0, ...decimals));

@@ -1,4 +1,4 @@
-// Ratings as stored: the two sums of each counterparty principal; an agent's own sums are columns of its row.
+// Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
@@ -16,7 +16,7 @@ export type RatedAgent = Pick<
   | "settledVolume"
 >;
 
-/** An agent as far as its rating goes; anyone may read it. */
+/** The rating columns of an agent, for anyone. */
 export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | null> =>
   readOne(
     db
@@ -34,7 +34,7 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
       .where(eq(agents.did, did)),
   );
 
-/** The four heaviest counterparties of an agent: all that a reading of its rating needs beside the agent's row. */
+/** The four heaviest counterparties of an agent, which its rating needs beside the agent's row. */
 export const findHeaviest = (db: Database, did: string | SQL<string>): Read<CounterpartyRow[]> =>
   readAll(
     db

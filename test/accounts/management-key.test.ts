@@ -1,5 +1,5 @@
-// Specification 2.14 and contract section 2: the management key, its typo that costs nothing, its header's configured names
-// and its configured brands.
+// The management key (CRED-4 to CRED-9): a typo is refused without a look-up, and header names and brands are
+// configuration.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   generateManagementKey,

@@ -1,4 +1,4 @@
-// Contract section 5, Delegation: registering a delegate, and what its delegator bounds.
+// Delegation (AGT-24 to AGT-26): registering a delegate within the bounds of its delegator.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { type Body, faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";

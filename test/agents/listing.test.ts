@@ -1,4 +1,4 @@
-// Contract section 5: the listing of agents, its pages and its filters.
+// The listing of agents, its pages and its filters (AGT-11, HTTP-26, HTTP-27).
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { registerAgent, registrationOf } from "./support.ts";

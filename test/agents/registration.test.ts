@@ -1,4 +1,4 @@
-// Specification 1 (roles), 2.4 and 4; contract section 5: registering an agent, and its every fault.
+// Registering an agent, with every fault of a body (AGT-1 to AGT-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";

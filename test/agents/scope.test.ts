@@ -1,4 +1,4 @@
-// Specification 3.3 and contract section 5: the patch of the scope, in every state, and whoever races.
+// The patch of the scope, in every state and under races (AGT-20 to AGT-22, AGT-28).
 import { beforeAll, describe, expect, it } from "vitest";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";

@@ -1,4 +1,4 @@
-// Specification 3.3: the patch of the status and the activation, in every state, and whoever races.
+// The patch of the status and the activation, in every state and under races (AGT-13 to AGT-19).
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -13,7 +13,7 @@ const patchStatus = (did: string, status: string, reason?: string) =>
   world.call("PATCH", `/v1/agents/${did}/status`, { body: { status, ...(reason !== undefined && { reason }) } });
 
 describe("the status patch", () => {
-  /** 3.3: what each target answers from each state: the new state, or the code. */
+  /** The answer for each target from each state: the new state, or the code (AGT-13 to AGT-16). */
   const TABLE: Record<string, readonly string[]> = {
     //           DRAFT, ACTIVE, SUSPENDED, REVOKED, TERMINATED, FUNDING
     ACTIVE: ["use_activate_endpoint", "invalid_status", "ACTIVE", "invalid_status", "invalid_status", "invalid_status"],

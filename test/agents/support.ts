@@ -1,4 +1,4 @@
-// Agents in every state, registrations of every kind, and what is stored of them.
+// Agents in every state, registrations of every kind, and their stored rows.
 import { agentBody, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export const STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;

@@ -1,4 +1,4 @@
-// Contract section 2, Operator: how the keys that the team of Cloudflare Access publishes are read, kept and withdrawn.
+// The keys of Cloudflare Access: reading, keeping and withdrawing them (CRED-15).
 import { SignJWT } from "jose";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";

@@ -1,4 +1,4 @@
-// Contract section 2, Operator: the token of Cloudflare Access, verified against the keys that its team publishes.
+// The token of Cloudflare Access, verified against the keys that its team publishes (CRED-12 to CRED-14).
 import { createExecutionContext } from "cloudflare:test";
 import { SignJWT } from "jose";
 import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";

@@ -1,5 +1,5 @@
-// Specification 5 and contract sections 2 and 7: every operation that there is × every wrong credential. A new operation is
-// covered by being registered; a new surface does not compile until its rows stand here.
+// Every operation × every wrong credential (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10). A new operation is covered by
+// being registered; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { ROUTES } from "../../src/app.ts";

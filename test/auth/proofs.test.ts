@@ -1,4 +1,4 @@
-// Specification 5, rule 5, and contract section 7: which proofs the service takes, in which forms, and each once.
+// The accepted proofs in all their forms, each accepted once (PRF-2 to PRF-9, PRF-12).
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { P256_ORDER, parseSignature } from "../../src/protocol/ecdsa.ts";

@@ -1,4 +1,4 @@
-// Credentials as headers, right and wrong, for the tests of who may call.
+// Right and wrong credentials as headers.
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, ISSUER, type Reply, type World } from "../support/world.ts";
 

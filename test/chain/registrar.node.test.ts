@@ -1,5 +1,5 @@
-// What the service's own key does on-chain, through the gateway, the sender and a signer, against a real node: bringing about what is
-// wanted of a provider, fees within their bounds, and what a node answers to what is sent.
+// The registrar's operations through gateway, sender and signer on a real node (CHN-14, CHN-17): the split of a
+// provider, bounded fees, and a node's answers to what is sent.
 import { encodeFunctionData, type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Contract section 6, "Settlement contract": what the arbiter and the admin may do, and no more.
+// The settlement contract's arbiter and admin, and the limits of their power (CHN-6, CHN-7).
 import type { Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {

@@ -1,4 +1,4 @@
-// Contract section 6, "Settlement contract": payments, providers and deposits.
+// The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
 import { type Abi, decodeEventLog, type Hex, toFunctionSelector } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";

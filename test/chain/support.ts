@@ -1,5 +1,5 @@
-// A world for the tests of the chain (contract section 6, "Settlement contract"): an anvil of its own, the contracts, a
-// registered provider and a consumer with money, and short ways to call as somebody and to see what a call is refused with.
+// The world of the chain tests: an anvil of its own, the contracts, a registered provider, a consumer with money, and
+// short ways to call as a role and to read a refusal.
 import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";

@@ -1,4 +1,4 @@
-// Contract section 1, Lists: opaque keyset cursors; a malformed one is 422 validation_failed.
+// Opaque keyset cursors; a malformed one is 422 validation_failed (HTTP-26 to HTTP-28).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";

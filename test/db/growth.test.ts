@@ -1,4 +1,4 @@
-// What is read does not grow with what is stored: the same calls over a thousand and over twenty thousand rows.
+// Reads do not grow with the stored history: the same calls over a thousand and over twenty thousand rows.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 

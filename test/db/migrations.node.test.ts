@@ -1,4 +1,5 @@
-// Migrations on a real D1: a database of an earlier version is brought on with what it holds, and ends as the tables say.
+// Migrations on a real D1: a database of an earlier version keeps its content and ends with the columns and indexes of
+// the tables.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";
 import { join } from "node:path";

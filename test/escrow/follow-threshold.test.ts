@@ -1,4 +1,4 @@
-// Contract section 6, Escrow: what the contract splits by follows the rating, through the cron and the queue.
+// The contract's threshold follows the rating, through the cron and the queue (MKT-20).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";

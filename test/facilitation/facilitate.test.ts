@@ -1,4 +1,4 @@
-// Specification 4, Facilitation, and contract section 6.
+// Facilitation: what it records, retries, races, late payments and its cost (FAC-1 to FAC-16).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { intentHash } from "../../src/chain/hashes.ts";

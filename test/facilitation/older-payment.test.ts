@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { payOnChain, rpc } from "../support/chain.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, mined, type Paid, pairOf, refused } from "./support.ts";
 
 const SKEW_MS = 30_000;
@@ -19,8 +19,8 @@ async function paidBefore(later: number): Promise<Paid> {
   const pair = await pairOf(world);
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000);
   await mined(tx);
-  const { blockNumber } = await rpc("base-sepolia", "eth_getTransactionReceipt", [tx]);
-  const { timestamp } = await rpc("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
+  const { blockNumber } = await rpc<Json>("base-sepolia", "eth_getTransactionReceipt", [tx]);
+  const { timestamp } = await rpc<Json>("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
   const intent = await world.intent(pair.consumer, pair.provider, "10.00");
   const createdAt = Number(timestamp) * 1_000 + later;
   await world.deps.db.update(paymentIntents).set({ createdAt }).where(eq(paymentIntents.intentId, intent.intent_id));

@@ -1,5 +1,5 @@
-// Payments on a node that behaves as real ones do: blocks that do not come, payments that fail or vanish, contracts that only look like
-// ours. The network `lab` is this file's alone.
+// Payments on a node that behaves as real ones do (FAC-6, FAC-7, FAC-10): missing blocks, failing and vanishing
+// payments, and look-alike contracts. The network `lab` belongs to this file alone.
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";

@@ -1,4 +1,4 @@
-// Specification 4, Facilitation, and contract section 6: what is refused, and that a refusal changes nothing.
+// Refusals of facilitation, each of which changes nothing (FAC-2 to FAC-7, FAC-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";

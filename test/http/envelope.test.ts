@@ -1,4 +1,4 @@
-// Specification 7 and contract section 1: every refusal has the flat envelope, whatever it is that cannot be read.
+// Every refusal has the flat envelope, also of unreadable requests (HTTP-9, HTTP-10, HTTP-14, HTTP-20 to HTTP-22).
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../../src/core/limits.ts";
 import { failingBatches, send, withDatabase, withDeps } from "../support/variants.ts";

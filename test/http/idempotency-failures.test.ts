@@ -1,4 +1,4 @@
-// Contract section 9: one effect per Idempotency-Key after a crash, and while the first request is still running.
+// One effect per Idempotency-Key after a crash, and while the first request is still running (IDM-3, IDM-5).
 import { evictDurableObject, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { exportJWK, importPKCS8 } from "jose";
 import { beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,5 +1,4 @@
-// Contract section 9: the private key of an activation is answered again to its caller alone, and nothing secret is at rest or
-// in a log.
+// The private key of an activation is replayed to its caller alone, and no secret is at rest or in a log (IDM-8).
 import { exportJWK, importPKCS8 } from "jose";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";

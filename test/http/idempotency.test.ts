@@ -1,4 +1,4 @@
-// Contract section 9: one effect per Idempotency-Key, whatever comes again under it.
+// One effect per Idempotency-Key, whatever is sent again under it (IDM-1 to IDM-7).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { withConfig, withDeps } from "../support/variants.ts";

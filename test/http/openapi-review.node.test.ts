@@ -1,4 +1,4 @@
-// The reviewer of the OpenAPI documents: it finds no fault in them, and each that is put in, wherever it is.
+// The reviewer of the OpenAPI documents (HTTP-31): it finds no fault in them, and finds each fault that is put in.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";

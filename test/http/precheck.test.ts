@@ -1,5 +1,5 @@
-// Contract 1: all faults of one body are told together, those that only configuration, the clock or the database know too;
-// and a foreign or unknown object of the path, or a stranger to it, comes before them.
+// All faults of one body come together, also those that only configuration, the clock or the database knows (HTTP-12);
+// a foreign or unknown object of the path, or a stranger to it, comes before them (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { account, payOnChain } from "../support/chain.ts";
 import {

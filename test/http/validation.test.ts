@@ -1,5 +1,5 @@
-// Contract section 1: values that are not valid are 422, all faults of a request are named together, and what is nobody's
-// business is not said: 401 before 404, 404 before 422.
+// Faulty values are 422 and named together (HTTP-8, HTTP-11, HTTP-12), and refusals keep their order: 401 before 404,
+// 404 before 422 (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import {

@@ -1,4 +1,4 @@
-// Contract section 5: a certificate is issued again for the same key, and the old one stays good until it ends.
+// A certificate is issued again for the same key, and the old one stays good until it ends (AGT-23, IDN-7).
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, expectStatus, type World } from "../support/world.ts";

@@ -1,4 +1,5 @@
-// How jobs run: the minute finds what is due and hands it to the queue in parts, parts record row by row, and operators see how far each is.
+// Running jobs (JOB-1 to JOB-6): the minute finds due rows and passes them to the queue in parts, parts record row by
+// row, and operators see the progress.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import type { Deps, JobMessage } from "../../src/context.ts";

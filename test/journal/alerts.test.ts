@@ -1,5 +1,5 @@
-// Alerts: raised where something is found, counted while they are open, listed, acknowledged, and told by mail at most once an hour for
-// each kind.
+// Alerts (JOB-8 to JOB-11): raised, counted while they are open, listed, acknowledged, and mailed at most once an hour
+// for each kind.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Deps } from "../../src/context.ts";

@@ -1,4 +1,4 @@
-// Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
+// Opening, listing and removing a provider's markets on a real chain (MKT-5 to MKT-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";

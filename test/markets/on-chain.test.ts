@@ -1,5 +1,6 @@
-// A provider's markets on a node that behaves as real ones do: registrations that are refused, lost or taken back, blocks that do not come,
-// an account without gas. The network `lab-markets` is this file's alone.
+// A provider's markets on a node that behaves as real ones do (MKT-6 to MKT-8, MKT-14, CHN-16 to CHN-19): refused, lost
+// and undone registrations, missing blocks, an account without gas. The network `lab-markets` belongs to this file
+// alone.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,5 +1,6 @@
-// What the service sends to a chain arrives in a block, whatever the node does: it loses answers, forgets transactions, refuses bytes, wants
-// other fees, and takes blocks back. The network `lab-signer` is this file's alone.
+// Sent transactions arrive in a block whatever the node does (CHN-15 to CHN-18): it loses answers, forgets
+// transactions, refuses bytes, wants other fees, and undoes blocks. The network `lab-signer` belongs to this file
+// alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";

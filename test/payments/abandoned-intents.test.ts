@@ -1,4 +1,4 @@
-// Contract section 6: an intent that nobody paid ends at its expiry, before any job records that.
+// An intent that nobody paid ends at its expiry, before any job records that (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { events } from "../../src/db/tables/journal.ts";

@@ -1,4 +1,4 @@
-// Contract section 6, Payment intent: every refusal, in the contract's order.
+// Every refusal of a payment intent, in the order of PAY-3 (PAY-4 to PAY-6, PAY-8, PAY-9).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MarketStatus } from "../../src/core/vocabulary.ts";
@@ -30,7 +30,7 @@ describe("refusals", () => {
   };
 
   const policy = (failed_check: string, rest: Record<string, unknown>) => () => ({ failed_check, ...rest });
-  /** In the contract's order. The provider asks, so that its own state is refused as a caller's would be. */
+  /** In the order of PAY-3. The provider asks, so that its own state is refused as a caller's would be. */
   const CASES: Case[] = [
     {
       name: "agents of two environments",
@@ -166,7 +166,7 @@ describe("refusals", () => {
     });
   }
 
-  it("come in the contract's order: of several the first is answered", async () => {
+  it("come in the order of PAY-3: of several the first is answered", async () => {
     const deal = await delegatedDeal();
     const answered: string[] = [];
     for (const { spoil } of [...CASES].reverse()) {

@@ -1,4 +1,4 @@
-// Contract section 6, Payment intent: opening one, in which market, and reading it.
+// Opening a payment intent, its market, and reading it (PAY-1, PAY-2, PAY-17, MKT-3, MKT-4).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -15,7 +15,7 @@ const open = (caller: Agent, order: Record<string, unknown>, headers?: Record<st
   world.as(caller, "POST", "/v1/payment-intents", order, headers);
 
 describe("opening an intent", () => {
-  it("answers all that is needed to pay, in the contract's fields and no others", async () => {
+  it("answers all that is needed to pay, and no other fields (PAY-2)", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const reply = await open(consumer, orderOf(consumer, provider));
     const [chain] = world.deps.config.networks;

@@ -1,4 +1,4 @@
-// Contract section 6, Rating: what an intent that is never paid does to its consumer, and to nobody else.
+// An unpaid intent rates its own consumer, and nobody else (TSK-11).
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";

@@ -1,4 +1,4 @@
-// Contract section 6: settling counts an intent once, and a payment that names no intent finds its own.
+// Settling counts an intent once (PAY-16), and a payment that names no intent finds its own (FAC-8).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";

@@ -1,5 +1,5 @@
-// Buyers and sellers for the tests of payments. A market is written where provisioning would have left it: the chain has
-// no part in opening an intent.
+// Buyers and sellers for the tests of payments. A market is written as provisioning would leave it: the chain has no
+// part in opening an intent.
 import { eq } from "drizzle-orm";
 import type { EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";

@@ -1,5 +1,5 @@
-// Contract section 6: the window counts settled and open intents, two concurrent ones never overspend it, and its cost does
-// not grow with the history.
+// The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with
+// the history (PAY-10, AGT-26).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/money.ts";

@@ -1,5 +1,5 @@
-// `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and nothing
-// left running. Each time on a copy of the project, with one thing of it broken.
+// `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and
+// no process left. Each time on a copy of the project with one broken part.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

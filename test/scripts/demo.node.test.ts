@@ -1,4 +1,4 @@
-// The whole path on the whole stack: the demo as a person runs it, and then a search of every file that the service wrote.
+// The whole path on the whole stack: the demo as a person runs it, then a search of every file that the service wrote.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Who descends from whom and who listens where, as the operating system sees it.
+// The process tree and the listening ports, as the operating system reports them.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 

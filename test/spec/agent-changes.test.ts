@@ -1,5 +1,5 @@
-// Specification 3.3 and 7, and contract section 5, over HTTP: what a platform may change, stop, return and read, and what each
-// refusal is called. Every test quotes its sentence.
+// Changing, stopping, returning and reading agents over HTTP, and the code of each refusal (AGT-11 to AGT-23). Every
+// test names its rule.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -16,21 +16,21 @@ beforeAll(async () => {
 const patch = (did: string, part: "scope" | "status", body: Json) => patchAgent(world, did, part, body);
 const isolated = (did: string) => eq(agents.did, did);
 
-describe("3.3, DRAFT", () => {
-  it("activate: agent is DRAFT; else 409 invalid_status", async () => {
+describe("a DRAFT", () => {
+  it("AGT-14: is activated once; a second activation is 409 invalid_status", async () => {
     const { did } = await world.agent("CONSUMER");
     const refused = await world.call("POST", `/v1/agents/${did}/activate`);
     expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
   });
 
-  it("DRAFT, status patch to ACTIVE: unchanged, 409 use_activate_endpoint", async () => {
+  it("AGT-15: is not activated by the status patch, which is 409 use_activate_endpoint", async () => {
     const { did } = await world.draft("CONSUMER");
     const refused = await patch(did, "status", { status: "ACTIVE" });
     expect([refused.status, refused.body.code]).toEqual([409, "use_activate_endpoint"]);
     expect(expectStatus(await world.call("GET", `/v1/agents/${did}`), 200).status).toBe("DRAFT");
   });
 
-  it("activation answers {did, status, private_key, certificate, certificate_expires_at, key_id, warning}", async () => {
+  it("AGT-14: activation answers {did, status, private_key, certificate, certificate_expires_at, key_id, warning}", async () => {
     const { did } = await world.draft("CONSUMER");
     const keys = expectStatus(await world.call("POST", `/v1/agents/${did}/activate`), 200);
     expect(Object.keys(keys).sort()).toEqual(
@@ -41,8 +41,8 @@ describe("3.3, DRAFT", () => {
   });
 });
 
-describe("3.3 and contract 5, PATCH …/status", () => {
-  it("suspends and returns, and the public status shows it at once", async () => {
+describe("PATCH …/status", () => {
+  it("AGT-16, IDN-24: suspends and returns, and the public status shows it at once", async () => {
     const { did } = await world.agent("CONSUMER");
     const shown = async () => (await world.call("GET", `/v1/agents/${did}/status`, { key: null })).body.status;
     const suspended = expectStatus(await patch(did, "status", { status: "SUSPENDED", reason: "audit" }), 200);
@@ -53,7 +53,7 @@ describe("3.3 and contract 5, PATCH …/status", () => {
     expect(await shown()).toBe("ACTIVE");
   });
 
-  it("contract 7: an agent that is SUSPENDED and calls gets 409 agent_not_active; TERMINATED 401", async () => {
+  it("PRF-10: a SUSPENDED agent that calls gets 409 agent_not_active, a TERMINATED one 401", async () => {
     const consumer = await world.agent("CONSUMER");
     const call = () => world.as(consumer, "GET", "/v1/tasks/tsk_nothing");
     expect((await call()).status).toBe(404);
@@ -65,13 +65,13 @@ describe("3.3 and contract 5, PATCH …/status", () => {
     expect([ended.status, ended.body.code]).toEqual([401, "aeap_verification_failed"]);
   });
 
-  it("a transition that the table does not have is 409 invalid_status and changes nothing", async () => {
+  it("AGT-13: a transition that the table does not allow is 409 invalid_status and changes nothing", async () => {
     const { did } = await world.agent("CONSUMER");
     const refused = await patch(did, "status", { status: "ACTIVE" });
     expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
   });
 
-  it("return is blocked while escrow is CONSTRAINED (409 escrow_constrained_cannot_reactivate)", async () => {
+  it("AGT-17: no return while the escrow is CONSTRAINED (409 escrow_constrained_cannot_reactivate)", async () => {
     const provider = await world.provider();
     await patch(provider.did, "status", { status: "SUSPENDED" });
     const { db } = world.deps;
@@ -82,7 +82,7 @@ describe("3.3 and contract 5, PATCH …/status", () => {
     expect(expectStatus(await patch(provider.did, "status", { status: "ACTIVE" }), 200).status).toBe("ACTIVE");
   });
 
-  it("TERMINATED is the platform's own retirement of an agent, final", async () => {
+  it("AGT-13: TERMINATED is final", async () => {
     const { did } = await world.agent("CONSUMER");
     expect(expectStatus(await patch(did, "status", { status: "TERMINATED" }), 200).status).toBe("TERMINATED");
     for (const status of ["ACTIVE", "SUSPENDED", "TERMINATED"]) {
@@ -92,8 +92,8 @@ describe("3.3 and contract 5, PATCH …/status", () => {
   });
 });
 
-describe("3.3 and contract 5, PATCH …/scope", () => {
-  it("changes the document by one version, and the certificate states the new scope", async () => {
+describe("PATCH …/scope", () => {
+  it("AGT-22: changes the document by one version, and the certificate states the new scope", async () => {
     const consumer = await world.agent("CONSUMER");
     const limits = { max_transaction_value: 25, spending_limit: { amount: "1e2", currency: "USDC", window_days: 30 } };
     const agent = expectStatus(await patch(consumer.did, "scope", limits), 200);
@@ -111,7 +111,7 @@ describe("3.3 and contract 5, PATCH …/scope", () => {
     expect(checked.claims.aeap.scope.max_transaction_value).toBe("25.00");
   });
 
-  it("400 no_changes_requested when nothing changes", async () => {
+  it("AGT-21: a patch that changes nothing is 400 no_changes_requested", async () => {
     const consumer = await world.agent("CONSUMER");
     for (const body of [{}, { capabilities: ["translation"], dispute_window_days: 14 }]) {
       const refused = await patch(consumer.did, "scope", body);
@@ -131,13 +131,13 @@ describe("3.3 and contract 5, PATCH …/scope", () => {
     expect(fieldCodes(refused)).toEqual({ [Object.keys(body)[0] ?? ""]: "field_not_allowed_for_role" });
   });
 
-  it.each(["CONSUMER", "PROVIDER"] as const)("dispute_window_days is accepted on both: %s", async (role) => {
+  it.each(["CONSUMER", "PROVIDER"] as const)("AGT-8: dispute_window_days is accepted on a %s", async (role) => {
     const { did } = await world.draft(role);
     expect(expectStatus(await patch(did, "scope", { dispute_window_days: 0 }), 200).scope.dispute_window_days).toBe(0);
   });
 
   it.each(["REVOKED", "TERMINATED"] as const)(
-    "a %s agent rejects scope edits with 409 agent_status_not_mutable",
+    "AGT-20: a %s agent rejects scope edits with 409 agent_status_not_mutable",
     async (status) => {
       const consumer = await world.agent("CONSUMER");
       await world.deps.db.update(agents).set({ status }).where(isolated(consumer.did));
@@ -147,8 +147,8 @@ describe("3.3 and contract 5, PATCH …/scope", () => {
   );
 });
 
-describe("contract 5, reading agents", () => {
-  it("GET /v1/agents: filters principal_id, status, economic_role; the environment is the key's; list envelope", async () => {
+describe("reading agents", () => {
+  it("AGT-11: GET /v1/agents filters by principal_id, status and economic_role, in the key's environment", async () => {
     const own = await createWorld();
     const first = await own.agent("CONSUMER");
     const second = await own.draft("PROVIDER");
@@ -169,7 +169,7 @@ describe("contract 5, reading agents", () => {
     expect([page.data[0].did, rest.data[0].did].sort()).toEqual([first.did, second.did].sort());
   });
 
-  it("GET /v1/agents/{did}: record, escrow, markets, certificate expiry", async () => {
+  it("AGT-12: GET /v1/agents/{did} shows the record, escrow, markets and the certificate's end", async () => {
     const provider = await world.provider();
     const agent = expectStatus(await world.call("GET", `/v1/agents/${provider.did}`), 200);
     expect(agent).toMatchObject({

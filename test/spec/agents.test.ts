@@ -1,5 +1,5 @@
-// Specification 2.4 and contract section 5, over HTTP: what a platform may register, and what each refusal is called. Every test
-// quotes its sentence.
+// Registering agents over HTTP, and the code of each refusal (AGT-1 to AGT-10, AGT-24, AGT-25). Every test names its
+// rule.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";
@@ -16,8 +16,8 @@ beforeAll(async () => {
 const register = (role: Role, overrides: Json = {}) => registerAgent(world, principalId, role, overrides);
 const patch = (did: string, part: "scope" | "status", body: Json) => patchAgent(world, did, part, body);
 
-describe("2.4, registration", () => {
-  it("contract 5: identity {…}, performance {…}, escrow {…} or null, disputes {…}, governance {…}", async () => {
+describe("registration", () => {
+  it("IDN-15: answers the five pillars identity, performance, escrow or null, disputes and governance", async () => {
     const aid = expectStatus(await register("PROVIDER"), 201);
     expect(Object.keys(aid.identity).sort()).toEqual(
       [
@@ -38,12 +38,12 @@ describe("2.4, registration", () => {
     expect(expectStatus(await register("CONSUMER"), 201).escrow).toBeNull();
   });
 
-  it("DID: did:aeap:<uuid4>", async () => {
+  it("IDN-1: a DID is did:aeap:<uuid4>", async () => {
     const { did } = expectStatus(await register("CONSUMER"), 201);
     expect(did).toMatch(/^did:aeap:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it("catalog_url serializes null on consumers; setting it on a CONSUMER gives 422 catalog_url_not_permitted", async () => {
+  it("AGT-5: catalog_url is null on a CONSUMER, and setting it there is 422 catalog_url_not_permitted", async () => {
     expect(expectStatus(await register("CONSUMER"), 201).identity.profile.catalog_url).toBeNull();
     const profile = { display_name: "Shop", catalog_url: "https://shop.example/catalog.json" };
     const refused = await register("CONSUMER", { profile });
@@ -53,7 +53,7 @@ describe("2.4, registration", () => {
     expect(identity.profile.catalog_url).toBe(profile.catalog_url);
   });
 
-  it("ENTERPRISE at registration: invalid_economic_role", async () => {
+  it("AGT-2: ENTERPRISE is invalid_economic_role", async () => {
     const refused = await register("PROVIDER", { economic_role: "ENTERPRISE" });
     expect([refused.status, refused.body.code]).toEqual([422, "validation_failed"]);
     expect(fieldCodes(refused)).toEqual({ economic_role: "invalid_economic_role" });
@@ -94,7 +94,7 @@ describe("2.4, registration", () => {
     ["PROVIDER", { minimum_counterparty_ar: 0.5 }],
     ["CONSUMER", { authorized_markets: ["DE-USDC"] }],
   ] as const)(
-    "wrong-role fields are rejected with 422 field_not_allowed_for_role: %s with %j",
+    "AGT-6, AGT-7: fields of the other role are 422 field_not_allowed_for_role: %s with %j",
     async (role, fields) => {
       const refused = await register(role, scope(role, fields));
       expect([refused.status, refused.body.code]).toEqual([422, "field_not_allowed_for_role"]);
@@ -102,7 +102,7 @@ describe("2.4, registration", () => {
     },
   );
 
-  it("contract 5: dispute_window_days 0..365, default 14", async () => {
+  it("AGT-8: dispute_window_days is 0 to 365, by default 14", async () => {
     const bare = { authorized_actions: ["sell"], capabilities: [] };
     expect(expectStatus(await register("PROVIDER", { scope: bare }), 201).identity.scope.dispute_window_days).toBe(14);
     for (const days of [0, 365]) {
@@ -114,7 +114,7 @@ describe("2.4, registration", () => {
     }
   });
 
-  it("contract 1: not_found is an id in a body that does not exist or is another platform's", async () => {
+  it("HTTP-19: an id in a body that does not exist or is another platform's is not_found", async () => {
     const other = await createWorld();
     for (const principal_id of ["prn_nobody", await other.principal()]) {
       const refused = await register("PROVIDER", { principal_id });
@@ -123,13 +123,13 @@ describe("2.4, registration", () => {
     }
   });
 
-  it("agents can be registered against the tenant principal like any other principal", async () => {
+  it("ACC-6: agents are registered under the tenant principal as under any other", async () => {
     expect(expectStatus(await register("PROVIDER", { principal_id: world.tenantPrincipalId }), 201).status).toBe(
       "DRAFT",
     );
   });
 
-  it("contract 3: creating an agent with a higher cert_tier gives 403 tier_exceeds_accreditation", async () => {
+  it("ACC-5: a cert_tier above the accreditation is 403 tier_exceeds_accreditation", async () => {
     const modest = await createWorld();
     const { db } = modest.deps;
     await db.update(platforms).set({ accreditationTier: "TIER_2" }).where(eq(platforms.platformId, modest.platformId));
@@ -140,7 +140,7 @@ describe("2.4, registration", () => {
   });
 });
 
-describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
+describe("AGT-25: a delegate's scope is a part of its delegator's", () => {
   const limits = {
     capabilities: ["translation", "review"],
     max_transaction_value: "100",
@@ -156,7 +156,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     delegator = did;
   });
 
-  it("the same scope, or a narrower one, is one", async () => {
+  it("the same scope and a narrower one are accepted", async () => {
     const aid = expectStatus(
       await delegate(delegator, { capabilities: ["review"], max_transaction_value: "99.99" }),
       201,
@@ -178,7 +178,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     expect(fieldCodes(refused)).toEqual({ [`scope.${field}`]: "scope_exceeds_delegator" });
   });
 
-  it("delegated_by names an ACTIVE agent of the same principal", async () => {
+  it("AGT-24: delegated_by names an ACTIVE agent of the same principal", async () => {
     const draft = await world.draft("CONSUMER", { principal_id: principalId, ...scope("CONSUMER", limits) });
     const stranger = await world.agent("CONSUMER", scope("CONSUMER", limits));
     for (const [did, code] of [
@@ -191,7 +191,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     }
   });
 
-  it("depth at most 5", async () => {
+  it("AGT-24: a chain is at most five deep", async () => {
     let above = delegator;
     for (let depth = 1; depth <= 5; depth++) {
       const { did } = await world.agent("CONSUMER", {
@@ -205,7 +205,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { delegated_by: "invalid_value" }]);
   });
 
-  it("a scope patch does not widen a delegate past its delegator", async () => {
+  it("a scope patch does not widen a delegate beyond its delegator", async () => {
     const { did } = expectStatus(await delegate(delegator, {}), 201);
     const refused = await patch(did, "scope", { max_transaction_value: "100.01" });
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { max_transaction_value: "scope_exceeds_delegator" }]);

@@ -1,5 +1,5 @@
-// A purchase as the public AEA/P clients make it, all nine steps and nothing else: DIDs raw in the path, ISO timestamps, DER
-// in padded base64, amounts as Python prints them, a transaction hash without 0x.
+// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1): DIDs raw in
+// the path, ISO timestamps, DER in padded base64, amounts as Python prints them, a transaction hash without 0x.
 import { beforeAll, expect, it } from "vitest";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { payOnChain } from "../support/chain.ts";

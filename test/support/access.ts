@@ -1,5 +1,5 @@
-// A team of Cloudflare Access: it signs application tokens, publishes its keys on loopback, and changes them. And the world
-// with that team's tokens accepted.
+// A team of Cloudflare Access: it signs application tokens, publishes its keys on loopback, and rotates them. Also the
+// world that accepts that team's tokens.
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { inject } from "vitest";
 import { type AccessTiming, openAccess } from "../../src/auth/access.ts";

@@ -1,4 +1,4 @@
-// Counts what the database is asked: trips, statements, rows read and written. D1's own meta is the source.
+// Counts the requests to the database: trips, statements, rows read and written. D1's own meta is the source.
 
 export type Reading = {
   trips: number;

@@ -1,4 +1,4 @@
-// A queue's batch, handed to the Worker's consumer.
+// Passes a queue's batch to the Worker's consumer.
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { type Message, runMessages } from "../../src/queue.ts";
 import { env } from "./world.ts";

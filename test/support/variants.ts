@@ -1,5 +1,5 @@
-// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe with.
-// And what is at rest: every row of the database, everything that the Durable Objects hold.
+// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe
+// with. Also dumps of all data at rest: every row of the database, everything that the Durable Objects hold.
 import {
   createExecutionContext,
   listDurableObjectIds,

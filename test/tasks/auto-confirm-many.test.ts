@@ -1,5 +1,5 @@
-// Many tasks whose window ends at one instant: the minute's trigger finds them, the real queue records them, each exactly once. How many
-// follows the size of the run: `npm run test:long` takes 10,000.
+// Many tasks whose window ends at one instant (TSK-3, JOB-4): the minute's trigger finds them, the real queue records
+// them, each exactly once. The size of the run sets their number: `npm run test:long` takes 10,000.
 import { and, eq, sql } from "drizzle-orm";
 import { beforeAll, expect, inject, it, vi } from "vitest";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";

@@ -1,4 +1,4 @@
-// Specification 2.7, 3.5 and contract section 6, Task.
+// Reading and confirming tasks, the end of the window, and the cost (TSK-1 to TSK-5, TSK-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
