@@ -1,4 +1,4 @@
-// Contract section 5, Certificate: what states a wider scope than the agent's ends 24 hours after the scope was narrowed.
+// A certificate that states a wider scope than the agent's ends 24 hours after the scope was narrowed (AGT-22).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { certificates } from "../../src/db/tables/agents.ts";
