@@ -1,4 +1,4 @@
-// Contract 7: a proof is accepted once, and again for exactly what it was used for: the provider cannot sign for the consumer.
+// PRF-7 and PRF-8: a proof is accepted once, and again for exactly what it was used for: the provider cannot sign for the consumer.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, type Json, type World } from "../support/world.ts";
 import { PATH, type Paid, paid, pairOf, refused, stateOf } from "./support.ts";
