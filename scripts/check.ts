@@ -12,6 +12,7 @@ const STEPS: readonly Step[] = [
   { name: "contracts are compiled", command: script("contracts.ts", "--check") },
   { name: "migrations follow the tables", command: script("migrations.ts", "--check") },
   { name: "docs/openapi.json follows the routes", command: script("openapi.ts", "--check") },
+  { name: "docs/consequences.md follows the table", command: script("consequences.ts", "--check") },
   { name: "types", command: tool("typescript/bin/tsc", "--noEmit", "-p", ".") },
   { name: "format and lint", command: tool("@biomejs/biome/bin/biome", "check") },
   { name: "who may import whom", command: script("imports.ts") },

@@ -12,7 +12,7 @@ export type Anvil = {
   chainId: number;
   port: number;
   pid: number;
-  accounts: AnvilAccount[];
+  accounts: readonly AnvilAccount[];
   /** Ends the process and waits until it has written its state. */
   stop: () => Promise<void>;
 };
@@ -68,12 +68,15 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   };
 }
 
-/** anvil's ten funded accounts. */
-export function devAccounts(): AnvilAccount[] {
-  return Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
+let accounts: readonly AnvilAccount[] | undefined;
+
+/** anvil's ten funded accounts. Derived once a process: deriving them blocks it for long. */
+export function devAccounts(): readonly AnvilAccount[] {
+  accounts ??= Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
     const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
     return { address: account.address, privateKey: toHex(account.getHdKey().privateKey ?? new Uint8Array()) };
   });
+  return accounts;
 }
 
 // The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.

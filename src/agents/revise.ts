@@ -8,7 +8,7 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import { clearPlace, listCertificates } from "../identity/status-list-store.ts";
-import { insertCertificate } from "../identity/store.ts";
+import { insertCertificate, replaceCertificates } from "../identity/store.ts";
 import { type ActivityAction, type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
@@ -31,6 +31,8 @@ export type AgentChange = {
   /** True when the platform's part of the document changes: a new version is signed in this batch (IDN-16). */
   readonly newVersion: boolean;
   readonly certificate?: IssuedCertificate | null;
+  /** Until when the certificates that were issued before count, real time; absent: nothing changes for them. */
+  readonly earlierCountUntil?: number;
   /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
@@ -49,7 +51,7 @@ export async function reviseAgent(
   change: AgentChange,
   now: number,
 ): Promise<{ after: AidSource; statements: Statement[] }> {
-  const { newVersion, certificate, activity, events = [], listing, also } = change;
+  const { newVersion, certificate, earlierCountUntil, activity, events = [], listing, also } = change;
   const { version, revision } = before.agent;
   const numbers = newVersion ? { version: version + 1, revision: revision + 1 } : {};
   const agent: AgentRow = { ...before.agent, ...change.set, ...certificate?.columns, ...numbers, updatedAt: now };
@@ -68,6 +70,7 @@ export async function reviseAgent(
       ...(agent.status !== before.agent.status && before.certificate !== null
         ? [listCertificates(db, [agent.did], agent.status)]
         : []),
+      ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row, now), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),

@@ -96,6 +96,8 @@ export const agentRoutes = [
     operationId: "patchAgentScope",
     tag: "Agents",
     summary: "Change an agent's scope",
+    description:
+      "Issues a certificate that states the new scope. Where the scope is narrowed, those issued before count for 24 hours more.",
     params: agentParams,
     body: scopePatch,
     status: 200,

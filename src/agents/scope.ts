@@ -1,6 +1,8 @@
 // Changes an agent's scope (AGT-21, AGT-22).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { HOUR_MS, NARROWED_CERTIFICATE_HOURS } from "../core/limits.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { scopeOf } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -30,11 +32,12 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
-  // The certificate states the scope, so a new one is issued for the same key. The old one stays good, because calls are judged by the live
-  // scope (AGT-22).
+  // The certificate states the scope, so a new one is issued for the same key. Earlier ones stay good where the scope was widened; where it
+  // was narrowed they end a day later. The service itself judges every call by the live scope (AGT-22).
   const standing = effectivePrincipalStatus(before.principal, now);
   const certifiable = before.certificate !== null && standing === "ACTIVE";
   const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
+  const narrowed = before.certificate !== null && exceeding(before.agent, scoped).length > 0;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -43,6 +46,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
       set: scoped,
       newVersion: true,
       certificate,
+      ...(narrowed && { earlierCountUntil: systemClock.now() + NARROWED_CERTIFICATE_HOURS * HOUR_MS }),
       activity: { action: "agent.scope_changed", actor: caller.actor, changes },
       listing: "updated",
     },

@@ -221,5 +221,14 @@ export const findLiveCertificate = (db: Database, did: string, jti: string, now:
       ),
   );
 
+/** Every certificate of the agent that was issued so far counts until then, where nothing has ended it earlier. */
+export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
+  db
+    .update(certificates)
+    .set({ replacedAt })
+    .where(
+      and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
+    );
+
 export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
   db.insert(certificates).values(row);

@@ -17,6 +17,7 @@ it.each([
   ["JSON nesting, levels", limits.JSON_DEPTH_MAX, 32],
   // Agents, payments, markets
   ["certificate, months", limits.CERTIFICATE_MONTHS, 12],
+  ["certificates of a wider scope, hours", limits.NARROWED_CERTIFICATE_HOURS, 24],
   ["dispute window when none is given, days", limits.DISPUTE_WINDOW_DAYS_DEFAULT, 14],
   ["longest dispute window, days", limits.DISPUTE_WINDOW_DAYS_MAX, 365],
   ["delegation depth", limits.DELEGATION_DEPTH_MAX, 5],

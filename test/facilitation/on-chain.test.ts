@@ -3,13 +3,13 @@
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
-import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { account, chainOf, type PayOptions, payOnChain, rpc, send } from "../support/chain.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { asClient, asConsumer, asProvider, type Pair, refused } from "./support.ts";
+import { asClient, asConsumer, asProvider, PATH, type Pair, refused } from "./support.ts";
 
 const LAB = "lab";
 const CONFIRMATIONS = 3;
@@ -192,6 +192,77 @@ describe("a payment", () => {
     const tx = await payOnChain(pair.consumer.did, elsewhere.did, 16_000_000, { network: "base-sepolia" });
     expect(await refuses({ ...pair, provider, intent, tx }, "payment_not_found")).toMatchObject({ state: "unknown" });
     await settles(await pay(intent));
+  });
+});
+
+describe("a call that came too early", () => {
+  const MINUTE_MS = 60_000;
+  type Sent = { headers: Record<string, string>; body: Json };
+  const named = ({ intent, tx }: Purchase) => ({ intent_id: intent.intent_id, payment_tx: tx });
+  const client = ({ provider, consumer, tx }: Purchase) => {
+    return { provider_did: provider.did, consumer_did: consumer.did, tx_hash: tx, network: LAB };
+  };
+  const SIGNED: [string, (purchase: Purchase) => Promise<Sent>][] = [
+    [
+      "under the consumer's proof bound to the provider",
+      async (purchase) => ({
+        headers: await world.proveBound(purchase.consumer, purchase.provider.did),
+        body: named(purchase),
+      }),
+    ],
+    [
+      "by the provider itself",
+      async (purchase) => {
+        const body = named(purchase);
+        return { headers: await world.prove(purchase.provider, "POST", PATH, JSON.stringify(body)), body };
+      },
+    ],
+    [
+      "in the client form",
+      async (purchase) => {
+        const body = client(purchase);
+        return { headers: await world.prove(purchase.provider, "POST", PATH, JSON.stringify(body)), body };
+      },
+    ],
+    [
+      "in the client form under the consumer's proof",
+      async (purchase) => ({
+        headers: await world.proveBound(purchase.consumer, purchase.provider.did),
+        body: client(purchase),
+      }),
+    ],
+  ];
+  const send = ({ headers, body }: Sent) => world.call("POST", PATH, { key: null, headers, body });
+
+  it.each(SIGNED)("%s is let through again, for ten minutes, when the payment is there", async (_, sign) => {
+    const intent = await openIntent("19.00");
+    const purchase = await payUnmined(intent);
+    const unused = await sign(purchase);
+    const sent = await sign(purchase);
+    expect((await send(sent)).body.code).toBe("payment_not_found");
+    // Anything else under the same proof is a replay, also while the payment is waited for.
+    const other = { ...sent, body: { ...sent.body, ...(sent.body.intent_id && { payment_tx: intent.intent_hash }) } };
+    if (sent.body.tx_hash) other.body.tx_hash = intent.intent_hash;
+    const elsewhere = await send(other);
+    expect([elsewhere.status, elsewhere.body.code]).toEqual([401, "aeap_verification_failed"]);
+
+    const real = Date.now;
+    const at = (ahead: number) => vi.spyOn(Date, "now").mockImplementation(() => real() + ahead);
+    try {
+      at(9 * MINUTE_MS);
+      expect((await send(sent)).body.code).toBe("payment_not_found");
+      await mine(CONFIRMATIONS);
+      // Past its half minute a proof counts for what it was used for, and for nothing new.
+      expect((await send(unused)).status).toBe(401);
+      at(10 * MINUTE_MS + 1_000);
+      expect((await send(sent)).status).toBe(401);
+      at(9 * MINUTE_MS);
+      const settled = expectStatus(await send(sent), 200);
+      expect(settled).toMatchObject({ intent_id: intent.intent_id, tx_hash: purchase.tx });
+      expect(expectStatus(await send(sent), 200)).toEqual(settled);
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 });
 

@@ -101,7 +101,7 @@ export async function payOnChain(
   return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
 }
 
-const mintAbi = [
+export const mintAbi = [
   {
     type: "function",
     name: "mint",

@@ -24,6 +24,19 @@ export const withVars = (world: World, vars: Partial<Env>): World =>
 export const withDatabase = (world: World, d1: D1Database): World =>
   withDeps(world, buildDeps({ ...env, DB: d1 }, ISSUER, { now: () => world.now() }));
 
+/** The same service, whose nodes answer nothing. */
+export function withSilentChain(world: World): World {
+  const networks = world.deps.config.networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
+  const vars = { ...world.deps.env, NETWORKS: JSON.stringify(networks) };
+  return withHeldQueue(withDeps(world, buildDeps(vars, ISSUER, { now: () => world.now() })));
+}
+
+/** Messages for the chain queue are not delivered: the test does their work itself. */
+export function withHeldQueue(world: World): World {
+  const CHAIN_QUEUE = { send: async () => undefined } as never;
+  return withDeps(world, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });
+}
+
 export type Moment = "before" | "after" | "never";
 
 /** Fails the n-th batch (from 1) before it reaches the database, or after the database has done it. */

@@ -1,0 +1,84 @@
+// One transaction may hold any number of settlements, as a contract that pays for many in one call makes them: each can be facilitated.
+import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
+import { beforeAll, expect, it } from "vitest";
+import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { account, chainOf, mintAbi, rpc } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { asClient, asProvider, pairOf, refused, stateOf } from "./support.ts";
+
+const NETWORK = "base-sepolia";
+const SETTLEMENTS = 60;
+const UNITS = 1_000_000;
+type Hex = `0x${string}`;
+
+/**
+ * The code of a contract that makes calls of equal length one after the other, and reverts when one of them does. Its input: the callee,
+ * the length of a call, then the calls.
+ */
+const MANY_CALLS =
+  "0x6040360380604060003760005b81811015602e57600060006020358360006000355af11560305760203501600c565b005b600080fd";
+const PAYER = "0x00000000000000000000000000000000000ca115";
+
+const onChain = (method: string, ...params: unknown[]): Promise<Json> => rpc(NETWORK, method, params);
+
+/** In one transaction. */
+async function callMany(callee: string, calls: readonly Hex[]): Promise<string> {
+  const [first = "0x"] = calls;
+  const types = [{ type: "address" }, { type: "uint256" }] as const;
+  const head = encodeAbiParameters(types, [callee as Hex, BigInt((first.length - 2) / 2)]);
+  const data = head + calls.map((call) => call.slice(2)).join("");
+  const hash = await onChain("eth_sendTransaction", { from: account(6), to: PAYER, data, gas: "0x1c9c380" });
+  while ((await onChain("eth_getTransactionReceipt", hash)) === null) await scheduler.wait(5);
+  return hash;
+}
+
+/** So many payments that name no intent, of one pair after the other. */
+async function payMany(buyers: readonly Agent[], provider: Agent): Promise<string> {
+  const { settlement_contract: contract, token } = chainOf(NETWORK);
+  await onChain("anvil_setCode", PAYER, MANY_CALLS);
+  const approve = { abi: tokenAbi, functionName: "approve", args: [contract as Hex, 2n ** 256n - 1n] } as const;
+  await callMany(token, [encodeFunctionData(approve)]);
+  const amount = BigInt(UNITS);
+  const minted = [PAYER, amount * BigInt(buyers.length)] as const;
+  await callMany(token, [encodeFunctionData({ abi: mintAbi, functionName: "mint", args: minted })]);
+  const calls = buyers.map(({ did }) => {
+    const args = [token as Hex, amount, didHash(provider.did), didHash(did)] as const;
+    return encodeFunctionData({ abi: settlementAbi, functionName: "pay", args });
+  });
+  return callMany(contract, calls);
+}
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+it("each of sixty settlements of one transaction can be facilitated, and none twice", {
+  timeout: 120_000,
+}, async () => {
+  const pair = await pairOf(world);
+  const { provider } = pair;
+  const last = { provider, consumer: await world.consumer() };
+  const intents: Json[] = [];
+  for (let i = 1; i < SETTLEMENTS; i++) intents.push(await world.intent(pair.consumer, provider, "1.00"));
+  const lastIntent = await world.intent(last.consumer, provider, "1.00");
+  const buyers = [...intents.map(() => pair.consumer), last.consumer];
+  const tx = await payMany(buyers, provider);
+  expect((await onChain("eth_getTransactionReceipt", tx)).status).toBe("0x1");
+
+  for (const intent of intents) {
+    const settled = expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
+    expect(settled).toMatchObject({ intent_id: intent.intent_id, gross_amt: "1.00" });
+  }
+  const settledLast = expectStatus(await asClient(world, { ...last, intent: lastIntent, tx }), 200);
+  expect(settledLast.intent_id).toBe(lastIntent.intent_id);
+
+  const { transactions } = await stateOf(world, provider.did);
+  const places = new Set(transactions.map(({ logIndex }) => logIndex));
+  expect([transactions.length, places.size]).toEqual([SETTLEMENTS, SETTLEMENTS]);
+  const further = await world.intent(pair.consumer, provider, "1.00");
+  const act = () => asProvider(world, { ...pair, intent: further, tx });
+  const { detail } = await refused(world, [provider.did], act, 409, "settlement_verification_failed");
+  expect(detail).toEqual({ failed_check: "already_facilitated" });
+});

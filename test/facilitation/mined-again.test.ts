@@ -1,0 +1,111 @@
+// One payment settles one intent, also when a reorganisation puts the same signed transaction elsewhere in a block; and a node that answers
+// for another transaction is not believed. The network `lab-moved` is this file's alone.
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { tokenAbi } from "../../src/chain/abi.ts";
+import { account, chainOf, payOnChain, rpc, spoil } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { asClient, asConsumer, asProvider, type Paid, type Pair, refused, stateOf } from "./support.ts";
+
+const LAB = "lab-moved";
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const receiptOf = (hash: string) => lab("eth_getTransactionReceipt", hash);
+
+let world: World;
+let pair: Pair;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("evm_setAutomine", true);
+});
+
+async function newPair(): Promise<Pair> {
+  return { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+}
+const openIntent = () => world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+/** Names no intent: any of its amount would do. */
+const pay = () => payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { network: LAB });
+
+/** Takes the last block back and puts its transaction into a new one, behind another's, which leaves a log of its own. */
+async function mineAgainBehindAnother(hash: string): Promise<void> {
+  const signed = await lab("debug_getRawTransaction", hash);
+  await lab("evm_setAutomine", false);
+  await lab("anvil_rollback", 1);
+  expect(await receiptOf(hash)).toBeNull();
+  const data = encodeFunctionData({
+    abi: tokenAbi,
+    functionName: "approve",
+    args: [account(7) as `0x${string}`, 1n],
+  });
+  const fees = { maxPriorityFeePerGas: "0x4a817c800", maxFeePerGas: "0xba43b7400" };
+  await lab("eth_sendTransaction", { from: account(7), to: chainOf(LAB).token, data, gas: "0x2dc6c0", ...fees });
+  expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+  await lab("anvil_mine", "0x1");
+}
+
+describe("a payment that a reorganisation moved within its block", () => {
+  it("settles no second intent, and is the settlement that it was", async () => {
+    pair = await newPair();
+    const intent = await openIntent();
+    const tx = await pay();
+    const first = await receiptOf(tx);
+    const purchase: Paid = { ...pair, intent, tx };
+    const settled = expectStatus(await asProvider(world, purchase), 200);
+
+    const other = { ...purchase, intent: await openIntent() };
+    await mineAgainBehindAnother(tx);
+    const moved = await receiptOf(tx);
+    expect(moved.status).toBe("0x1");
+    expect(moved.logs.map(({ data }: Json) => data)).toEqual(first.logs.map(({ data }: Json) => data));
+    expect(Number(moved.logs[0].logIndex)).toBeGreaterThan(Number(first.logs[0].logIndex));
+
+    const dids = [pair.provider.did, pair.consumer.did];
+    for (const facilitate of [asProvider, asConsumer]) {
+      const act = () => facilitate(world, other);
+      const { detail } = await refused(world, dids, act, 409, "settlement_verification_failed");
+      expect(detail).toEqual({ failed_check: "already_facilitated" });
+    }
+    // The retry, in every form, is answered with what is recorded.
+    const asClientThere = () => asClient(world, purchase, { network: LAB });
+    for (const retry of [() => asProvider(world, purchase), () => asConsumer(world, purchase), asClientThere]) {
+      expect(expectStatus(await retry(), 200)).toEqual(settled);
+    }
+    const { transactions, intents } = await stateOf(world, pair.provider.did);
+    expect(transactions.map(({ intentId }) => intentId)).toEqual([intent.intent_id]);
+    expect(intents.filter(({ status }) => status === "SETTLED").map(({ intentId }) => intentId)).toEqual([
+      intent.intent_id,
+    ]);
+  });
+
+  it("before it was facilitated, settles its intent once", async () => {
+    pair = await newPair();
+    const intent = await openIntent();
+    const tx = await pay();
+    await mineAgainBehindAnother(tx);
+    const purchase: Paid = { ...pair, intent, tx };
+    expectStatus(await asProvider(world, purchase), 200);
+    const other = { ...purchase, intent: await openIntent() };
+    const act = () => asProvider(world, other);
+    await refused(world, [pair.provider.did, pair.consumer.did], act, 409, "settlement_verification_failed");
+  });
+});
+
+describe("a receipt of another transaction than the one asked for", () => {
+  it("is not believed: nothing is settled, and the intent can still be paid for", async () => {
+    pair = await newPair();
+    const intent = await openIntent();
+    const tx = await pay();
+    const result = await receiptOf(tx);
+    const claimed: Paid = { ...pair, intent, tx: `0x${"ab".repeat(32)}` };
+    const answering = { method: "eth_getTransactionReceipt", times: 100, how: "answer", result } as const;
+    await spoil(LAB, answering);
+    const asClientThere = () => asClient(world, claimed, { network: LAB });
+    for (const act of [() => asProvider(world, claimed), () => asConsumer(world, claimed), asClientThere]) {
+      await refused(world, [pair.provider.did, pair.consumer.did], act, 503, "chain_unavailable");
+    }
+    await spoil(LAB);
+    expectStatus(await asProvider(world, { ...claimed, tx }), 200);
+  });
+});
