@@ -15,12 +15,12 @@ const file = join(import.meta.dirname, "../docs/consequences.md");
 
 const OPENING = `# Consequences
 
-Printed from \`src/journal/consequences.ts\`: \`npm run generate\`. What every change leaves behind, beside its own row: the entry of the
-activity log, the events, the record of the directory's feed, the effect on the identity document and on the certificate, what operators
-are told. \`test/journal/\` plays each case and compares what was written with its row, nothing more and nothing less.
+Printed from \`src/journal/consequences.ts\`: \`npm run generate\`. The consequences of every change beside its own row: the entry of the
+activity log, the events, the record of the directory's feed, the effect on the identity document and on the certificate, and the notices of
+operators. \`test/journal/\` plays each case and compares what was written with its row, nothing more and nothing less.
 
-Names in brackets say whom it concerns; of an event, whose platform is told. "Also writes" are the tables that the other columns do not
-tell of. A document's *new version* is signed with the change; a *new revision* is signed at its next reading.`;
+Names in brackets are the affected parties; of an event, the party whose platform gets it. "Also writes" are the tables that the other
+columns do not imply. A document's *new version* is signed with the change; a *new revision* is signed at its next reading.`;
 
 const HEADINGS = [
   "Case",
@@ -37,8 +37,8 @@ const NOTHING = "–";
 
 const joined = (parts: readonly string[]): string => (parts.length === 0 ? NOTHING : parts.join("<br>"));
 const code = (text: string): string => `\`${text}\``;
-/** Each effect once, with whom it concerns; one that comes twice says so. */
-function told<T extends string>(by: By<T>, show: (effect: T) => string = String): string {
+/** Each effect once, with its parties, and how often it occurs if more than once. */
+function effectsOf<T extends string>(by: By<T>, show: (effect: T) => string = String): string {
   const lines = new Map<string, string[]>();
   for (const [party, effects] of Object.entries(by)) {
     for (const [effect, times] of Map.groupBy(effects, (one) => one)) {
@@ -57,10 +57,10 @@ function lineOf(row: Consequence): string {
     row.when,
     joined(row.states),
     activityOf(row),
-    told(row.events, code),
-    told(row.directory, code),
-    told(row.document),
-    told(row.certificate),
+    effectsOf(row.events, code),
+    effectsOf(row.directory, code),
+    effectsOf(row.document),
+    effectsOf(row.certificate),
     joined([...row.alerts.map((kind) => `alert ${code(kind)}`), ...row.mails.map((mail) => `mail: ${mail}`)]),
     joined(row.tables.map(code)),
   ];
@@ -95,7 +95,7 @@ if (process.argv.includes("--check")) {
 } else if (process.argv.includes("--write")) {
   writeFileSync(file, printed);
 } else {
-  // Whoever reads may stop early.
+  // The reader of the pipe may stop early.
   process.stdout.on("error", () => process.exit());
   process.stdout.write(printed);
 }

@@ -31,7 +31,7 @@ export type AgentChange = {
   /** True when the platform's part of the document changes: a new version is signed in this batch (IDN-16). */
   readonly newVersion: boolean;
   readonly certificate?: IssuedCertificate | null;
-  /** Until when the certificates that were issued before count, real time; absent: nothing changes for them. */
+  /** The end of earlier certificates, in real time; absent when they stay as they are (AGT-22). */
   readonly earlierCountUntil?: number;
   /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition;

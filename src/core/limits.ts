@@ -18,7 +18,7 @@ export const JSON_DEPTH_MAX = 32;
 
 // Agents, payments, markets
 export const CERTIFICATE_MONTHS = 12;
-/** How long certificates that state a wider scope still count after the scope was narrowed. */
+/** How long certificates that state a wider scope still count after the scope was narrowed (AGT-22). */
 export const NARROWED_CERTIFICATE_HOURS = 24;
 export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
 export const DISPUTE_WINDOW_DAYS_MAX = 365;

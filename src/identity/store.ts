@@ -221,7 +221,7 @@ export const findLiveCertificate = (db: Database, did: string, jti: string, now:
       ),
   );
 
-/** Every certificate of the agent that was issued so far counts until then, where nothing has ended it earlier. */
+/** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
 export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
   db
     .update(certificates)

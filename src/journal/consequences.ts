@@ -1,6 +1,6 @@
-// Everything that changes state, and what each change leaves behind. docs/consequences.md is printed from it, tests play every row and hold
-// what was written against it. The Worker does not read it. What an object remembers (proofs and nonces that were used, what was sent to
-// a chain) and the queue's own mark in the outbox are no consequences.
+// Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
+// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions) and the outbox's
+// mark are not consequences.
 import type { ChainMessage } from "../context.ts";
 import type {
   AgentStatus,
@@ -28,7 +28,7 @@ export type Table =
   | NamesIn<typeof import("../db/tables/principals.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
-/** `none`: there was no such row, or there is none any more. */
+/** `none`: the row does not exist before or after. */
 export type StateChange =
   | `principal ${Move<PrincipalStatus>}`
   | `agent ${Move<AgentStatus>}`
@@ -40,26 +40,26 @@ export type StateChange =
   | `alert ${Move<"open" | "acknowledged">}`;
 
 /**
- * `unsigned version`: the version moves, and nothing is signed, because a DRAFT is not. `new revision`: what the document says has changed
- * by somebody else's doing, and it is signed at its next reading, which is `signed`.
+ * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
+ * is signed at the next reading, `signed` (IDN-18).
  */
 export type DocumentEffect = "unsigned version" | "new version" | "new revision" | "signed";
 
-/** Beside the first two, what the status list says of the certificates that there are. */
+/** The last three are new values in the status list. */
 export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
 
 export type Mail = "alerts to the operator";
 
-/** The one that it happens to; of an event, the one whose platform is told. */
+/** The party that is affected; of an event, the party whose platform gets it. */
 export type Party = "principal" | "agent" | "provider" | "consumer";
-/** One entry each time; who is not named has none. */
+/** One entry for each effect; a party that is not named has none. */
 export type By<T> = { readonly [P in Party]?: readonly T[] };
 
 export type Consequence = {
-  /** In which case; the cases of one row differ. */
+  /** The case; the cases of one row differ. */
   readonly when: string;
   readonly states: readonly StateChange[];
-  /** Tables that are written, beside those that the other columns tell of. */
+  /** Written tables that the other columns do not imply. */
   readonly tables: readonly Table[];
   readonly activity: readonly ActivityAction[] | { readonly none: string };
   readonly events: By<EventType>;
@@ -72,14 +72,14 @@ export type Consequence = {
 type Cases = readonly Consequence[];
 
 const NONE = {};
-/** Operators are told nothing. */
+/** No alert and no mail. */
 const NO_NOTICE = { alerts: [], mails: [] } as const;
-/** Neither the public nor operators see a difference. */
+/** No effect outside the listed tables. */
 const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
-const TOLD_WHEN_ASKED = { none: "told when the market was asked for" } as const;
+const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
 const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
 const OPERATORS_OWN = { none: "an operator's act, kept in the alert itself: it has no platform" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
@@ -89,7 +89,7 @@ const NOTHING = { states: [], tables: [], activity: NOTHING_NEW, ...UNSEEN } as 
 /** POSTs that only read: `verifyProof` has a row, because it uses a nonce up. */
 export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid"];
 
-/** By operationId: every operation that is no pure read. */
+/** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   registerPrincipal: [
     {
@@ -221,7 +221,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
       document: NONE,
-      // Its certificate counts as suspended already.
+      // Its certificate is already listed as suspended.
       certificate: NONE,
       ...NO_NOTICE,
     },
@@ -309,7 +309,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
     },
     {
-      // First the document promises the market no longer, then it does again, with the new wallet.
+      // First the market leaves the document, then it returns with the new wallet (MKT-12).
       when: "another wallet",
       states: [],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
@@ -754,7 +754,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
   mail_alerts: [
     {
-      when: "no mail told of an alert, and its kind's hour is over",
+      when: "an alert was never mailed, and its kind's hour is over",
       states: [],
       tables: [],
       activity: BY_ITSELF,
@@ -768,14 +768,14 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ],
 };
 
-/** By the kind of the queue's message. */
+/** By the kind of the queue message. */
 export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = {
   provision_market: [
     {
-      when: "the chain says it",
+      when: "the contract has it",
       states: ["chain operation waiting → done", "escrow none → FUNDING", "market PROVISIONING → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
-      activity: TOLD_WHEN_ASKED,
+      activity: RECORDED_AT_REQUEST,
       events: { agent: ["market.provisioned"] },
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
@@ -786,14 +786,14 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
       when: "the chain refuses",
       states: ["chain operation waiting → failed", "market PROVISIONING → FAILED"],
       tables: ["agent_markets", "chain_operations"],
-      activity: TOLD_WHEN_ASKED,
+      activity: RECORDED_AT_REQUEST,
       ...UNSEEN,
     },
     {
       when: "the chain refuses another wallet",
       states: ["chain operation waiting → failed", "market PROVISIONING → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations"],
-      activity: TOLD_WHEN_ASKED,
+      activity: RECORDED_AT_REQUEST,
       events: NONE,
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
@@ -804,7 +804,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
       when: "the registrar has no gas",
       states: ["alert none → open"],
       tables: ["agent_markets", "chain_operations"],
-      activity: TOLD_WHEN_ASKED,
+      activity: RECORDED_AT_REQUEST,
       events: NONE,
       directory: NONE,
       document: NONE,
@@ -816,7 +816,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
 
   follow_threshold: [
     {
-      when: "the chain says it",
+      when: "the contract has it",
       states: [],
       tables: ["chain_operations", "escrows"],
       activity: BY_ITSELF,
@@ -832,7 +832,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
   ],
 };
 
-/** Running a job or a message leaves this behind, whatever the job or message does. */
+/** The consequences of running any job or message, beside its own. */
 export const RUNNING_CONSEQUENCES: Readonly<Record<"job" | "message", Cases>> = {
   job: [
     { when: "it runs", states: [], tables: ["jobs"], activity: BY_ITSELF, ...UNSEEN },

@@ -59,7 +59,7 @@ describe("certificates issued before", () => {
     expect(await endsOf(agent)).toEqual([null, null]);
   });
 
-  it("end when the first narrowing says so, whatever is narrowed later", async () => {
+  it("end 24 hours after the first narrowing, whatever is narrowed later", async () => {
     const agent = await wide();
     await patch(agent.did, { max_transaction_value: "40" });
     const [first] = await endsOf(agent);
@@ -70,7 +70,7 @@ describe("certificates issued before", () => {
     expect(present).toBeNull();
   });
 
-  it("prove nobody any more once they have ended", async () => {
+  it("do not authenticate their agent once they have ended", async () => {
     const agent = await wide();
     await patch(agent.did, { max_transaction_value: "40" });
     const read = () => world.as(agent, "GET", "/v1/payment-intents/pin_none");

@@ -1,5 +1,5 @@
-// A payment is made for an intent that is there: who pays first and opens later would escape the intent's end. The bound is the clocks'
-// difference, the same in every form.
+// A payment older than its intent does not settle it, beyond the tolerated difference of clocks and in every form (PAY-15): otherwise a
+// payer who pays first and opens later would escape the intent's end.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { paymentIntents } from "../../src/db/tables/money.ts";

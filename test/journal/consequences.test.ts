@@ -1,5 +1,5 @@
-// The table of consequences (src/journal/consequences.ts): no operation and no job is without a row, and each case of each row is played on
-// the real service and compared with the tables before and after it.
+// The table of consequences (src/journal/consequences.ts): every operation and job has a row, and each case of each row is played on the
+// real service and compared with the tables before and after it (EVT-3, EVT-7, DIR-1).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS } from "../../src/cron.ts";
@@ -52,7 +52,7 @@ describe("the table of consequences", () => {
     expect(OPERATION_CONSEQUENCES[operationId]).toBeDefined();
   });
 
-  it("has no row for an operation that there is not, and none is a reading", () => {
+  it("has no row for an operation that does not exist or only reads", () => {
     const known = ROUTES.map(({ operationId }) => operationId);
     expect(known).toEqual(expect.arrayContaining([...Object.keys(OPERATION_CONSEQUENCES), ...READING_POSTS]));
     expect(READING_POSTS.filter((operationId) => operationId in OPERATION_CONSEQUENCES)).toEqual([]);
@@ -80,7 +80,7 @@ describe("what is written is what the row says:", () => {
     expect(await observe(stage.world, act)).toEqual(told(row));
   });
 
-  // The queue may hand the event on before the job does: either moves the mark, and nothing else.
+  // The queue may deliver the event before the job: either moves the mark, and nothing else.
   it("hand_on_events: there are new events", async () => {
     const { world } = stage;
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;

@@ -1,4 +1,4 @@
-// A call that is refused writes nothing, and neither does one that only reads: every table is as it was.
+// A refused call writes nothing (AGT-29), and neither does a reading: every table is as it was.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -226,7 +226,7 @@ function addressOf(query: Record<string, string>): string {
 const ROWS = Object.keys(OPERATION_CONSEQUENCES);
 
 describe("a refused call", () => {
-  it("is played of every operation that changes something", () => {
+  it("is played for every operation that writes", () => {
     expect(Object.keys(REFUSALS).sort()).toEqual([...ROWS].sort());
   });
 
@@ -252,7 +252,7 @@ describe("a refused call", () => {
     },
   );
 
-  it("under an Idempotency-Key leaves its outcome alone, which is answered again", async () => {
+  it("under an Idempotency-Key writes only its outcome, which is replayed", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const activate = () => world.call("POST", agentAt(provider.did, "/activate"), { headers });
     const first = await changedTables(activate);
@@ -263,7 +263,7 @@ describe("a refused call", () => {
     expect(again.tables).toEqual([]);
   });
 
-  it("for its values leaves nothing under an Idempotency-Key either: the body may be put right", async () => {
+  it("for its values stores nothing under an Idempotency-Key either: the body may be corrected", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const { reply, tables } = await changedTables(() => world.call("POST", "/v1/principals", { headers, body: {} }));
     expect(reply.body.code).toBe("validation_failed");

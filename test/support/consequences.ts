@@ -1,4 +1,4 @@
-// Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables alone.
+// Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables.
 import type { Consequence, Party, Table } from "../../src/journal/consequences.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
@@ -13,7 +13,7 @@ export type Seen = {
 
 const HOUR_MS = 3_600_000;
 
-/** Tables that have a column of their own, and the queue's mark in the outbox, which moves whenever the queue comes by. */
+/** Tables with a column of their own, and the outbox's mark, which the queue moves at any time. */
 const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "activity_entries",
   "events",
@@ -26,7 +26,7 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "outbox",
 ]);
 
-/** Plays the act, which says whom it concerns, and tells what it left. */
+/** Plays the act, which returns its parties, and describes its effect. */
 export async function observe(world: World, act: () => Promise<Parties>): Promise<Seen> {
   let parties: Parties = {};
   const difference = await differenceMadeBy(world, async () => {
@@ -56,7 +56,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
   };
 }
 
-/** The row as `observe` tells of it: why there is no entry is nothing that a database says. */
+/** The row in the form of `observe`, without the reason of a missing entry, which no table holds. */
 export const told = (row: Consequence): Seen => ({
   states: row.states.toSorted(),
   tables: row.tables.toSorted(),
@@ -88,7 +88,7 @@ function actionsIn(changes: readonly Change[], parties: Parties): string[] {
 
 type Effect = readonly [id: string, effect: string];
 
-/** Whose platform is told: the agent's or principal's that the object is; of what two share, both. */
+/** The parties whose platforms get an event: the agent or principal of the object, or both parties of a shared one. */
 function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string>): Effect[] {
   const rows = added(changes).map((row) => ({ ...row, object: JSON.parse(row.object) }));
   const texts = rows.map(({ platform_id, type, object }) => JSON.stringify([platform_id, type, object]));
@@ -125,7 +125,7 @@ function statesIn(difference: Difference): string[] {
   return [...new Set(moves.filter((move) => move !== ""))].sort();
 }
 
-/** The numbers of the agent's row, and what was signed of them. */
+/** The version and revision of the agent's row, and the documents that were signed of them. */
 function documentsIn(difference: Difference): Effect[] {
   const of = (table: Table, did: string) =>
     (difference.get(table) ?? []).filter(({ before, after }) => (after ?? before).did === did);
@@ -178,12 +178,12 @@ function certificateEffects({ before, after }: Change): Effect[] {
   ];
 }
 
-/** A new one, or one that was seen again. */
+/** A new alert, or one that was found again. */
 const isRaised = ({ before, after }: Change): boolean => before === null || after.seen > before.seen;
 
 // ---- Parties -------------------------------------------------------------------------------------------------------------
 
-/** Each party's effects; of several agents in one part, each has the same. */
+/** The effects by party; several agents of one party have the same. */
 function byParty(parties: Parties, effects: readonly Effect[]): ByParty {
   const known = Object.values(parties).flat();
   const stranger = effects.find(([id]) => !known.includes(id));

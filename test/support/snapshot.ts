@@ -1,4 +1,4 @@
-// Every row of every table, before and after an act, and what differs.
+// Every row of every table before and after an act, and the differences.
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { env, type Json, type World } from "./world.ts";
 
@@ -27,7 +27,7 @@ export async function takeSnapshot(): Promise<Snapshot> {
   );
 }
 
-/** Compares all tables before and after the act. All events are handed on first, so that the outbox queue has nothing to write meanwhile. */
+/** Compares all tables before and after the act. All events are delivered first, so that the outbox queue writes nothing meanwhile. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
   await handOn(world);
   const before = await takeSnapshot();
@@ -37,7 +37,7 @@ export async function differenceMadeBy(world: World, act: () => Promise<unknown>
   return new Map(tables.filter(([, changes]) => changes.length > 0));
 }
 
-// The queue may be at it: whoever comes second finds what the first one left.
+// The queue may deliver at the same time: the second run finds the rest.
 const handOn = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
 
 function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {

@@ -1,4 +1,4 @@
-// Plays of principals, agents and what is signed of them.
+// Plays of principals, agents and their signed documents.
 import { eq, sql } from "drizzle-orm";
 import { agents, statusLists } from "../../../src/db/tables/agents.ts";
 import { listCertificates } from "../../../src/identity/status-list-store.ts";
@@ -23,7 +23,7 @@ async function suspended(world: World): Promise<string> {
   return did;
 }
 
-/** As a promotion without funds leaves it. */
+/** The state that an unfunded promotion leaves. */
 async function waiting(world: World): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   await store(world, (db) => [
@@ -45,7 +45,7 @@ async function unattested(world: World): Promise<string> {
   return did;
 }
 
-/** Somebody's doing has changed what the document says. */
+/** Makes the document stale, as a change by another party does. */
 async function stale(world: World): Promise<string> {
   const did = await consumer(world);
   await store(world, (db) =>

@@ -1,4 +1,4 @@
-// Plays of what falls due by itself beside purchases and markets, of alerts, and of the running of jobs and messages.
+// Plays of jobs beside those of purchases and markets, of alerts, and of running jobs and messages.
 import { eq } from "drizzle-orm";
 import { statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
@@ -58,7 +58,7 @@ const mail = (world: World) => world.run(mailAlertsJob, withAddress(world).deps)
 
 type Standing = { readonly principalId: string; readonly dids: readonly string[] };
 
-/** A principal whose attestation has ended, with so many agents that ran. */
+/** A principal whose attestation has ended, with a number of running agents. */
 async function ended({ world }: Stage, agents: number): Promise<Standing> {
   world.advance(HOUR);
   await world.run(endAttestations);
@@ -79,7 +79,7 @@ const ending =
     };
   };
 
-/** As a crash leaves it behind the batch that moved the principal. */
+/** The state that a crash after the batch of the principal leaves. */
 async function unfinished(stage: Stage): Promise<Standing> {
   const { world } = stage;
   const standing = await ended(stage, 2);
@@ -140,7 +140,7 @@ export const JOB_PLAYS: Plays = {
     ),
   },
   mail_alerts: {
-    "no mail told of an alert, and its kind's hour is over": ofNobody(async (world) => {
+    "an alert was never mailed, and its kind's hour is over": ofNobody(async (world) => {
       await mail(world);
       await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
       await store(world, (db) => db.delete(alertMails));

@@ -1,4 +1,4 @@
-// Plays of a provider's markets: asked for, brought about by the queue, looked at again, taken away; and of the threshold.
+// Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
 import { eq } from "drizzle-orm";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
@@ -14,7 +14,7 @@ import { MINUTE, marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type P
 
 const WALLET = account(8);
 const OTHER_WALLET = account(7);
-/** No wallet: the contract refuses itself. */
+/** An address that the contract refuses as a wallet: its own. */
 const REFUSED = chainOf().settlement_contract;
 const MORE_THAN_ANYBODY_HAS = 1_000_000;
 const IN_TIME = 20_000;
@@ -66,7 +66,7 @@ async function behind(world: World): Promise<string> {
 const follow = (of: (world: World) => World) => (world: World, did: string) =>
   followThreshold(of(world).deps, keyOf(did), Date.now() + IN_TIME);
 
-/** As if the contract had once said something else: what a reorganisation makes of what it said. */
+/** Makes the stored state differ from the contract, as a reorganisation would. */
 const saidOtherwise = (wanted: { wallet: string | null; threshold: string }) => async (world: World) => {
   const did = await provider(world);
   await store(world, (db) => [
@@ -113,12 +113,12 @@ export const MARKET_PLAYS: Plays = {
     ),
   },
   provision_market: {
-    "the chain says it": ofAgent(unanswered, provision),
+    "the contract has it": ofAgent(unanswered, provision),
     "the chain refuses": ofAgent(unansweredRefused, provision),
     "the chain refuses another wallet": ofAgent(unansweredOtherWallet, provision),
   },
   follow_threshold: {
-    "the chain says it": ofAgent(
+    "the contract has it": ofAgent(
       behind,
       follow((world) => world),
     ),

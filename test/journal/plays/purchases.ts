@@ -1,4 +1,4 @@
-// Plays of a purchase: the intent, its settlement, its task, and what falls due of them by itself. Buyer and seller are of two platforms.
+// Plays of a purchase: the intent, its settlement, its task, and their jobs. Buyer and seller are of two platforms.
 import { inArray } from "drizzle-orm";
 import { agents } from "../../../src/db/tables/agents.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
@@ -45,7 +45,7 @@ const addressFor =
     };
   };
 
-/** A facilitation of what was paid; `then`: what happens between the payment and it. */
+/** A facilitation of a payment; `then` runs between the payment and it. */
 const settling =
   (
     amount: string,
@@ -67,11 +67,11 @@ async function endIntents(world: World): Promise<void> {
   await world.run(abandonIntents);
 }
 
-/** The job is ahead of the blocks: a payment that is older than the intent's end is not mined anew. */
+/** The job's clock is ahead of the blocks, so that a payment may still be mined before the intent's end. */
 const endEarly = (world: World) =>
   world.run(abandonIntents, { ...world.deps, clock: { now: () => world.now() + ENDED } });
 
-/** A confirmation of what was facilitated; `then`: what happens before it. */
+/** A confirmation of a facilitated payment; `then` runs before it. */
 const confirming =
   (body: unknown, then: (world: World, pair: Pair) => Promise<unknown> = async () => undefined, status = 200): Play =>
   async (stage) => {
@@ -92,7 +92,7 @@ const hold = (balance: number) => (world: World, pair: Pair) =>
       .where(inArray(escrows.did, [pair.provider.did])),
   );
 
-/** So much good history that one task more moves nothing. */
+/** A good history that one more task does not change. */
 async function renown(world: World, { provider, consumer }: Pair): Promise<void> {
   const sum = 1_000_000 * forwardScale(ratingMethod(world.deps.env, "sandbox"), world.now());
   const sums = {
@@ -112,7 +112,7 @@ async function renown(world: World, { provider, consumer }: Pair): Promise<void>
 const CONFIRMED = { outcome: "confirmed" };
 const REJECTED = { outcome: "rejected" };
 
-/** A job's play: what other plays have left is recorded first. */
+/** A job's play: due rows of other plays are recorded first. */
 const falling =
   (
     clear: (world: World) => Promise<unknown>,

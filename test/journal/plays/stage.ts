@@ -1,15 +1,15 @@
-// Shared by the plays of src/journal/consequences.ts: two platforms, a chain that does not answer, and how a play is told.
+// Shared by the plays of src/journal/consequences.ts: two platforms, a chain that does not answer, and the form of a play.
 import { inject } from "vitest";
 import { commit, type Database, type Statement } from "../../../src/db/batch.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { expectStatus, type Json, type Reply, type World } from "../../support/world.ts";
 
-/** `other` is another platform, so that it shows whom an event is told. */
+/** `other` is another platform, which shows who receives an event. */
 export type Stage = { readonly world: World; readonly other: World };
 
-/** Prepares all that the act needs, and answers the act, which says whom it concerns. */
+/** Prepares the act and returns it; the act returns its parties. */
 export type Play = (stage: Stage) => Promise<() => Promise<Parties>>;
-/** By the row's name, then by its case. */
+/** Plays by the name of the row, then by its case. */
 export type Plays = Readonly<Record<string, Readonly<Record<string, Play>>>>;
 
 export const MINUTE = 60_000;
@@ -28,7 +28,7 @@ export const ofAgent =
     };
   };
 
-/** A play that concerns nobody. */
+/** A play without parties. */
 export const ofNobody =
   (prepare: (world: World) => Promise<unknown>, act: (world: World) => Promise<unknown>): Play =>
   async ({ world }) => {
@@ -39,7 +39,7 @@ export const ofNobody =
     };
   };
 
-/** The body of an answer that has to have this status. */
+/** The body of an answer, which must have this status. */
 export const must = async (status: number, reply: Promise<Reply>): Promise<Json> => expectStatus(await reply, status);
 
 export const store = ({ deps }: World, write: (db: Database) => Statement | Statement[]): Promise<void> =>
