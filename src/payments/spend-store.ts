@@ -1,6 +1,6 @@
 // What agents spend, as stored: sums, the ledger of their totals, and what open intents hold. A window is a difference of running
 // totals, so it costs the same however long the history is; what has expired lets go at its instant, whether or not the cron came by.
-import { and, eq, getTableColumns, inArray, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
@@ -181,33 +181,33 @@ export const countOpenedByProvider = (
     (rows) => rows[0]?.count ?? 0,
   );
 
-/** What an intent held becomes spent. */
-export function spendStatements(db: Database, intent: IntentRow, now: number): Statement[] {
-  // By name, not through json_each: D1 counts its rows too, and this is in the budget of a facilitation.
-  const isSpender = inArray(spendSums.did, intent.spenders);
-  const held = sql`coalesce((select h.amount from spend_holds h where h.did = ${spendSums.did}
-      and h.expires_at = ${intent.expiresAt} and h.intent_id = ${intent.intentId}), 0)`;
-  return [
-    db
-      .update(spendSums)
-      .set({ settled: sql`${spendSums.settled} + ${intent.amount}`, open: sql`${spendSums.open} - ${held}` })
-      .where(isSpender),
+/** What an intent held becomes spent. A statement for each spender: D1 counts the rows of a list as well. */
+export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
+  intent.spenders.flatMap((did) => [
     db
       .delete(spendHolds)
       .where(
         and(
-          inArray(spendHolds.did, intent.spenders),
+          eq(spendHolds.did, did),
           eq(spendHolds.expiresAt, intent.expiresAt),
           eq(spendHolds.intentId, intent.intentId),
         ),
       ),
+    // Each hold of an intent is of its amount; where it was let go before, there is none to take back.
+    db
+      .update(spendSums)
+      .set({
+        settled: sql`${spendSums.settled} + ${intent.amount}`,
+        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
+      })
+      .where(eq(spendSums.did, did)),
     // One row a settlement, at an instant of its own: the order of totals is the order of instants.
-    db.insert(spendLedger).select(
-      sql`select ${spendSums.did}, max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${spendSums.did}), 0)),
-          ${spendSums.settled} from ${spendSums} where ${isSpender}`,
-    ),
-  ];
-}
+    db.insert(spendLedger).values({
+      did,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${did}), 0))`,
+      total: sql`(select s.settled from spend_sums s where s.did = ${did})`,
+    }),
+  ]);
 
 /** What intents that ended unpaid still hold is given back. */
 export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
