@@ -388,10 +388,13 @@ export function clientFor(rpcUrl: string) {
 
 type Client = ReturnType<typeof clientFor>;
 
+/** The chain answers at once; a process that starts many things on a busy machine may take long to notice. */
+const PATIENCE_MS = 60_000;
+
 function transportFor(rpcUrl: string) {
   const { hostname } = new URL(rpcUrl);
   if (!["127.0.0.1", "localhost", "[::1]"].includes(hostname)) throw new Error(`not a local chain: ${hostname}`);
-  return { transport: http(rpcUrl, { retryCount: 0 }), pollingInterval: 20, cacheTime: 0 };
+  return { transport: http(rpcUrl, { retryCount: 0, timeout: PATIENCE_MS }), pollingInterval: 20, cacheTime: 0 };
 }
 
 function randomHash(): Hex {
