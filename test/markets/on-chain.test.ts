@@ -58,7 +58,9 @@ const marketOf = async (did: string) => (await world.call("GET", path(did))).bod
 const work = (did: string) => {
   const job = { kind: "provision_market", did, environment: "sandbox" as const, network: LAB };
   const message = { body: job, attempts: 1, ack: () => undefined, retry: () => undefined };
-  return runMessages({ queue: "chain", messages: [message] } as never, env);
+  return world.serve(() =>
+    runMessages({ queue: "chain", messages: [message] } as never, { ...env, DB: world.meter.d1 }),
+  );
 };
 const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
 /** The minute's jobs on this network alone: they also run on the chains that other files use. */
