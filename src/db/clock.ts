@@ -6,6 +6,7 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 export type Timed<T> = T & { readonly clockOffsetMs: number };
 
 export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
-  sql<number>`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${platformId}), 0)`.as(
+  // Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
+  sql<number>`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`.as(
     "clock_offset_ms",
   );

@@ -15,6 +15,9 @@ const RESTS_MS = 30 * DAY_MS;
 /** With the list three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
 
+/** From the end of the key: `max` in its place would read every list. */
+const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
+
 const drawPlaces = (): string =>
   JSON.stringify(
     Array.from(crypto.getRandomValues(new Uint32Array(PLACES_DRAWN)), (value) => value % STATUS_LIST_SIZE),
@@ -35,7 +38,7 @@ export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
         idx: sql<number>`drawn.value`.as("idx"),
         taken: sql<number>`drawn.key`.as("taken"),
       })
-      .from(sql`(select max(list_id) as list_id from status_lists) as newest`)
+      .from(NEWEST)
       .innerJoin(sql`json_each(${drawPlaces()}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
@@ -63,7 +66,7 @@ export const countNewestList = (db: Database, now: number): Read<{ listId: numbe
         taken: sql<number>`(select count(*) from certificates c where c.list_id = newest.list_id
             and c.expires_at > ${now - RESTS_MS})`.as("taken"),
       })
-      .from(sql`(select max(list_id) as list_id from status_lists) as newest`),
+      .from(NEWEST),
   );
 
 export const findNewestList = (db: Database) =>

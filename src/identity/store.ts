@@ -99,31 +99,32 @@ export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
 
 // ---- Markets and escrows of a document -----------------------------------------------------------------------------------
 
+const marketsWhere = (db: Database, where: SQL | undefined): Read<MarketRow[]> =>
+  readAll(db.select().from(agentMarkets).where(where).orderBy(asc(agentMarkets.market), asc(agentMarkets.network)));
+
 export const findMarkets = (
   db: Database,
-  did: string | SQL<string>,
+  did: string,
   environment: Environment | SQL<Environment>,
-): Read<MarketRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(agentMarkets)
-      .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)))
-      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-  );
+): Read<MarketRow[]> => marketsWhere(db, and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
+
+const escrowsWhere = (db: Database, where: SQL | undefined): Read<EscrowRow[]> =>
+  readAll(db.select().from(escrows).where(where).orderBy(asc(escrows.network)));
 
 export const findEscrows = (
   db: Database,
-  did: string | SQL<string>,
+  did: string,
   environment: Environment | SQL<Environment>,
-): Read<EscrowRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(escrows)
-      .where(and(eq(escrows.did, did), eq(escrows.environment, environment)))
-      .orderBy(asc(escrows.network)),
-  );
+): Read<EscrowRow[]> => escrowsWhere(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
+
+/** Of an agent that the trip itself finds, in its environment: asked for together, which reads the agent once. */
+const ownedBy = (did: SQL<string>): SQL => sql`(select did, environment from agents where did = ${did})`;
+
+export const findMarketsOf = (db: Database, did: SQL<string>): Read<MarketRow[]> =>
+  marketsWhere(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${ownedBy(did)}`);
+
+export const findEscrowsOf = (db: Database, did: SQL<string>): Read<EscrowRow[]> =>
+  escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${ownedBy(did)}`);
 
 // ---- Documents -----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents. A window is a difference of running totals, so it
 // costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
-import { and, eq, getTableColumns, inArray, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
@@ -181,33 +181,33 @@ export const countOpenedByProvider = (
     (rows) => rows[0]?.count ?? 0,
   );
 
-/** Turns the hold of an intent into spending (FAC-11). */
-export function spendStatements(db: Database, intent: IntentRow, now: number): Statement[] {
-  // A list of values and not json_each, whose rows D1 would count in the budget of a facilitation.
-  const isSpender = inArray(spendSums.did, intent.spenders);
-  const held = sql`coalesce((select h.amount from spend_holds h where h.did = ${spendSums.did}
-      and h.expires_at = ${intent.expiresAt} and h.intent_id = ${intent.intentId}), 0)`;
-  return [
-    db
-      .update(spendSums)
-      .set({ settled: sql`${spendSums.settled} + ${intent.amount}`, open: sql`${spendSums.open} - ${held}` })
-      .where(isSpender),
+/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
+export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
+  intent.spenders.flatMap((did) => [
     db
       .delete(spendHolds)
       .where(
         and(
-          inArray(spendHolds.did, intent.spenders),
+          eq(spendHolds.did, did),
           eq(spendHolds.expiresAt, intent.expiresAt),
           eq(spendHolds.intentId, intent.intentId),
         ),
       ),
-    // One row for each settlement, at an instant of its own, so that totals and instants have one order.
-    db.insert(spendLedger).select(
-      sql`select ${spendSums.did}, max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${spendSums.did}), 0)),
-          ${spendSums.settled} from ${spendSums} where ${isSpender}`,
-    ),
-  ];
-}
+    // Each hold of an intent is of its amount; where it was let go before, there is none to take back.
+    db
+      .update(spendSums)
+      .set({
+        settled: sql`${spendSums.settled} + ${intent.amount}`,
+        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
+      })
+      .where(eq(spendSums.did, did)),
+    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
+    db.insert(spendLedger).values({
+      did,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${did}), 0))`,
+      total: sql`(select s.settled from spend_sums s where s.did = ${did})`,
+    }),
+  ]);
 
 /** Releases the holds of intents that ended unpaid. */
 export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {

@@ -7,30 +7,29 @@ import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
-import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../identity/store.ts";
+import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
-import { findCounterparty, findHeaviest } from "../ratings/store.ts";
+import { findCounterpartyOf, findHeaviest } from "../ratings/store.ts";
 import type { ConfirmationView } from "./schema.ts";
-import { findTask, moveTask, partyOf, principalOfParty } from "./store.ts";
+import { findTask, moveTask, partyOf, ratedPairOf } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 /** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
 export const closingReads = (db: Database, taskId: string) => {
   const provider = partyOf(taskId, "provider");
   const consumer = partyOf(taskId, "consumer");
-  const environment = environmentOf(provider);
   return {
     task: findTask(db, taskId),
     provider: findPublicAgent(db, provider),
     consumer: findPublicAgent(db, consumer),
-    markets: findMarkets(db, provider, environment),
-    escrows: findEscrows(db, provider, environment),
+    markets: findMarketsOf(db, provider),
+    escrows: findEscrowsOf(db, provider),
     providerHeaviest: findHeaviest(db, provider),
     consumerHeaviest: findHeaviest(db, consumer),
-    providerCounterparty: findCounterparty(db, provider, principalOfParty(taskId, "consumer")),
-    consumerCounterparty: findCounterparty(db, consumer, principalOfParty(taskId, "provider")),
+    providerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "provider")),
+    consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
 };
 export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>>;

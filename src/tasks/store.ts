@@ -29,9 +29,11 @@ export const partyOf = (taskId: string, side: "provider" | "consumer"): SQL<stri
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
-/** The principal of a party of a task, as an expression. */
-export const principalOfParty = (taskId: string, side: "provider" | "consumer"): SQL<string> =>
-  sql<string>`(select principal_id from agents where did = ${partyOf(taskId, side)})`;
+/** A party of a task, and the principal that answers for the other one, as one expression: each row is read once. */
+export const ratedPairOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select t.provider_did, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
+    : sql`(select t.consumer_did, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
 /** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>

@@ -1,5 +1,6 @@
 // Reads do not grow with the stored history: the same calls over a thousand and over twenty thousand rows.
 import { beforeAll, describe, expect, it } from "vitest";
+import { checkPlans } from "../support/plans.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 const SMALL = 1_000;
@@ -81,12 +82,6 @@ async function cost(world: World, [, path, list]: Call): Promise<{ rows: number;
   return { rows: world.meter.reading.rowsRead, shown: page.data.length };
 }
 
-/** The exceptions of the plan check, with their reasons. */
-const ALLOWED: ReadonlySet<string> = new Set([
-  // The newest list is the highest rowid: one row is read, from the end.
-  "SCAN status_lists",
-]);
-
 describe("the rows read", () => {
   it.each(CALLS)("by %s are as many among 20,000 as among 1,000", async (...call) => {
     const [few, many] = [await cost(small, call), await cost(large, call)];
@@ -136,31 +131,8 @@ describe("the plan of every statement", () => {
     }
     await world.intent(consumer, provider).catch(() => undefined);
 
-    const statements = [...new Set(world.meter.reading.sql)];
-    expect(statements.length).toBeGreaterThan(20);
-    const plans = await Promise.all(
-      statements.map(async (sql) => {
-        const parameters = sql.split("?").length - 1;
-        const explained = await env.DB.prepare(`explain query plan ${sql}`)
-          .bind(...Array.from({ length: parameters }, () => null))
-          .all<{ detail: string }>();
-        return { sql, details: explained.results.map(({ detail }) => detail) };
-      }),
-    );
-    const tables = (await env.DB.prepare("select name from sqlite_master where type = 'table'").all<{ name: string }>())
-      .results;
-    // A chain of delegators has at most five links: sorting them is no sort that grows.
-    const growing = plans.filter(({ sql }) => !/^select .* order by chain\.depth$/s.test(sql));
-    expect(plans.length - growing.length).toBeLessThanOrEqual(2);
-    const bad = growing.flatMap(({ sql, details }) =>
-      details
-        .filter(
-          (detail) =>
-            /TEMP B-TREE/.test(detail) || tables.some(({ name }) => new RegExp(`^SCAN "?${name}"?( |$)`).test(detail)),
-        )
-        .filter((detail) => !ALLOWED.has(detail))
-        .map((detail) => `${detail}: ${sql}`),
-    );
-    expect(bad).toEqual([]);
+    const statements = new Set(world.meter.reading.sql);
+    expect(statements.size).toBeGreaterThan(20);
+    await checkPlans(env.DB, statements);
   });
 });

@@ -182,7 +182,7 @@ describe("messages that no attempt could work", () => {
   it("raise an alert for each kind of work", async () => {
     const job = { kind: "provision_market", did: "did:aeap:1", environment: "sandbox", network: "base" };
     const bodies = [job, { ...job, did: "did:aeap:2" }, { kind: "hand_on_events" }];
-    await deliver("agent-accountability-chain-dead", bodies);
+    await deliver(world, "agent-accountability-chain-dead", bodies);
     const found = await list();
     expect(found.map(({ kind, subject, seen }: (typeof found)[number]) => [kind, subject, seen]).sort()).toEqual([
       ["dead_letter", "agent-accountability-chain hand_on_events", 1],

@@ -48,7 +48,7 @@ const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
 const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
 const open = (did: string) => world.call("POST", path(did), { body });
 const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-const work = (did: string) => deliver("chain", [{ kind: "provision_market", ...job(did) }]);
+const work = (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]);
 const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
 /** The minute's jobs on this network alone: they also run on the chains that other files use. */
 const alone = (): Deps => ({ ...world.deps, config: { ...world.deps.config, networks: [network()] } });

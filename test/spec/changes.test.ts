@@ -159,7 +159,7 @@ describe("authorized_markets", () => {
     await world.run(resumeProvisioning, deps);
     const job = sent.find((one) => one.did === did);
     expect(job).toEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
-    expect(await deliver("chain", [job])).toEqual({ acknowledged: [0], retried: [] });
+    expect(await deliver(world, "chain", [job])).toEqual({ acknowledged: [0], retried: [] });
     const { data } = expectStatus(await world.call("GET", `/v1/agents/${did}/scope/authorized_markets`), 200);
     expect(data[0]).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });
   });

@@ -58,13 +58,13 @@ export function failingBatches(d1: D1Database, moment: (batch: number) => Moment
 /** A request as it stands, for bodies that are no text. Not checked against the OpenAPI document. */
 export async function send(world: World, path: string, init: RequestInit): Promise<{ response: Response; body: Json }> {
   const context = createExecutionContext();
-  const response = await world.app.fetch(
-    new Request(`${ISSUER}${path}`, init),
-    { ...env, DB: world.meter.d1 },
-    context,
-  );
-  const text = await response.text();
-  await waitOnExecutionContext(context);
+  const request = new Request(`${ISSUER}${path}`, init);
+  const { response, text } = await world.serve(async () => {
+    const answered = await world.app.fetch(request, { ...env, DB: world.meter.d1 }, context);
+    const body = await answered.text();
+    await waitOnExecutionContext(context);
+    return { response: answered, text: body };
+  });
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
   return { response, body: isJson ? JSON.parse(text) : text };
 }

@@ -2,21 +2,20 @@
 // Every answer is checked against the OpenAPI document before a test sees it.
 import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
+import { type Meter, openMeter } from "../../bench/meter.ts";
+import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
-import type { Environment } from "../../src/core/vocabulary.ts";
-import { managementKeys, platforms } from "../../src/db/tables/accounts.ts";
-import { principals } from "../../src/db/tables/principals.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS } from "./chain.ts";
-import { type Meter, meter } from "./meter.ts";
 import { checkAnswer } from "./openapi.ts";
+import { checkPlans } from "./plans.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -31,6 +30,10 @@ export type Agent = { did: string; privateKey: CryptoKey; pem: string; certifica
 
 /** The networks of a world by default, without the labs. */
 const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
+
+/** Every statement that the service sent in this file. */
+const statements = new Set<string>();
+afterAll(() => checkPlans(env.DB, statements));
 
 let migrated: Promise<void> | undefined;
 const migrate = () => {
@@ -48,9 +51,13 @@ export class World {
   readonly tenantPrincipalId: string;
   readonly key: string;
   readonly liveKey: string;
+  /** How many parts of the service are running. */
+  readonly serving = { now: 0 };
 
   constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
-    this.meter = meter(env.DB);
+    this.meter = openMeter(env.DB, (sql) => {
+      if (this.serving.now > 0) statements.add(sql);
+    });
     const clock = { now: () => Date.now() + this.offset };
     this.deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.app = createApp(this.deps);
@@ -82,13 +89,26 @@ export class World {
       ...(sent !== undefined && { body: sent }),
     });
     const context = createExecutionContext();
-    const response = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
-    const text = new TextDecoder().decode(await response.arrayBuffer());
-    await waitOnExecutionContext(context);
+    const { response, text } = await this.serve(async () => {
+      const answered = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
+      const read = new TextDecoder().decode(await answered.arrayBuffer());
+      await waitOnExecutionContext(context);
+      return { response: answered, text: read };
+    });
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
     return { status: response.status, body: parsed, headers: response.headers, text };
+  }
+
+  /** Runs a part of the service: the plans of what it sends to the database are looked at when the file ends. */
+  async serve<T>(work: () => Promise<T>): Promise<T> {
+    this.serving.now += 1;
+    try {
+      return await work();
+    } finally {
+      this.serving.now -= 1;
+    }
   }
 
   /** The three headers of an agent's call, over exactly what is sent. */
@@ -135,7 +155,7 @@ export class World {
 
   /** Runs a job to its end, as the cron and the queue would. Returns the number of recorded rows. */
   run(job: Job, deps: Deps = this.deps): Promise<number> {
-    return runToEnd(deps, job);
+    return this.serve(() => runToEnd(deps, job));
   }
 
   // ---- Shortcuts through the API itself ----------------------------------------------------------------------------
@@ -201,50 +221,12 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
-  const { db } = world.deps;
-  const keyRow = (generated: typeof key, environment: Environment) => ({
-    keyHash: generated.keyHash,
-    keyId: newId("key", now),
-    platformId,
-    environment,
-    keyPrefix: generated.keyPrefix,
-    createdAt: now,
-  });
-  await db.batch([
-    db.insert(platforms).values({
-      platformId,
-      status: "ACCREDITED",
-      legalName: `Platform ${platformId}`,
-      country: "DE",
-      email: "ops@platform.test",
-      accreditationTier: "TIER_3",
-      tenantPrincipalId,
-      createdAt: now,
-      updatedAt: now,
-    }),
-    db.insert(principals).values({
-      principalId: tenantPrincipalId,
-      platformId,
-      environment: "sandbox",
-      tenant: true,
-      legalName: `Platform ${platformId}`,
-      nameFolded: `platform ${platformId}`,
-      country: "DE",
-      entityType: "company",
-      externalRef: `tenant:${platformId}`,
-      status: "ACTIVE",
-      attestationId: newId("att", now),
-      attestationVerifierId: "operator",
-      attestationModel: "kyb",
-      attestationTier: "TIER_3",
-      attestationIssuedAt: now,
-      attestationExpiresAt: now + 365 * 86_400_000,
-      createdAt: now,
-      updatedAt: now,
-    }),
-    db.insert(managementKeys).values(keyRow(key, "sandbox")),
-    db.insert(managementKeys).values(keyRow(live, "production")),
-  ]);
+  const name = `Platform ${platformId}`;
+  const keys = [
+    { ...key, environment: "sandbox" },
+    { ...live, environment: "production" },
+  ] as const;
+  await seedPlatform(world.deps.db, { platformId, tenantPrincipalId, name, email: "ops@platform.test", keys });
   return world;
 }
 
