@@ -1,6 +1,6 @@
-// One way in. `openCall` takes a request to its handler: which of the route's entrances, its credential, the limiter, the lock of the
-// Idempotency-Key, the lock of the agent; then the handler with its two trips, run again when a commit met a change or when
-// another clock rules; last the outcome that a retry is answered with.
+// One way in. `openCall` takes a request to its handler: which of the route's entrances, its credential, the limiter; then the handler
+// with its two trips, run again when a commit met a change, when another clock rules or when others held the agent's lock; last the
+// outcome that a retry is answered with. The locks are asked for beside the first trip, so that they cost a far caller no hop.
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
@@ -10,7 +10,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type Outcome } from "../db/outcomes.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { lockAgent } from "../objects/agent-lock.ts";
+import { type HeldLock, lockAgent } from "../objects/agent-lock.ts";
 import { answer } from "./answer.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
@@ -54,16 +54,23 @@ type Handle = (call: AnyCall) => Promise<unknown>;
 export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
   const surface = surfaceOf(entrances, incoming);
   const credential = await checkCredential(entrances[surface], incoming);
-  const { deps, background } = incoming;
+  const { deps, background, lockedDid } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
   const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
-  // The first trip runs beside it; whoever fails first is heard there.
+  const agentLock = lockedDid === null ? null : lockAgent(deps.env, lockedDid);
+  // The first trip runs beside them; whoever fails first is heard there.
   keyLock?.catch(() => undefined);
-  const run: Run = { incoming, surface, credential, idempotency, keyLock, offset: 0, platformId: null };
+  agentLock?.catch(() => undefined);
+  const unlock = () => {
+    if (agentLock) background(agentLock.then((lock) => lock[Symbol.dispose]()).catch(() => undefined));
+  };
+  const locks: Locks = { key: keyLock, agent: agentLock, unlock };
+  const run: Run = { incoming, surface, credential, idempotency, locks, locked: false, offset: 0, platformId: null };
   try {
-    return await attemptUnderLock(run, handle);
+    return await attempt(run, handle);
   } finally {
-    if (keyLock) background(keyLock.then((unlock) => unlock()).catch(() => undefined));
+    unlock();
+    if (keyLock) background(keyLock.then((giveBack) => giveBack()).catch(() => undefined));
   }
 }
 
@@ -95,27 +102,32 @@ type Run = {
   readonly surface: Surface;
   readonly credential: Credential;
   readonly idempotency: Idempotency | null;
-  readonly keyLock: Promise<unknown> | null;
+  readonly locks: Locks;
+  /** The agent's lock is held: what is read from now on is what the commit meets, but for who goes round the lock. */
+  locked: boolean;
   /** How far the clock that rules the call was moved; known after a first trip. */
   offset: number;
   /** Whose outcome is kept; known after the first trip. */
   platformId: string | null;
 };
 
-/** The clock that rules the call is another than it was read by. */
-class ClockMoved extends Error {}
+type Locks = {
+  readonly key: Promise<unknown> | null;
+  readonly agent: Promise<HeldLock> | null;
+  /** Gives the agent's lock back, now or when it is granted. */
+  readonly unlock: () => void;
+};
 
-async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
-  const { deps, lockedDid } = run.incoming;
-  using locks = new DisposableStack();
-  if (lockedDid !== null) locks.use(await lockAgent(deps.env, lockedDid));
-  const unlock = () => locks.dispose();
+/** What was read counts for nothing: another clock rules the call, or others held the agent's lock meanwhile. */
+class ReadAgain extends Error {}
+
+async function attempt(run: Run, handle: Handle): Promise<unknown> {
   for (let tried = 1; ; tried++) {
     try {
-      return await handle(callOf(run, unlock));
+      return await handle(callOf(run));
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
-      if (thrown instanceof ClockMoved) continue;
+      if (thrown instanceof ReadAgain) continue;
       if (thrown instanceof Conflict && tried < ATTEMPTS) continue;
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
@@ -123,8 +135,8 @@ async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
   }
 }
 
-function callOf(run: Run, unlock: () => void): AnyCall {
-  const { incoming, surface, credential } = run;
+function callOf(run: Run): AnyCall {
+  const { incoming, surface, credential, locks } = run;
   const { deps, background, requestId } = incoming;
   const call = {
     surface,
@@ -136,7 +148,7 @@ function callOf(run: Run, unlock: () => void): AnyCall {
     background,
     read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
     commit: (statements: readonly Statement[], view: unknown) => secondTrip(run, statements, view),
-    unlock,
+    unlock: locks.unlock,
     ...credential.parts,
   };
   return call as unknown as AnyCall;
@@ -146,7 +158,7 @@ const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now
 
 /** The caller, the stored outcome, the clock and what the service asked for, in one batch. */
 async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
-  const { credential, idempotency, keyLock } = run;
+  const { credential, idempotency } = run;
   const { db } = run.incoming.deps;
   const platformId = credential.keys?.platformId;
   const own = {
@@ -163,15 +175,21 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   run.platformId = owner;
   if (outcome) throw new Replay(outcome);
   await credential.settle?.();
-  await keyLock;
-  followClock(run, offset === null ? 0 : (options.clock?.(found as never) ?? offset));
+  const stale = await awaitLocks(run);
+  const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);
+  if (stale || ruling !== run.offset) {
+    run.offset = ruling;
+    throw new ReadAgain();
+  }
   return { ...found, caller } as ReadResults<R> & { caller: never };
 }
 
-function followClock(run: Run, offset: number): void {
-  if (run.offset === offset) return;
-  run.offset = offset;
-  throw new ClockMoved();
+/** Tells whether others held the agent's lock while this call read. A change that ended just before is met by the commit's guard. */
+async function awaitLocks(run: Run): Promise<boolean> {
+  await run.locks.key;
+  if (run.locked || run.locks.agent === null) return false;
+  run.locked = true;
+  return (await run.locks.agent).waited;
 }
 
 /** The effect, and the outcome that a retry is answered with, in one batch. Whoever waits for its events is told. */
