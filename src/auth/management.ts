@@ -18,6 +18,7 @@ import { chargeAddress } from "../http/rate-limit.ts";
 export const managementEntrance: Entrance = {
   presents: (incoming) => presentedKey(incoming) !== null,
   check: checkKey,
+  challenge: ({ deps }) => `${keyConfiguration(deps.env).headers[0]} realm="platforms"`,
 };
 
 /** Header names that a management key is taken from, and what keys begin with: configuration, so that an operator can keep a brand. */

@@ -22,6 +22,8 @@ export type Entrance = {
   readonly presents: (incoming: Incoming) => boolean;
   /** All that the credential tells without a database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
+  /** What a 401 says of how to authenticate (RFC 9110, 11.6.1). Null: nothing is asked for. */
+  readonly challenge: (incoming: Incoming) => string | null;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
 
@@ -46,6 +48,7 @@ export type Admitted = { readonly caller: object | null; readonly platformId: st
 
 /** The order in which a request's credentials are looked for: an agent's certificate, when sent, decides alone. */
 const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
+const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
 
 const ATTEMPTS = 6;
 
@@ -53,6 +56,7 @@ type Handle = (call: AnyCall) => Promise<unknown>;
 
 export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
   const surface = surfaceOf(entrances, incoming);
+  incoming.context.set("challenge", challengeOf(entrances, incoming));
   const credential = await checkCredential(entrances[surface], incoming);
   const { deps, background, lockedDid } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
@@ -65,7 +69,18 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
     if (agentLock) background(agentLock.then((lock) => lock[Symbol.dispose]()).catch(() => undefined));
   };
   const locks: Locks = { key: keyLock, agent: agentLock, unlock };
-  const run: Run = { incoming, surface, credential, idempotency, locks, locked: false, offset: 0, platformId: null };
+  const { db } = incoming;
+  const run: Run = {
+    incoming,
+    surface,
+    credential,
+    idempotency,
+    locks,
+    db,
+    locked: false,
+    offset: 0,
+    platformId: null,
+  };
   try {
     return await attempt(run, handle);
   } finally {
@@ -74,6 +89,11 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
   }
 }
 
+/** Whether the request brings any credential, asked for or not. */
+export const presentsCredential = (entrances: Entrances, incoming: Incoming): boolean =>
+  incoming.context.req.header("cookie") !== undefined ||
+  CREDENTIALED.some((surface) => entrances[surface].presents(incoming));
+
 function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
   const allowed = PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface));
   const presented = allowed.find((surface) => entrances[surface].presents(incoming));
@@ -81,6 +101,12 @@ function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
   if (surface === undefined) throw new Error(`${incoming.route.operationId} names no surface`);
   return surface;
 }
+
+/** All that the route takes, in the order in which they are looked for. */
+const challengeOf = (entrances: Entrances, incoming: Incoming): string =>
+  PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface))
+    .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
+    .join(", ");
 
 /** A credential that is none, and a call without one, are charged to the address. */
 async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
@@ -103,6 +129,8 @@ type Run = {
   readonly credential: Credential;
   readonly idempotency: Idempotency | null;
   readonly locks: Locks;
+  /** Where the call reads. */
+  db: Database;
   /** The agent's lock is held: what is read from now on is what the commit meets, but for who goes round the lock. */
   locked: boolean;
   /** How far the clock that rules the call was moved; known after a first trip. */
@@ -128,6 +156,10 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
       if (thrown instanceof ReadAgain) continue;
+      if (isUnknownToReplica(run, thrown)) {
+        run.db = run.incoming.deps.db;
+        continue;
+      }
       if (thrown instanceof Conflict && tried < ATTEMPTS) continue;
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
@@ -135,13 +167,17 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
   }
 }
 
+/** A replica may not have heard of it yet. */
+const isUnknownToReplica = ({ db, incoming }: Run, thrown: unknown): boolean =>
+  db !== incoming.deps.db && thrown instanceof ServiceError && thrown.code === "not_found";
+
 function callOf(run: Run): AnyCall {
   const { incoming, surface, credential, locks } = run;
   const { deps, background, requestId } = incoming;
   const call = {
     surface,
     deps,
-    db: deps.db,
+    db: run.db,
     now: deps.clock.now() + run.offset,
     ahead: aheadOf(deps.clock) + run.offset,
     requestId,
@@ -158,8 +194,7 @@ const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now
 
 /** The caller, the stored outcome, the clock and what the service asked for, in one batch. */
 async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
-  const { credential, idempotency } = run;
-  const { db } = run.incoming.deps;
+  const { credential, idempotency, db } = run;
   const platformId = credential.keys?.platformId;
   const own = {
     ...credential.reads(db, wall),

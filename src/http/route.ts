@@ -40,10 +40,17 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly idempotency?: "plain" | "secret";
   /** The agent whose lock is taken first, so that its transitions come in order. */
   readonly lock?: (params: P) => string;
-  /** Request headers that the handler reads, lower-case. */
+  /** Request headers that the answer depends on, lower-case. */
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
+  /**
+   * Which requests are answered the same to everybody, so that a shared cache stands in front of the database: names which form of
+   * the answer this one gets. Null: none of them. Kept is what says `Cache-Control: public`.
+   */
+  readonly shared?: (asked: Pick<Input<P, Q, B>, "query" | "headers">) => string | null;
+  /** Which requests a replica of the database may answer: nobody decides on what they read. */
+  readonly replica?: (query: Q) => boolean;
   /** A GET that changes something: no HEAD then, whose proof would cover nothing of it. */
   readonly effects?: true;
   /**

@@ -53,10 +53,18 @@ export class World {
   readonly key: string;
   readonly liveKey: string;
 
-  constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
+  constructor(
+    platformId: string,
+    tenantPrincipalId: string,
+    key: string,
+    liveKey: string,
+    vars: Partial<Env>,
+    sharedCache: Cache,
+  ) {
     this.meter = meter(env.DB);
     const clock = { now: () => Date.now() + this.offset };
-    this.deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    const deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    this.deps = { ...deps, sharedCache };
     this.app = createApp(this.deps);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
@@ -204,7 +212,9 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const tenantPrincipalId = newId("prn", now);
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
-  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
+  // Of its own: another file's database has other lists under the same address.
+  const sharedCache = await caches.open(platformId);
+  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars, sharedCache);
   const { db } = world.deps;
   const keyRow = (generated: typeof key, environment: Environment) => ({
     keyHash: generated.keyHash,
