@@ -9,10 +9,10 @@ export const splitList = (text: string): string[] =>
 
 /**
  * A name as doubles of it are found: Unicode's compatibility forms, caseless, white space as one space. Caseless matching is
- * lower case of upper case, which also makes one of ß and SS, and of σ and ς.
+ * lower case of upper case, which also makes one of ß and SS, and of σ and ς; first lower case, because ẞ has no other upper case.
  */
 export const foldName = (name: string): string =>
-  name.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
+  name.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;
