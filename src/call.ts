@@ -1,7 +1,7 @@
 // The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service
 // reads once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import { type FieldError, fieldError, validationError } from "./core/errors.ts";
+import { type ErrorCode, type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
@@ -70,6 +70,8 @@ export type AgentCall = Base<"agent", AgentCaller> & {
   readonly proven: boolean;
   /** Verifies the caller's proof bound to another agent, and uses it up. Throws `proof_invalid`. */
   readonly proveBoundTo: (calleeDid: string) => Promise<void>;
+  /** The refusal of a call that is not proven, or whose body says that another agent makes it. */
+  readonly unproven: (code: ErrorCode) => Promise<ServiceError>;
 };
 
 export type OperatorCaller = { readonly actor: Actor };

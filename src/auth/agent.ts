@@ -2,7 +2,7 @@
 // certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state
 // has one code (proof-refusals.ts).
 import type { AgentCaller } from "../call.ts";
-import { ServiceError } from "../core/errors.ts";
+import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
 import { type AgentStatus, isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
@@ -62,13 +62,16 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
     },
     offsetOf: ({ agent }: Who) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),
     admit: async ({ agent, certificate }: Who, now) => {
-      const { caller, refusal } = judgeCaller(did, agent, certificate, now);
+      const judged = judgeCaller(did, agent, certificate, now);
+      if ("reason" in judged) throw await explained(incoming.deps, did, judged.reason, own.statement);
+      const { caller, refusal } = judged;
       if (refusal && own.ok) throw refusal;
       held = refusal;
       return { caller, platformId: caller.platformId };
     },
     settle: async () => {
-      if (own.ok && (await use(own.proven)) === "replay") throw proofRefusal("replay");
+      if (!own.ok || (await use(own.proven)) !== "replay") return;
+      throw await explained(incoming.deps, did, "replay", own.statement);
     },
     parts: {
       did,
@@ -77,6 +80,10 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
       proveBoundTo: async (calleeDid: string) => {
         await proveBound(presented, calleeDid, use);
         if (held) throw held;
+      },
+      unproven: (code: ErrorCode) => {
+        const reason = own.ok ? "other_agent_named" : own.reason;
+        return explained(incoming.deps, did, reason, own.statement, code);
       },
     },
   };
@@ -102,7 +109,7 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
 }
 
 type OwnProof =
-  | { readonly ok: true; readonly proven: Proven }
+  | { readonly ok: true; readonly proven: Proven; readonly statement: ProofStatement }
   | { readonly ok: false; readonly reason: ProofRefusal; readonly statement: ProofStatement | null };
 
 /** Verifies the request-bound proof, or a proof bound to the service itself (PRF-6). */
@@ -121,11 +128,13 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
     digest: digest.digest,
   };
   const request = await check(presented, statement);
-  if (request.ok) return { ok: true, proven: request };
+  if (request.ok) return { ok: true, proven: request, statement };
   const { serviceDid } = deps.config;
   const asService = { kind: "bound", timestamp, callerDid: did, calleeDid: serviceDid } as const;
   const bound = isDid(serviceDid) ? await check(presented, asService) : null;
-  return bound?.ok ? { ok: true, proven: bound } : { ok: false, reason: request.reason, statement };
+  return bound?.ok
+    ? { ok: true, proven: bound, statement: asService }
+    : { ok: false, reason: request.reason, statement };
 }
 
 /** Throws `proof_invalid` when the proof is not bound to this agent, and refuses a proof that was used for another act. */
@@ -138,7 +147,7 @@ async function proveBound(
   const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
   const bound = await check(presented, statement);
   if (!bound.ok) throw await explained(incoming.deps, did, bound.reason, statement, "proof_invalid");
-  if ((await use(bound)) === "replay") throw proofRefusal("replay");
+  if ((await use(bound)) === "replay") throw await explained(incoming.deps, did, "replay", statement);
 }
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
@@ -161,19 +170,19 @@ function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise
 
 type Who = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
 
-/** Returns the caller and the refusal of its state; a certificate that no longer counts is refused at once (PRF-10). */
+/** Returns the caller and the refusal of its state, or the reason why its certificate no longer counts (PRF-10). */
 function judgeCaller(
   did: string,
   agent: CallingAgent | null,
   certificate: CertificateRow | null,
   now: number,
-): { caller: AgentCaller; refusal: ServiceError | null } {
-  if (!agent) throw proofRefusal("agent_unknown");
-  if (!certificate) throw proofRefusal("certificate_ended");
+): { caller: AgentCaller; refusal: ServiceError | null } | { reason: ProofRefusal } {
+  if (!agent) return { reason: "agent_unknown" };
+  if (!certificate) return { reason: "certificate_ended" };
   const { platformId, principalId, environment, economicRole, principalStatus, attestationExpiresAt } = agent;
   const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt }, now);
   const status = effectiveAgentStatus(agent.status, standing);
-  if (isFinal(status)) throw proofRefusal("agent_ended");
+  if (isFinal(status)) return { reason: "agent_ended" };
   return {
     caller: { did, platformId, principalId, environment, economicRole },
     refusal: stateRefusal(agent, did, status),

@@ -18,6 +18,7 @@ export type ProofRefusal =
   | "agent_unknown"
   | "certificate_ended"
   | "agent_ended"
+  | "other_agent_named"
   | "replay";
 
 type Added = { readonly message?: string; readonly type?: string };
@@ -65,6 +66,8 @@ const ADDED: Readonly<Record<ProofRefusal, Added>> = {
   signature_range: NOTHING_MORE,
   signature_mismatch: NOTHING_MORE,
   key_invalid: NOTHING_MORE,
+  // The body says that another agent makes the call.
+  other_agent_named: NOTHING_MORE,
 };
 
 export const proofRefusal = (

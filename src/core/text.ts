@@ -9,10 +9,10 @@ export const splitList = (text: string): string[] =>
 
 /**
  * The form in which names are compared: Unicode's compatibility forms, caseless, white space as one space. Lower case of upper case
- * also equates ß with SS, and σ with ς.
+ * also equates ß with SS, and σ with ς; lower case comes first, because ẞ has no other upper case.
  */
 export const foldName = (name: string): string =>
-  name.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
+  name.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;

@@ -27,7 +27,7 @@ export async function facilitateIntent(
   const { intentId, txHash } = claim;
   const { config } = call.deps;
   const { intent, settled, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
-  if (!intent) throw refusedUnproven(call, new ServiceError("not_found"));
+  if (!intent) throw await refusedUnproven(call, new ServiceError("not_found"));
   await proveParty(call, intent, claim.said);
   refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
   if (claim.network && claim.network.network !== intent.network) throw unverified("network");

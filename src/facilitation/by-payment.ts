@@ -23,7 +23,7 @@ export async function facilitatePayment(
   readChain: ReadChain,
 ): Promise<FacilitationView> {
   const { network, pair, txHash } = claim;
-  refuseOutsiders(call, pair);
+  await refuseOutsiders(call, pair);
   await proveParty(call, pair, pair);
   const reading = await readChain(network);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;

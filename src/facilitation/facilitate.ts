@@ -11,12 +11,12 @@ import type { FacilitationInput, FacilitationView } from "./schema.ts";
 
 const ATTEMPTS = 6;
 
-export function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
+export async function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
   const { intent_id: intentId, provider_did: providerDid, consumer_did: consumerDid } = input;
   const txHash = parseTxHash(input.payment_tx ?? input.tx_hash ?? "");
   if (txHash === undefined) throw new Error("unreachable: the schema checks the hash");
   const network = input.network === undefined ? null : findNetwork(call.deps.config.networks, input.network);
-  if (input.network !== undefined && !network) throw refusedUnproven(call, unverified("network"));
+  if (input.network !== undefined && !network) throw await refusedUnproven(call, unverified("network"));
   const readChain = readOnce(call, txHash);
   if (intentId !== undefined) {
     const said = { providerDid, consumerDid };

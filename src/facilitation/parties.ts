@@ -12,13 +12,13 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
   const isProvider = call.did === pair.providerDid;
   const isConsumer = call.did === pair.consumerDid;
   if (!call.proven) {
-    if (!isConsumer) throw unproven("the proof is the caller's own for nothing, and the caller is not the consumer");
+    if (!isConsumer) throw await call.unproven("aeap_verification_failed");
     await call.proveBoundTo(pair.providerDid);
   } else if (!isProvider && !isConsumer) {
     throw new ServiceError("forbidden");
   }
   const own = isProvider ? said.providerDid : said.consumerDid;
-  if (own !== undefined && own !== call.did) throw unproven("the body names another agent than the certificate");
+  if (own !== undefined && own !== call.did) throw await call.unproven("aeap_verification_failed");
   const other = isProvider ? said.consumerDid : said.providerDid;
   if (other !== undefined && other !== (isProvider ? pair.consumerDid : pair.providerDid)) {
     throw unverified("other_parties");
@@ -26,15 +26,14 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
 }
 
 /** Refuses a caller that is neither of the agents that the body names (FAC-3). */
-export function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): void {
-  if (call.did !== providerDid && call.did !== consumerDid) throw unproven("the body names two other agents");
+export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): Promise<void> {
+  if (call.did === providerDid || call.did === consumerDid) return;
+  throw await call.unproven("aeap_verification_failed");
 }
 
 /** Hides the refusal from a caller that has shown only a certificate (PRF-11). */
-export const refusedUnproven = (call: AgentCall, refusal: ServiceError): ServiceError =>
-  call.proven ? refusal : new ServiceError("proof_invalid", { reason: refusal.extra.reason ?? refusal.code });
-
-const unproven = (reason: string): ServiceError => new ServiceError("aeap_verification_failed", { reason });
+export const refusedUnproven = async (call: AgentCall, refusal: ServiceError): Promise<ServiceError> =>
+  call.proven ? refusal : call.unproven("proof_invalid");
 
 /** Refuses objects of both environments in one call (ACC-8). */
 export function refuseMixed(environments: readonly (Environment | undefined)[]): void {

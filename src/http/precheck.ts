@@ -12,7 +12,7 @@ export async function refuseFaults(
   const { reads = {}, judge, mapRefusal = (refusal: unknown) => refusal } = precheck ?? {};
   try {
     const found = await call.read(reads);
-    refuseUnproven(call);
+    await refuseUnproven(call);
     const named = new Set(faults.map((fault) => fault.field));
     const more = judge?.(found as never, faults) ?? [];
     throw unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
@@ -25,13 +25,11 @@ export async function refuseFaults(
 /** Refuses a caller that may not call before anything of the request is named. */
 export async function refuseUnknownPath(call: AnyCall): Promise<never> {
   await call.read({});
-  refuseUnproven(call);
+  await refuseUnproven(call);
   throw new ServiceError("not_found");
 }
 
 /** Certificates are public: a caller whose proof would be checked against the body learns nothing about the body (PRF-11). */
-function refuseUnproven(call: AnyCall): void {
-  if (call.surface === "agent" && !call.proven) {
-    throw new ServiceError("proof_invalid", { reason: "the proof is bound to nobody that a faulty body could name" });
-  }
+async function refuseUnproven(call: AnyCall): Promise<void> {
+  if (call.surface === "agent" && !call.proven) throw await call.unproven("proof_invalid");
 }

@@ -130,12 +130,33 @@ describe("the faults of a request", () => {
 describe("a fault says what would be right", () => {
   const principal = (field: string, value: unknown) =>
     world.call("POST", "/v1/principals", { body: principalBody({ [field]: value }) });
+  const words = (count: number) => Array.from({ length: count }, (_, i) => `word ${i}`);
+  const agent = (changed: Record<string, unknown>) => {
+    const body = agentBody("CONSUMER");
+    const principal_id = world.tenantPrincipalId;
+    const scope = { ...(body["scope"] as object), ...changed };
+    return world.call("POST", "/v1/agents", { body: { ...body, principal_id, scope } });
+  };
+  const openMarkets = async (markets: unknown[]) => {
+    const { did } = await world.draft("PROVIDER");
+    return world.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
+  };
   it.each<[string, () => Promise<Reply>, string]>([
     ["a country", () => principal("country", "de"), "Must be two capital letters of ISO 3166-1 alpha-2, such as DE."],
     ["an entity type", () => principal("entity_type", "gmbh"), "Must be one of company, individual."],
     ["a name", () => principal("legal_name", "x".repeat(301)), "Must be at most 300 characters."],
     ["an empty name", () => principal("legal_name", ""), "Must be at least 1 character."],
+    [
+      "a certificate",
+      () => world.call("POST", "/v1/verify/certificate", { body: { certificate: "x".repeat(20_001) } }),
+      "Must be at most 20000 characters.",
+    ],
+    ["an empty list", () => openMarkets([]), "Must be at least 1 entry."],
+    ["a long list", () => agent({ capabilities: words(51) }), "Must be at most 50 entries."],
     ["a name's type", () => principal("legal_name", 7), "Must be a string."],
+    ["a list's type", () => agent({ capabilities: "translation" }), "Must be a list."],
+    ["a number's type", () => agent({ dispute_window_days: "14" }), "Must be a number."],
+    ["a whole number's type", () => agent({ dispute_window_days: 1.5 }), "Must be a whole number."],
     ["a body", () => world.call("POST", "/v1/principals", { body: [] }), "Must be a JSON object."],
     ["a page", () => world.call("GET", "/v1/agents?limit=0"), "Must be at least 1."],
     [

@@ -155,6 +155,17 @@ describe("a confirmation", () => {
     expect(await faults({})).toEqual(["outcome required"]);
   });
 
+  it.each([
+    ["a note", "Good work.", "Good work."],
+    ["an empty note, which is none", "", null],
+    ["white space, which is none", " \n ", null],
+    ["null", null, null],
+  ])("may have %s", async (_name, note, shown) => {
+    const { task, consumer } = await facilitated(world);
+    expectStatus(await confirm(world, consumer, task, { outcome: "confirmed", note }), 200);
+    expect(expectStatus(await world.as(consumer, "GET", taskPath(task)), 200).note).toBe(shown);
+  });
+
   it("stands: a second one is task_already_closed and changes nothing", async () => {
     const { task, consumer, provider } = await facilitated(world);
     expectStatus(await confirm(world, consumer, task), 200);

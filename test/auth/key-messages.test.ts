@@ -1,0 +1,76 @@
+// A credential of the wrong kind says so by its form alone: the answer is the same whether or not there is such a key.
+import { beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { BRANDS, createWorld, type World } from "../support/world.ts";
+
+vi.spyOn(console, "info").mockImplementation(() => undefined);
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const BEGINS = "A management key of this service begins with service_sandbox_ or service_live_.";
+const NO_KEY = `This is no management key. ${BEGINS} An operator's key opens /v1/operator alone.`;
+const OTHER_BRAND = `The key is of another brand. ${BEGINS}`;
+const MISTYPED = "The management key is incomplete or mistyped: its checksum does not fit.";
+const UNKNOWN = "The credential is missing, wrong, unknown or revoked.";
+const NO_OPERATOR_KEY = "This is no operator key; the operator's routes take nothing else.";
+
+const PATHS = ["/v1/platform", "/v1/principals", "/v1/agents"];
+async function told(key: string): Promise<string> {
+  const messages = new Set<string>();
+  for (const path of PATHS) {
+    const { status, body } = await world.call("GET", path, { key });
+    expect([status, body.code]).toEqual([401, "invalid_credentials"]);
+    messages.add(body.message);
+  }
+  return [...messages].join(" | ");
+}
+/** The last character is another one. */
+const mistyped = (key: string) => key.slice(0, -1) + (key.endsWith("a") ? "b" : "a");
+const unknown = async (brand: string = BRANDS[0]) => (await generateManagementKey("sandbox", [brand])).rawKey;
+
+describe("on a management route", () => {
+  it("an operator's key, one that exists and one that does not", async () => {
+    expect(await told(inject("operatorKey"))).toBe(NO_KEY);
+    expect(await told("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toBe(NO_KEY);
+  });
+
+  it("a key of another brand", async () => {
+    expect(await told(await unknown("acme"))).toBe(OTHER_BRAND);
+    expect(await told(world.key.replace("service_", "acme_"))).toBe(OTHER_BRAND);
+  });
+
+  it("a key whose checksum is wrong, mistyped from one that exists and from one that does not", async () => {
+    expect(await told(mistyped(world.key))).toBe(MISTYPED);
+    expect(await told(mistyped(world.liveKey))).toBe(MISTYPED);
+    expect(await told(mistyped(await unknown()))).toBe(MISTYPED);
+    expect(await told(world.key.slice(0, -3))).toBe(MISTYPED);
+  });
+
+  it("a well-formed key that nobody owns is told no more than that it does not count", async () => {
+    expect(await told(await unknown())).toBe(UNKNOWN);
+  });
+
+  it("no key at all: where it belongs", async () => {
+    const reply = await world.call("GET", "/v1/platform", { key: null });
+    expect(reply.body.message).toBe("Send the management key in the header Service-Api-Key.");
+  });
+});
+
+describe("on an operator's route", () => {
+  const ask = async (token: string) => {
+    const headers = { Authorization: `Bearer ${token}` };
+    const { status, body } = await world.call("GET", "/v1/operator/platforms", { key: null, headers });
+    return [status, body.code, body.message];
+  };
+
+  it("a management key and an unknown operator's key are told the same", async () => {
+    const refusal = [401, "invalid_credentials", NO_OPERATOR_KEY];
+    expect(await ask(world.key)).toEqual(refusal);
+    expect(await ask(await unknown())).toEqual(refusal);
+    expect(await ask("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toEqual(refusal);
+    expect((await ask(inject("operatorKey")))[0]).toBe(200);
+  });
+});

@@ -1,0 +1,198 @@
+// Every inner reason why a certificate or a proof is not accepted, as far as a call can meet it, and what the caller is told: in production one
+// sentence, in the sandbox the reason to whoever holds a good certificate. A new reason does not compile until it stands here.
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import type { ProofRefusal } from "../../src/auth/proof-refusals.ts";
+import { type CertificateClaims, verifyCertificate } from "../../src/protocol/certificate.ts";
+import { OFF_CURVE_JWK, OTHER_JWK, signAs } from "../protocol/fixtures.ts";
+import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+
+const log = vi.spyOn(console, "info").mockImplementation(() => undefined);
+const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+
+let world: World;
+let agent: Agent;
+let ended: Agent;
+let provider: Agent;
+let claims: CertificateClaims;
+beforeAll(async () => {
+  world = await createWorld();
+  [agent, ended, provider] = [await world.consumer(), await world.consumer(), await world.agent("PROVIDER")];
+  const stop = { body: { status: "TERMINATED" } };
+  expectStatus(await world.call("PATCH", `/v1/agents/${ended.did}/status`, stop), 200);
+  const { verification } = await world.deps.ca();
+  const checked = await verifyCertificate(agent.certificate, verification, { issuer: ISSUER, now: Date.now() });
+  if (!checked.ok) throw new Error(checked.reason);
+  claims = checked.claims;
+});
+
+type Headers = Record<string, string>;
+type Ask = { method?: string; path?: string; body?: unknown; headers: Headers };
+/** Whom it tells the reason in the sandbox: whoever holds a certificate that verifies. */
+type Row = {
+  readonly ask: () => Promise<Ask>;
+  readonly certified: boolean;
+  readonly says?: string;
+  readonly type?: string;
+};
+type Unreachable = { readonly unreachable: string };
+
+const newDid = () => `did:aeap:${crypto.randomUUID()}`;
+const PATH = "/v1/payment-intents/pin_none";
+const now = () => Math.floor(Date.now() / 1_000);
+const proven = (changed: Headers = {}, of = agent): Promise<Ask> =>
+  world.prove(of, "GET", PATH).then((headers) => ({ headers: { ...headers, ...changed } }));
+
+/** A certificate by the CA itself, with another header or other claims. */
+async function certificate(header: Record<string, unknown>, change: Record<string, unknown> = {}): Promise<string> {
+  const { signing } = await world.deps.ca();
+  const whole = { alg: "ES256", typ: "aeap-cert+jwt", kid: signing.kid, ...header };
+  return signAs(whole, { ...claims, ...change }, signing);
+}
+const badCertificate = (header: Record<string, unknown>, change: Record<string, unknown> = {}): Row => ({
+  ask: async () => proven({ "AEAP-Certificate": await certificate(header, change) }),
+  certified: false,
+});
+const badProof = (changed: () => Headers): Row => ({ ask: () => proven(changed()), certified: true });
+const timestamp = (text: () => string) => badProof(() => ({ "AEAP-Timestamp": text() }));
+const zeroes = () => btoa(String.fromCharCode(...new Uint8Array(64)));
+
+const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
+  proof_missing: {
+    ask: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Timestamp": String(now()) } }),
+    certified: false,
+    says: "The header AEAP-Proof is missing.",
+  },
+  timestamp_missing: {
+    ask: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Proof": "x" } }),
+    certified: false,
+    says: "The header AEAP-Timestamp is missing.",
+  },
+  replay: {
+    ask: async () => {
+      const asked = await proven();
+      expectStatus(await world.call("GET", PATH, { key: null, headers: asked.headers }), 404);
+      return asked;
+    },
+    certified: true,
+    says: "This proof was used before: sign every call anew.",
+    type: "replay",
+  },
+  malformed: { ask: () => proven({ "AEAP-Certificate": "e30.e30" }), certified: false },
+  algorithm_not_allowed: badCertificate({ alg: "ES384" }),
+  type_not_allowed: badCertificate({ typ: "JWT" }),
+  header_not_allowed: badCertificate({ jku: "https://elsewhere.example/jwks" }),
+  key_id_missing: badCertificate({ kid: undefined }),
+  key_unknown: badCertificate({ kid: "another" }),
+  signature_invalid: {
+    ask: () => proven({ "AEAP-Certificate": `${agent.certificate.slice(0, -8)}AAAAAAAA` }),
+    certified: false,
+  },
+  payload_malformed: {
+    ask: async () => {
+      const { signing } = await world.deps.ca();
+      const header = { alg: "ES256", typ: "aeap-cert+jwt", kid: signing.kid };
+      return proven({ "AEAP-Certificate": await signAs(header, ["none"], signing) });
+    },
+    certified: false,
+  },
+  claims_malformed: badCertificate({}, { jti: 7 }),
+  issuer_mismatch: badCertificate({}, { iss: "https://elsewhere.example" }),
+  subject_mismatch: badCertificate({}, { sub: newDid() }),
+  agent_key_private: badCertificate({}, { cnf: { jwk: OTHER_JWK } }),
+  agent_key_invalid: badCertificate({}, { cnf: { jwk: OFF_CURVE_JWK } }),
+  not_yet_valid: badCertificate({}, { nbf: now() + 60 }),
+  expired: badCertificate({}, { exp: now() - 1 }),
+  agent_unknown: {
+    ask: async () => {
+      const did = newDid();
+      const unknown = {
+        ...agent,
+        did,
+        certificate: await certificate({}, { sub: did, aeap: { ...claims.aeap, agent_id: did } }),
+      };
+      return proven({}, unknown);
+    },
+    // Nobody's: it is in no sandbox.
+    certified: false,
+  },
+  certificate_ended: {
+    ask: async () => proven({ "AEAP-Certificate": await certificate({}, { jti: "crt_another" }) }),
+    certified: true,
+  },
+  agent_ended: { ask: () => proven({}, ended), certified: true },
+  other_agent_named: {
+    ask: async () => {
+      const body = {
+        provider_did: ended.did,
+        consumer_did: agent.did,
+        tx_hash: "1".repeat(64),
+        network: "base-sepolia",
+      };
+      const headers = await world.prove(provider, "POST", "/v1/facilitate", JSON.stringify(body));
+      return { method: "POST", path: "/v1/facilitate", body, headers };
+    },
+    certified: true,
+  },
+  timestamp_malformed: timestamp(() => "yesterday"),
+  timestamp_too_old: timestamp(() => String(now() - 32)),
+  timestamp_in_future: timestamp(() => String(now() + 32)),
+  query_ambiguous: {
+    ask: async () => ({ ...(await proven()), path: `${PATH}?a%3Db=c` }),
+    certified: true,
+  },
+  signature_encoding: badProof(() => ({ "AEAP-Proof": "not base64!" })),
+  signature_form: badProof(() => ({ "AEAP-Proof": "AAAA" })),
+  signature_range: badProof(() => ({ "AEAP-Proof": zeroes() })),
+  signature_mismatch: timestamp(() => String(now() - 1)),
+  did_malformed: { unreachable: "a certificate's subject is a DID" },
+  nonce_malformed: { unreachable: "no call is signed over a nonce" },
+  method_malformed: { unreachable: "the method is one that was routed" },
+  path_malformed: { unreachable: "the path is one that was routed" },
+  digest_malformed: { unreachable: "the service computes the digest itself" },
+  key_invalid: { unreachable: "a certificate's key is a point of the curve" },
+};
+
+const rows = Object.entries(REASONS).flatMap(([reason, row]) => ("unreachable" in row ? [] : [[reason, row] as const]));
+const ONE_SENTENCE = "The certificate or the proof does not verify, or its timestamp is too far off.";
+const send = ({ method = "GET", path = PATH, body, headers }: Ask) =>
+  world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
+const setEnvironment = (environment: string) =>
+  env.DB.prepare("update agents set environment = ? where did in (?, ?, ?)")
+    .bind(environment, agent.did, ended.did, provider.did)
+    .run();
+
+describe("in production", () => {
+  it.each(rows)(
+    "%s is told in one sentence, and its reason stands in the log alone",
+    async (reason, { ask, ...told }) => {
+      await setEnvironment("production");
+      const asked = await ask();
+      log.mockClear();
+      errors.mockClear();
+      const { status, body } = await send(asked);
+      await setEnvironment("sandbox");
+      expect(status).toBe(401);
+      const code = "aeap_verification_failed";
+      const message = told.says ?? ONE_SENTENCE;
+      const envelope = { code, message, status: 401, request_id: body.request_id, error: code };
+      expect(body).toEqual({ ...envelope, ...(told.type && { type: told.type }) });
+      expect(log.mock.calls.flat().join()).toContain(`"reason":"${reason}"`);
+      expect(errors.mock.calls).toEqual([]);
+    },
+  );
+});
+
+describe("in the sandbox", () => {
+  it.each(rows)("%s", async (reason, { ask, certified, ...told }) => {
+    const asked = await ask();
+    const { status, body } = await send(asked);
+    expect([status, body.code]).toEqual([401, "aeap_verification_failed"]);
+    expect(body.message).toBe(told.says ?? ONE_SENTENCE);
+    if (!certified) return expect(body.detail).toBeUndefined();
+    expect(body.detail.reason).toBe(reason);
+    expect(Math.abs(Date.parse(body.detail.service_time) - Date.now())).toBeLessThan(60_000);
+    const unspoken = ["timestamp_malformed", "query_ambiguous"].includes(reason);
+    if (unspoken) expect(body.detail.signed_text).toBeNull();
+    else expect(body.detail.signed_text).toContain(asked.headers["AEAP-Timestamp"]);
+  });
+});

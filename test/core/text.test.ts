@@ -1,0 +1,101 @@
+// Names that people write: which are none, and which are the same.
+import { describe, expect, it } from "vitest";
+import { foldName, nameFault, splitList, textFault } from "../../src/core/text.ts";
+
+const CONTROL = "Must not contain control characters.";
+const DIRECTION = "Must not contain characters that change the direction of writing.";
+const INVISIBLE = "Must not contain invisible characters.";
+const NOTHING = "Must contain a visible character.";
+
+describe("the fault of a name", () => {
+  it.each([
+    ["nul", "\u0000", CONTROL],
+    ["a line break", "\n", CONTROL],
+    ["a tab", "\t", CONTROL],
+    ["delete", "\u007f", CONTROL],
+    ["next line", "\u0085", CONTROL],
+    ["a line separator", "\u2028", CONTROL],
+    ["a paragraph separator", "\u2029", CONTROL],
+    ["a left-to-right mark", "\u200e", DIRECTION],
+    ["an Arabic letter mark", "\u061c", DIRECTION],
+    ["a right-to-left override", "\u202e", DIRECTION],
+    ["an isolate", "\u2066", DIRECTION],
+    ["a zero-width space", "\u200b", INVISIBLE],
+    ["a zero-width joiner", "\u200d", INVISIBLE],
+    ["a soft hyphen", "\u00ad", INVISIBLE],
+    ["a byte order mark", "\ufeff", INVISIBLE],
+    ["a word joiner", "\u2060", INVISIBLE],
+    ["a Hangul filler", "\u3164", INVISIBLE],
+    ["a Mongolian vowel separator", "\u180e", INVISIBLE],
+    ["a variation selector", "\ufe0f", INVISIBLE],
+    ["a tag", "\u{e0041}", INVISIBLE],
+  ])("is %s", (_name, character, fault) => {
+    expect(nameFault(`Ac${character}me`)).toBe(fault);
+    expect(nameFault(`${character}Acme`)).toBe(fault);
+  });
+
+  it.each([
+    ["spaces", "  \u00a0\u3000"],
+    ["marks without a letter", "\u0301\u0308"],
+    ["an empty Braille cell", "\u2800"],
+    ["nothing", ""],
+  ])("is that there is nothing to see but %s", (_name, text) => {
+    expect(nameFault(text)).toBe(NOTHING);
+  });
+
+  it.each([
+    "Acme",
+    "Ácme",
+    "A\u0301cme",
+    "株式会社",
+    "شركة",
+    "חברה",
+    "Робот",
+    "3M",
+    "!",
+    "🤖",
+    "Smith & Söhne (Berlin)",
+  ])("is none of %s", (text) => expect(nameFault(text)).toBeNull());
+
+  it("of a text of several lines is no line break, no tab and no emoji's joiner", () => {
+    expect(textFault("One.\r\n\tTwo 👩\u200d🔬.")).toBeNull();
+    expect(textFault("One\u0000")).toBe(CONTROL);
+    expect(textFault("One\u202e")).toBe(DIRECTION);
+  });
+});
+
+describe("a name as doubles are found by it", () => {
+  it.each([
+    ["Acme", "ACME"],
+    ["Acme", "Ａcme"],
+    ["straße", "STRASSE"],
+    ["straße", "STRAẞE"],
+    ["ΣΊΣΥΦΟΣ", "σίσυφος"],
+    ["ﬁne", "FINE"],
+    ["№ 1 ㎏", "no 1 kg"],
+    ["Ácme", "a\u0301cme"],
+    ["Acme  \u3000 GmbH ", "acme gmbh"],
+    ["K", "\u212a"],
+  ])("is the same of %s and %s", (one, other) => expect(foldName(one)).toBe(foldName(other)));
+
+  it.each([
+    ["Acme", "Acne"],
+    ["Acme", "Ácme"],
+    ["Acme GmbH", "AcmeGmbH"],
+  ])("is another of %s and %s", (one, other) => expect(foldName(one)).not.toBe(foldName(other)));
+
+  it("is the same of every character in upper, lower and its own case, and stays what it is", () => {
+    const wrong: string[] = [];
+    for (let code = 0x20; code < 0x20000; code++) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const character = String.fromCodePoint(code);
+      const folded = foldName(`a${character}a`);
+      const cases = [character.toUpperCase(), character.toLowerCase(), character.normalize("NFKC")];
+      const same = cases.every((other) => foldName(`a${other}a`) === folded);
+      if (!same || foldName(folded) !== folded) wrong.push(code.toString(16));
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+it("a list in the configuration has no empty items", () => expect(splitList(" a, b,,c ,")).toEqual(["a", "b", "c"]));

@@ -1,0 +1,108 @@
+// Certificates are public: whoever shows no more is told of nothing but the proof, whatever its body and whatever it names.
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { asProvider, facilitated, PATH, type Paid, paid, pairOf, refused } from "./support.ts";
+
+let world: World;
+let open: Paid;
+let settled: Paid;
+let stranger: Agent;
+let suspended: Agent;
+/** No party to anything. */
+let third: Agent;
+const reads: string[] = [];
+beforeAll(async () => {
+  world = await createWorld();
+  const pair = await pairOf(world);
+  open = await paid(world, pair);
+  settled = await facilitated(world, pair);
+  [stranger, suspended, third] = [await world.consumer(), await world.consumer(), await world.agent("PROVIDER")];
+  const stop = { body: { status: "SUSPENDED" } };
+  expectStatus(await world.call("PATCH", `/v1/agents/${suspended.did}/status`, stop), 200);
+  const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
+  const read = chain.readSettlement;
+  chain.readSettlement = (network, hash) => {
+    reads.push(hash);
+    return read(network, hash);
+  };
+});
+
+const named = ({ intent, tx }: Paid) => ({ intent_id: intent.intent_id, payment_tx: tx });
+const client = ({ provider, consumer, tx }: Paid) => {
+  return { provider_did: provider.did, consumer_did: consumer.did, tx_hash: tx, network: "base-sepolia" };
+};
+const NOWHERE = `0x${"ab".repeat(32)}`;
+
+const BODIES: [string, () => Json | string][] = [
+  ["an open intent and its payment", () => named(open)],
+  ["an open intent and no such payment", () => ({ ...named(open), payment_tx: NOWHERE })],
+  ["a settled intent", () => named(settled)],
+  ["a settled intent and another payment", () => ({ ...named(settled), payment_tx: open.tx })],
+  ["an unknown intent", () => ({ ...named(open), intent_id: "pin_00000000000000000000000000" })],
+  ["a network that is not the intent's", () => ({ ...named(open), network: "base" })],
+  ["a network that nobody knows", () => ({ ...named(open), network: "atlantis" })],
+  ["another provider than the intent's", () => ({ ...named(open), provider_did: stranger.did })],
+  ["an open payment, in the client form", () => client(open)],
+  ["a settled payment, in the client form", () => client(settled)],
+  ["no such payment, in the client form", () => ({ ...client(open), tx_hash: NOWHERE })],
+  ["no such agents, in the client form", () => ({ ...client(open), provider_did: "did:aeap:x", consumer_did: "x" })],
+  ["an unknown network, in the client form", () => ({ ...client(open), network: "atlantis" })],
+  ["nothing", () => ({})],
+  ["a part of the client form", () => ({ provider_did: open.provider.did })],
+  ["a hash that is none", () => ({ ...named(open), payment_tx: "0x12" })],
+  ["two hashes", () => ({ ...named(open), tx_hash: NOWHERE })],
+  ["an unknown field", () => ({ ...named(open), more: 1 })],
+  ["a list", () => []],
+  ["no JSON", () => "{"],
+  ["no body", () => ""],
+  ["the same key twice", () => '{"intent_id":"a","intent_id":"b"}'],
+  ["no UTF-8", () => "\ud800"],
+];
+
+const CALLERS: [string, () => Agent][] = [
+  ["the consumer", () => open.consumer],
+  ["the provider", () => open.provider],
+  ["a stranger", () => stranger],
+  ["a suspended agent", () => suspended],
+];
+
+const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
+  ["no signature", async (agent) => ({ ...(await world.proveBound(agent, stranger.did)), "AEAP-Proof": "MEUCIQ==" })],
+  ["a proof bound to somebody else", (agent) => world.proveBound(agent, third.did)],
+  ["the proof of another request", (agent) => world.prove(agent, "POST", PATH, "another body")],
+  [
+    "a proof whose time is past",
+    async (agent) => ({
+      ...(await world.proveBound(agent, open.provider.did)),
+      "AEAP-Timestamp": String(Math.floor(Date.now() / 1_000) - 31),
+    }),
+  ],
+];
+
+describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
+  it.each(BODIES)("%s is 401, and not a word of it", async (_name, bodyOf) => {
+    const body = bodyOf();
+    const rawBody = typeof body === "string" ? body : JSON.stringify(body);
+    for (const [, sign] of PROOFS) {
+      const headers = await sign(agentOf());
+      reads.length = 0;
+      const reply = await world.call("POST", PATH, { key: null, headers, rawBody });
+      expect([reply.status, reply.body.field_errors]).toEqual([401, undefined]);
+      expect(["proof_invalid", "aeap_verification_failed"]).toContain(reply.body.code);
+      expect(Object.keys(reply.body.detail).sort()).toEqual(["reason", "service_time", "signed_text"]);
+      expect(reads).toEqual([]);
+    }
+  });
+});
+
+it("changes nothing: the intent is facilitated as if nobody had tried", async () => {
+  const dids = [open.provider.did, open.consumer.did];
+  for (const [, agentOf] of CALLERS) {
+    for (const [, sign] of PROOFS) {
+      const headers = await sign(agentOf());
+      const act = () => world.call("POST", PATH, { key: null, headers, body: {} });
+      await refused(world, dids, act, 401, "proof_invalid");
+    }
+  }
+  expectStatus(await asProvider(world, open), 200);
+});

@@ -1,0 +1,97 @@
+// A cursor names what it continues: on another listing, environment or filter it is a fault of the value. Every listing that there is, with
+// every other.
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import { commit } from "../../src/db/batch.ts";
+import { raiseAlert } from "../../src/journal/alerts.ts";
+import { grantMarket } from "../payments/support.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+let did: string;
+let otherDid: string;
+let principalId: string;
+beforeAll(async () => {
+  world = await createWorld();
+  await createWorld();
+  principalId = await world.principal();
+  const seller = () => world.agent("PROVIDER", { principal_id: principalId });
+  [did, otherDid] = [(await seller()).did, (await seller()).did];
+  for (const one of [did, otherDid]) {
+    for (const market of ["DE-USDC", "EU-USDC"]) await grantMarket(world, one, market);
+  }
+  await world.principal();
+  const { db } = world.deps;
+  const alert = { kind: "low_gas", message: "The account holds nothing." } as const;
+  await commit(
+    db,
+    ["one", "another"].map((subject) => raiseAlert(db, { ...alert, subject })),
+  );
+});
+
+type Listing = { readonly route: string; readonly filter?: () => string; readonly key?: "live" | "operator" | "none" };
+const AGENTS = "/v1/agents";
+const PRINCIPALS = "/v1/principals";
+const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
+/** Of the first group there is more than one page. */
+const CONTINUED: Record<string, Listing> = {
+  agents: { route: AGENTS },
+  "agents of a principal": { route: AGENTS, filter: () => `principal_id=${principalId}` },
+  "ACTIVE agents": { route: AGENTS, filter: () => "status=ACTIVE" },
+  providers: { route: AGENTS, filter: () => "economic_role=PROVIDER" },
+  "ACTIVE providers": { route: AGENTS, filter: () => "economic_role=PROVIDER&status=ACTIVE" },
+  principals: { route: PRINCIPALS },
+  "ACTIVE principals": { route: PRINCIPALS, filter: () => "status=ACTIVE" },
+  markets: { route: "/v1/markets", key: "none" },
+  "an agent's markets": { route: OWN_MARKETS },
+  "another agent's markets": { route: OWN_MARKETS.replace("{did}", "{other}") },
+  platforms: { route: "/v1/operator/platforms", key: "operator" },
+  "ACCREDITED platforms": { route: "/v1/operator/platforms", key: "operator", filter: () => "status=ACCREDITED" },
+  alerts: { route: "/v1/operator/alerts", key: "operator" },
+};
+const OTHERS: Record<string, Listing> = {
+  "agents in production": { route: AGENTS, key: "live" },
+  consumers: { route: AGENTS, filter: () => "economic_role=CONSUMER" },
+  "SUSPENDED agents": { route: AGENTS, filter: () => "status=SUSPENDED" },
+  "principals in production": { route: PRINCIPALS, key: "live" },
+  "principals of a customer": { route: PRINCIPALS, filter: () => "customer_id=cus_1" },
+  "principals of a reference": { route: PRINCIPALS, filter: () => "external_ref=crm-1" },
+  "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
+};
+const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
+
+function open({ route, key, filter }: Listing, cursor = "") {
+  const path = route.replace("{did}", did).replace("{other}", otherDid);
+  const parts = ["limit=1", filter?.() ?? "", cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`];
+  const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
+  return world.call("GET", `${path}?${parts.filter((part) => part !== "").join("&")}`, {
+    key: key === "live" ? world.liveKey : key === undefined ? world.key : null,
+    ...(key === "operator" && { headers }),
+  });
+}
+
+it("every route that takes a cursor is among them", () => {
+  const paged = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
+  const covered = Object.values(LISTINGS).map(({ route }) => route.replace("{other}", "{did}"));
+  expect([...new Set(paged)].sort()).toEqual([...new Set(covered)].sort());
+});
+
+describe.each(Object.entries(CONTINUED))("a cursor of %s", (name, listing) => {
+  it("goes on there and nowhere else", async () => {
+    const { next_cursor: cursor } = expectStatus(await open(listing), 200);
+    expect(cursor).not.toBeNull();
+    expectStatus(await open(listing, cursor), 200);
+    for (const [other, elsewhere] of Object.entries(LISTINGS)) {
+      if (other === name) continue;
+      const { status, body } = await open(elsewhere, cursor);
+      const [fault] = body.field_errors ?? [];
+      expect([other, status, body.code, fault?.field, fault?.code]).toEqual([
+        other,
+        422,
+        "validation_failed",
+        "cursor",
+        "invalid_value",
+      ]);
+    }
+  });
+});

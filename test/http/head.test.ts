@@ -1,0 +1,74 @@
+// HEAD is a GET without a body, its proof a GET's; what has effects takes none. Every route that there is.
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import { paymentIntents } from "../../src/db/tables/money.ts";
+import { buyer, seller } from "../payments/support.ts";
+import { send } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+
+let world: World;
+let consumer: Agent;
+let provider: Agent;
+let intent: Json;
+beforeAll(async () => {
+  world = await createWorld();
+  [consumer, provider] = [await buyer(world), await seller(world)];
+  intent = await world.intent(consumer, provider);
+});
+
+const concrete = (path: string) => path.replace("{did}", consumer.did).replace(/\{\w+\}/g, "x");
+const paths = [...new Set(ROUTES.map(({ path }) => path))].map((path) => {
+  const methods = ROUTES.filter((route) => route.path === path);
+  return [path, methods.find(({ method }) => method === "get") ?? null, methods] as const;
+});
+const key = () => ({ "Service-Api-Key": world.key });
+
+describe("HEAD", () => {
+  it.each(paths)("%s", async (path, reading, methods) => {
+    const head = await send(world, concrete(path), { method: "HEAD", headers: key() });
+    expect(head.body).toBe("");
+    if (reading && !reading.effects) {
+      const get = await send(world, concrete(path), { method: "GET", headers: key() });
+      expect(head.response.status).toBe(get.response.status);
+      expect(head.response.headers.get("content-type")).toBe(get.response.headers.get("content-type"));
+    } else {
+      expect(head.response.status).toBe(405);
+      const allowed = methods.map(({ method }) => method.toUpperCase());
+      expect(head.response.headers.get("allow")?.split(", ").sort()).toEqual(allowed.sort());
+    }
+  });
+
+  it("is refused by the one GET that changes something, also with a proof, and nothing is opened", async () => {
+    expect(ROUTES.filter(({ effects }) => effects).map(({ path }) => path)).toEqual(["/v1/payment-address"]);
+    const parties = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.0" };
+    const query = new URLSearchParams({ market: "DE-USDC", network: "base-sepolia", ...parties });
+    const path = `/v1/payment-address?${query}`;
+    const count = async () => (await world.deps.db.select().from(paymentIntents)).length;
+    const before = await count();
+    const headers = await world.prove(consumer, "HEAD", path);
+    const { response } = await send(world, path, { method: "HEAD", headers });
+    expect([response.status, response.headers.get("allow"), await count()]).toEqual([405, "GET", before]);
+    expectStatus(await world.as(consumer, "GET", path), 200);
+    expect(await count()).toBe(before + 1);
+  });
+});
+
+describe("the proof of a HEAD", () => {
+  const path = () => `/v1/payment-intents/${intent.intent_id}`;
+  const head = async (at: string, headers: Record<string, string>) =>
+    (await send(world, at, { method: "HEAD", headers })).response.status;
+
+  it("covers the query, as a GET's does", async () => {
+    expect(await head(path(), await world.prove(consumer, "HEAD", path()))).toBe(200);
+    expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", path()))).toBe(401);
+    expect(await head(path(), await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(401);
+    // With its query signed it is let through, to the fault of the query.
+    expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(422);
+  });
+
+  it("is its own method's: a GET's proof opens no HEAD, and the other way round", async () => {
+    expect(await head(path(), await world.prove(consumer, "GET", path()))).toBe(401);
+    const headers = await world.prove(consumer, "HEAD", path());
+    expect((await world.call("GET", path(), { key: null, headers })).status).toBe(401);
+  });
+});
