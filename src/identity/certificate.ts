@@ -28,8 +28,11 @@ export async function certify(
   principal: PrincipalRow,
   drawn: DrawnPlace | null,
 ): Promise<IssuedCertificate> {
-  // Every drawn place is taken: the next attempt draws others.
-  if (!drawn) throw new Conflict();
+  if (!drawn) {
+    // Every drawn place is taken: the next attempt draws others, of a new list where this one is full.
+    await watchCrowding(deps, drawn);
+    throw new Conflict();
+  }
   background(watchCrowding(deps, drawn));
   const { taken: _drawnBefore, ...place } = drawn;
   const { publicJwk, keyId } = agent;

@@ -22,9 +22,9 @@ export const openStatusLists: BulkJob = {
   run: async (deps) => ({ done: await openWhenFull(deps, COUNTED_EVERY_MS), more: false }),
 };
 
-/** Counts after a draw that met taken places; runs after the answer. */
-export async function watchCrowding(deps: Deps, place: DrawnPlace): Promise<void> {
-  if (isCrowded(place)) await openWhenFull(deps, COUNTED_AT_MOST_EVERY_MS);
+/** Counts after a draw that met taken places; null: it met nothing else. */
+export async function watchCrowding(deps: Deps, place: DrawnPlace | null): Promise<void> {
+  if (place === null || isCrowded(place)) await openWhenFull(deps, COUNTED_AT_MOST_EVERY_MS);
 }
 
 async function openWhenFull({ db }: Deps, countedEveryMs: number): Promise<number> {

@@ -1,0 +1,121 @@
+// Places of certificates in status lists (IDN-13, IDN-14): free ones are drawn at random, a new list begins before the newest is full, and a
+// list costs its exceptions alone.
+import { and, desc, eq, sql } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { STATUS_LIST_SIZE } from "../../src/core/limits.ts";
+import { certificates, statusLists } from "../../src/db/tables/agents.ts";
+import { openStatusLists } from "../../src/identity/open-status-list.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+const DAY_MS = 86_400_000;
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+const newestList = async () => {
+  const [row] = await world.deps.db.select().from(statusLists).orderBy(desc(statusLists.listId)).limit(1);
+  if (!row) throw new Error("no status list");
+  return row;
+};
+/** Begins a list of its own for a test, in which so many places are taken by certificates that end then. */
+async function beginList(taken: number, expiresAt = Date.now() + 300 * DAY_MS, replacedAt: number | null = null) {
+  const { db } = world.deps;
+  const listId = (await newestList()).listId + 1;
+  await db.insert(statusLists).values({ listId, size: STATUS_LIST_SIZE, createdAt: Date.now() });
+  await db.run(sql`with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ${taken})
+    insert into certificates (did, jti, key_id, ca_kid, list_id, idx, listed_status, issued_at, expires_at, replaced_at)
+    select 'did:aeap:taken', ${listId} || '-' || i, 'key', 'ca', ${listId}, i, 0, 0, ${expiresAt}, ${replacedAt} from n`);
+  return listId;
+}
+const placeOf = async (did: string) => {
+  const [row] = await world.deps.db.select().from(certificates).where(eq(certificates.did, did));
+  if (!row) throw new Error("no certificate");
+  return row;
+};
+const takenIn = (listId: number, idx: number) =>
+  world.deps.db.$count(certificates, and(eq(certificates.listId, listId), eq(certificates.idx, idx)));
+
+describe("a certificate", () => {
+  it("is issued while three quarters of the newest list are taken, and shares its place with no other", async () => {
+    const taken = Math.floor(STATUS_LIST_SIZE * 0.74);
+    const listId = await beginList(taken);
+    const agents = await Promise.all(Array.from({ length: 20 }, () => world.agent("CONSUMER")));
+    for (const { did } of agents) {
+      const place = await placeOf(did);
+      expect(place.listId).toBe(listId);
+      expect(place.idx).toBeGreaterThanOrEqual(taken);
+      expect(await takenIn(listId, place.idx)).toBe(1);
+    }
+  });
+
+  it("takes no place in the order in which it was issued", async () => {
+    await beginList(0);
+    const places: number[] = [];
+    for (let i = 0; i < 8; i++) places.push((await placeOf((await world.agent("CONSUMER")).did)).idx);
+    expect(places).not.toEqual(places.toSorted((a, b) => a - b));
+  });
+
+  it("takes the place of one that ended more than 30 days ago, and of none that ended later", async () => {
+    const rested = await beginList(STATUS_LIST_SIZE, Date.now() - 31 * DAY_MS);
+    const { idx } = await placeOf((await world.agent("CONSUMER")).did);
+    expect(await takenIn(rested, idx)).toBe(1);
+    const ended = await beginList(STATUS_LIST_SIZE, Date.now() - 29 * DAY_MS);
+    expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBeGreaterThan(ended);
+  });
+});
+
+describe("a new list", () => {
+  it("begins when three quarters of the newest are taken, and not before", async () => {
+    const before = await beginList(Math.floor(STATUS_LIST_SIZE * 0.75) - 1);
+    expect(await world.run(openStatusLists)).toBe(0);
+    expect((await newestList()).listId).toBe(before);
+    const full = await beginList(Math.ceil(STATUS_LIST_SIZE * 0.75));
+    expect(await world.run(openStatusLists)).toBe(1);
+    expect(await newestList()).toMatchObject({ listId: full + 1, size: STATUS_LIST_SIZE });
+    expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBe(full + 1);
+  });
+
+  it("is counted for once an hour, or when draws meet taken places", async () => {
+    const full = await beginList(STATUS_LIST_SIZE - 6_000);
+    await world.deps.db
+      .update(statusLists)
+      .set({ countedAt: Date.now() - 60_000 })
+      .where(eq(statusLists.listId, full));
+    expect(await world.run(openStatusLists)).toBe(0);
+    for (let tries = 0; tries < 20 && (await newestList()).listId === full; tries++) await world.agent("CONSUMER");
+    expect((await newestList()).listId).toBe(full + 1);
+  });
+
+  it("begins at once where the newest has no free place, so that nobody's activation fails", async () => {
+    const full = await beginList(STATUS_LIST_SIZE);
+    const agents = await Promise.all(Array.from({ length: 5 }, () => world.agent("CONSUMER")));
+    const lists = await Promise.all(agents.map(async ({ did }) => (await placeOf(did)).listId));
+    expect(new Set(lists)).toEqual(new Set([full + 1]));
+  });
+
+  it("is one, whoever of several opens it", async () => {
+    const full = await beginList(Math.ceil(STATUS_LIST_SIZE * 0.8));
+    await Promise.all(Array.from({ length: 5 }, () => world.run(openStatusLists)));
+    expect((await newestList()).listId).toBe(full + 1);
+  });
+});
+
+describe("reading a list", () => {
+  it("reads a row for each exception and one more, however many certificates it has", async () => {
+    const listId = await beginList(20_000);
+    const { db } = world.deps;
+    await db
+      .update(certificates)
+      .set({ replacedAt: 1 })
+      .where(and(eq(certificates.listId, listId), sql`idx < 7`));
+    await db
+      .update(certificates)
+      .set({ listedStatus: 1, expiresAt: 1 })
+      .where(and(eq(certificates.listId, listId), sql`idx between 7 and 20`));
+    world.meter.reset();
+    expectStatus(await world.call("GET", `/.well-known/aeap-status-lists/${listId}`, { key: null }), 200);
+    expect(world.meter.reading.rowsRead).toBeLessThanOrEqual(7 + 3);
+  });
+});
