@@ -160,7 +160,9 @@ describe("contract 5, authorized_markets", () => {
     expect(job).toEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
     const done: string[] = [];
     const message = { body: job, attempts: 1, ack: () => done.push("ack"), retry: () => done.push("retry") };
-    await world.serve(() => runMessages({ messages: [message] } as never, { ...env, DB: world.meter.d1 }));
+    await world.serve(() =>
+      runMessages({ queue: "chain", messages: [message] } as never, { ...env, DB: world.meter.d1 }),
+    );
     expect(done).toEqual(["ack"]);
     const { data } = expectStatus(await world.call("GET", `/v1/agents/${did}/scope/authorized_markets`), 200);
     expect(data[0]).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });
