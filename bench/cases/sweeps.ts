@@ -1,6 +1,6 @@
 // Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
 import { type Case, nameOf } from "../case.ts";
-import { agent, facilitated, openIntent, type Play, principal } from "../play.ts";
+import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { raise } from "./operators.ts";
@@ -97,8 +97,12 @@ const stallMarket = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-const askAgain = ({ stage, idle }: Play) =>
-  change(stage, "update chain_operations set next_check_at = ? where subject = ?", Date.now() - SECOND_MS, idle.did);
+/** Of a provider of its own: the idle one's threshold is on its way to the chain. */
+async function askAgain(play: Play): Promise<void> {
+  const { did } = await openProvider(play.stage, play.principalId);
+  const text = "update chain_operations set next_check_at = ? where subject = ?";
+  await change(play.stage, text, Date.now() - SECOND_MS, did);
+}
 
 async function raiseUnmailed(play: Play): Promise<void> {
   await change(play.stage, "delete from alert_mails");

@@ -7,6 +7,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { Deps } from "../../src/context.ts";
+import { openDatabase } from "../../src/db/batch.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
@@ -58,7 +59,7 @@ const network = () => {
   return found;
 };
 const openAlerts = async (kind: string) =>
-  (await world.deps.db.select().from(alerts)).filter((row) => row.kind === kind && row.acknowledgedAt === null);
+  (await openDatabase(env.DB).select().from(alerts)).filter((row) => row.kind === kind && row.acknowledgedAt === null);
 
 describe("a market", () => {
   it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
