@@ -38,7 +38,7 @@ export type ReadOptions<F> = {
    * The offset of the sandbox clock that rules the call, taken from the reads, where it is another platform's than the caller's.
    * Undefined when the reads found no row.
    */
-  readonly clock?: (found: F) => number | undefined;
+  readonly clock?: (found: F) => number | null | undefined;
 };
 
 export type ManagementCaller = {

@@ -4,9 +4,22 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 
 /** A row with the offset of the clock that rules it, in milliseconds. */
 export type Timed<T> = T & { readonly clockOffsetMs: number };
+/** The offset is null where the caller's own clock rules, which the call reads with its credential. */
+export type TimedFor<T> = T & { readonly clockOffsetMs: number | null };
+
+// Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
+const offsetOf = (platformId: SQLiteColumn): SQL =>
+  sql`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`;
 
 export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
-  // Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
-  sql<number>`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`.as(
+  sql<number>`${offsetOf(platformId)}`.as("clock_offset_ms");
+
+/** Saves the row of a platform whose agent is the caller. */
+export const clockOffsetFor = (
+  caller: string,
+  did: SQLiteColumn,
+  platformId: SQLiteColumn,
+): SQL.Aliased<number | null> =>
+  sql<number | null>`case when ${sql`${did}`} = ${caller} then null else ${offsetOf(platformId)} end`.as(
     "clock_offset_ms",
   );

@@ -4,7 +4,7 @@ import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
@@ -19,6 +19,18 @@ export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
   );
+
+/** The same for an agent that may be its consumer. */
+export const findIntentFor = (db: Database, intentId: string, caller: string): Read<TimedFor<IntentRow> | null> => {
+  const { consumerDid, consumerPlatformId } = paymentIntents;
+  const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
+  return readOne(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs })
+      .from(paymentIntents)
+      .where(eq(paymentIntents.intentId, intentId)),
+  );
+};
 
 type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };
 

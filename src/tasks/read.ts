@@ -3,12 +3,12 @@ import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { TaskRow } from "../db/tables/money.ts";
 import type { TaskView } from "./schema.ts";
-import { findTask } from "./store.ts";
+import { findTask, findTaskFor } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 export async function getTask(call: AgentCall, taskId: string): Promise<TaskView> {
   const { found } = await call.read(
-    { found: findTask(call.db, taskId) },
+    { found: findTaskFor(call.db, taskId, call.did) },
     { clock: ({ found: task }) => task?.clockOffsetMs },
   );
   if (!found) throw new ServiceError("not_found");

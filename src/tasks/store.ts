@@ -4,24 +4,40 @@ import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { columnsOf, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
+
+const task = columnsOf(tasks, "t");
+const transaction = columnsOf(transactions, "x");
 
 /** A task with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findTask = (db: Database, taskId: string): Read<Timed<TaskWithTransaction> | null> =>
   readOne(
     db
-      .select({
-        task: columnsOf(tasks, "t"),
-        transaction: columnsOf(transactions, "x"),
-        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
-      })
+      .select({ task, transaction, clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId) })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),
   );
+
+/** The same for an agent that may be its consumer. */
+export const findTaskFor = (
+  db: Database,
+  taskId: string,
+  caller: string,
+): Read<TimedFor<TaskWithTransaction> | null> => {
+  const { consumerDid, consumerPlatformId } = transactions;
+  const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
+  return readOne(
+    db
+      .select({ task, transaction, clockOffsetMs })
+      .from(tasks)
+      .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
+      .where(eq(tasks.taskId, taskId)),
+  );
+};
 
 /** A party of a task as an expression, for reads in the trip that finds the task. */
 export const partyOf = (taskId: string, side: "provider" | "consumer"): SQL<string> =>
