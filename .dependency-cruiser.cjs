@@ -140,6 +140,12 @@ module.exports = {
       { path: "^src/", pathNot: "^src/(console|sdk)/" },
     ),
     rule(
+      "consequences-are-read-outside",
+      "What changes leave behind is said for documents and tests: the Worker does not carry it.",
+      { path: "^src/" },
+      { path: "^src/journal/consequences\\.ts$" },
+    ),
+    rule(
       "src-stands-alone",
       "The Worker imports no script or test.",
       { path: "^src/" },

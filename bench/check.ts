@@ -1,7 +1,9 @@
 // Which budgets are exceeded: one line each, naming what it is and what it may be.
-import { BUDGETS, BUNDLE_GZIP_KIB, type Budget, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, type Budget, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
-import type { CaseCost, Outcome } from "./costs.ts";
+import type { Busy } from "./busy.ts";
+import { bytesOf, type Grown } from "./bytes.ts";
+import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 
 const LIMITS = [
   ["trips", "D1 trips"],
@@ -19,24 +21,25 @@ export function checkCosts(outcomes: readonly Outcome[]): string[] {
     const { cost } = outcome;
     const budget = BUDGETS[cost.name];
     if (!budget) return [`${cost.name}: has no budget (bench/budgets.ts)`];
-    const over = LIMITS.filter(([key]) => cost[key] > budget[key]);
+    const most = (key: keyof Budget) => budget[key] + (key === "rowsRead" ? cost.moreRows : 0);
+    const over = LIMITS.filter(([key]) => cost[key] > most(key));
     const unmetered =
       cost.unmetered > 0 ? [`${cost.name}: ${cost.unmetered} statements outside a batch, of unknown cost`] : [];
-    return [...over.map(([key, what]) => `${cost.name}: ${what} ${cost[key]}, at most ${budget[key]}`), ...unmetered];
+    return [...over.map(([key, what]) => `${cost.name}: ${what} ${cost[key]}, at most ${most(key)}`), ...unmetered];
   });
 }
 
 /**
- * O(1) or O(page): twenty times the history may not cost more rows. But a range reads one row beyond its end where there is
+ * O(1) or O(page): a hundred times the history may not cost more rows. But a range reads one row beyond its end where there is
  * one, so a statement may read one more beside new neighbours.
  */
 export function checkScaling(small: readonly Outcome[], large: readonly Outcome[]): string[] {
   const before = new Map(small.flatMap((outcome) => ("cost" in outcome ? [[outcome.cost.name, outcome.cost]] : [])));
   return large.flatMap((outcome) => {
     if (!("cost" in outcome)) return [`${outcome.name} with a long history: ${outcome.failed}`];
-    const { name, rowsRead, statements } = outcome.cost;
+    const { name, rowsRead, moreRows, statements, filling } = outcome.cost;
     const less = before.get(name);
-    if (!less || rowsRead <= less.rowsRead + statements) return [];
+    if (!less || filling || rowsRead - moreRows <= less.rowsRead - less.moreRows + statements) return [];
     return [`${name}: rows read grow with the history, from ${less.rowsRead} to ${rowsRead}`];
   });
 }
@@ -45,3 +48,25 @@ export const checkBundle = ({ gzipKib, startupMedianMs }: Bundle): string[] => [
   ...(gzipKib > BUNDLE_GZIP_KIB ? [`bundle: ${gzipKib.toFixed(1)} KiB gzipped, at most ${BUNDLE_GZIP_KIB}`] : []),
   ...(startupMedianMs > STARTUP_MEDIAN_MS ? [`startup: ${startupMedianMs} ms, at most ${STARTUP_MEDIAN_MS}`] : []),
 ];
+
+/** Far callers wait for every hop. */
+export function checkFar(outcomes: readonly FarOutcome[]): string[] {
+  return outcomes.flatMap((outcome) => {
+    if ("failed" in outcome) return [`${outcome.name}: ${outcome.failed}`];
+    const most = HOPS[outcome.name] ?? BUDGETS[outcome.name]?.trips ?? 0;
+    return outcome.hops > most ? [`${outcome.name}: ${outcome.hops} hops one after the other, at most ${most}`] : [];
+  });
+}
+
+export const checkBytes = (grown: readonly Grown[]): string[] =>
+  grown.flatMap((one) => {
+    const [bytes, most] = [Math.ceil(bytesOf(one)), ACT_BYTES[one.act]];
+    if (most === undefined) return [`${one.act}: has no budget of bytes (bench/budgets.ts)`];
+    return bytes > most ? [`${one.act}: ${bytes} bytes in the database, at most ${most}`] : [];
+  });
+
+/** Facilitations of one provider change it together: none is refused because another one was faster. */
+export const checkBusy = ({ hot, spread }: Busy): string[] =>
+  Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
+    refused + failed > 0 ? [`facilitations with ${sellers}: ${refused} batches refused, ${failed} calls failed`] : [],
+  );

@@ -1,7 +1,7 @@
 // Plays every case once under the meter, and adds up what it cost.
 import { gzipSync } from "node:zlib";
-import { CASES, type Case, nameOf } from "./cases.ts";
-import type { StatementCost } from "./meter.ts";
+import { type Case, nameOf } from "./case.ts";
+import { type StatementCost, sumOf } from "./meter.ts";
 import type { Play } from "./play.ts";
 import { type Ask, type Reply, send } from "./wire.ts";
 import type { Metered } from "./worker.ts";
@@ -18,6 +18,10 @@ export type CaseCost = {
   readonly fetches: number;
   readonly bytes: number;
   readonly gzip: number;
+  /** Rows that it may read beside its budget. */
+  readonly moreRows: number;
+  /** A page that is not full yet. */
+  readonly filling: boolean;
   /** Statements whose rows D1 did not tell. */
   readonly unmetered: number;
   /** What the objects did inside themselves: counted apart. */
@@ -25,35 +29,33 @@ export type CaseCost = {
   readonly objectFetches: number;
   readonly each: readonly StatementCost[];
 };
-export type Outcome = { cost: CaseCost } | { name: string; failed: string };
+type Failed = { readonly name: string; readonly failed: string };
+export type Outcome = { readonly cost: CaseCost } | Failed;
 
-/** The cases whose route the service has, and the names of the others. */
-export async function casesOf({ stage }: Play): Promise<{ present: Case[]; missing: string[] }> {
-  const reply = await send(stage.origin, { method: "GET", path: "/openapi.json" });
-  const { paths } = JSON.parse(reply.body.toString()) as { paths: Record<string, Record<string, unknown>> };
-  const own = new Set(["GET /openapi.json", "GET /healthz"]);
-  const has = ({ route }: Case) => {
-    const [method = "", path = ""] = route.split(" ");
-    return own.has(route) || paths[path]?.[method.toLowerCase()] !== undefined;
-  };
-  return { present: CASES.filter(has), missing: CASES.filter((known) => !has(known)).map(nameOf) };
-}
+/** How long each trip and each object call is delayed where hops are counted: as long as from another continent. */
+export const HOP_MS = 100;
+export type Far = { readonly name: string; readonly hops: number; readonly elapsedMs: number };
+export type FarOutcome = Far | Failed;
 
-export async function measureCosts(play: Play, cases: readonly Case[]): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
+export const measureCosts = (play: Play, cases: readonly Case[]): Promise<Outcome[]> =>
+  forEachCase(cases, async (known) => ({ cost: await measureCase(play, known) }));
+
+/** A case that fails stops none of the others. */
+async function forEachCase<T>(cases: readonly Case[], measure: (known: Case) => Promise<T>): Promise<(T | Failed)[]> {
+  const outcomes: (T | Failed)[] = [];
   for (const known of cases) {
-    const name = nameOf(known);
-    try {
-      outcomes.push({ cost: await measureCase(play, known) });
-    } catch (thrown) {
-      outcomes.push({ name, failed: thrown instanceof Error ? thrown.message : String(thrown) });
-    }
+    const failed = (thrown: unknown): Failed => ({
+      name: nameOf(known),
+      failed: thrown instanceof Error ? thrown.message : String(thrown),
+    });
+    outcomes.push(await measure(known).catch(failed));
   }
   return outcomes;
 }
 
 async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   const ask = await known.ask(play);
+  const moreRows = (await known.moreRows?.(play)) ?? 0;
   const { reply, metered } = await sendMetered(play, ask);
   if (reply.status !== known.status) {
     throw new Error(`expected ${known.status}, got ${reply.status}: ${reply.body.toString().slice(0, 300)}`);
@@ -64,13 +66,15 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
     name: nameOf(known),
     trips: trips.length,
     statements: each.length,
-    rowsRead: total(each, (statement) => statement.rowsRead),
-    rowsWritten: total(each, (statement) => statement.rowsWritten),
-    objects: total(Object.values(objects), (calls) => calls),
+    rowsRead: sumOf(each, (statement) => statement.rowsRead),
+    rowsWritten: sumOf(each, (statement) => statement.rowsWritten),
+    objects: sumOf(Object.values(objects), (calls) => calls),
     queues,
     fetches,
     bytes: reply.body.byteLength,
     gzip: reply.body.byteLength === 0 ? 0 : gzipSync(reply.body).byteLength,
+    moreRows,
+    filling: known.filling ?? false,
     unmetered,
     objectRowsWritten: metered.objectWork.rowsWritten,
     objectFetches: metered.objectWork.fetches,
@@ -78,11 +82,24 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   };
 }
 
-async function sendMetered({ stage }: Play, ask: Ask): Promise<{ reply: Reply; metered: Metered }> {
-  const reply = await send(stage.origin, { ...ask, headers: { ...ask.headers, "Bench-Meter": "1" } });
+/** What each call waits for one after the other, before its answer. */
+export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutcome[]> =>
+  forEachCase(cases, async (known): Promise<Far> => {
+    const ask = await known.ask(play);
+    const started = performance.now();
+    const { reply, metered } = await sendMetered(play, ask, { "Bench-Hop-Ms": String(HOP_MS) });
+    const elapsedMs = performance.now() - started;
+    if (reply.status !== known.status) throw new Error(`from afar: expected ${known.status}, got ${reply.status}`);
+    return { name: nameOf(known), hops: metered.beforeAnswer.hops, elapsedMs };
+  });
+
+async function sendMetered(
+  { stage }: Play,
+  ask: Ask,
+  more: Record<string, string> = {},
+): Promise<{ reply: Reply; metered: Metered }> {
+  const headers = { ...ask.headers, "Bench-Meter": "1", ...more };
+  const reply = await send(stage.origin, { ...ask, headers });
   const last = await send(stage.origin, { method: "GET", path: "/__bench/last" });
   return { reply, metered: JSON.parse(last.body.toString()) as Metered };
 }
-
-const total = <T>(items: readonly T[], pick: (item: T) => number): number =>
-  items.reduce((sum, item) => sum + pick(item), 0);

@@ -1,5 +1,5 @@
 // Latency as ratios (performance design 4.2, i): one call at a time. Printed, never a gate.
-import type { Case } from "./cases.ts";
+import type { Case } from "./case.ts";
 import type { Play } from "./play.ts";
 import { type Course, interleave, median, type Pace, type Round, sendTimed, spreadPercent } from "./rounds.ts";
 

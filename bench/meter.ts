@@ -1,31 +1,72 @@
-// What one request costs, counted where it is spent: D1 by its own meta, statement by statement; calls of Durable Objects,
-// queues and other bindings; outbound fetches. performance design 4.1: these numbers repeat exactly, so they can be budgets.
+// The one meter of the bench and the tests. It counts where it is spent: D1 by its own meta, statement by statement; calls of Durable
+// Objects, queues and other bindings; outbound fetches. These numbers repeat exactly, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
-/** What a request asked of the world around it. Rows that came as lists have no meta: they count as `unmetered`. */
+/** What a request asked of the world around it. */
 export type Cost = {
   trips: StatementCost[][];
+  /** Trips that D1 refused: a guard, a unique key, a fault. */
+  refused: number;
+  /** Statements whose rows came as lists: D1 tells no meta of them. */
   unmetered: number;
   objects: Record<string, number>;
   queues: number;
   fetches: number;
   others: number;
+  /** The longest chain of trips and object calls that waited for each other. */
+  hops: number;
 };
 /** What the Durable Objects did inside themselves. */
 export type ObjectWork = { storageCalls: number; rowsWritten: number; fetches: number };
 
-export const newCost = (): Cost => ({ trips: [], unmetered: 0, objects: {}, queues: 0, fetches: 0, others: 0 });
+export const newCost = (): Cost => ({
+  trips: [],
+  refused: 0,
+  unmetered: 0,
+  objects: {},
+  queues: 0,
+  fetches: 0,
+  others: 0,
+  hops: 0,
+});
+
+/** Makes a trip or an object call; may delay it. */
+export type Hop = <T>(go: () => Promise<T>) => Promise<T>;
+
+const atOnce: Hop = (go) => go();
+
+/**
+ * Counts hops, each of which begins after `delayMs`. One that begins when another has ended is the next link of the chain; those that
+ * are under way together are one.
+ */
+export function hopsInto(cost: Cost, delayMs: number): Hop {
+  let ended = 0;
+  return async (go) => {
+    const link = ended + 1;
+    cost.hops = Math.max(cost.hops, link);
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    try {
+      return await go();
+    } finally {
+      ended = Math.max(ended, link);
+    }
+  };
+}
 
 type Answer = { meta?: { rows_read?: number; rows_written?: number } };
 type Known = { statement: D1PreparedStatement; sql: string };
 
-/** The database, with every trip written into the cost. A trip that D1 refuses is a trip as well. */
-export function meterD1(d1: D1Database, cost: Cost): D1Database {
+/** The database, with every trip written into the cost that is current when it is made. A trip that D1 refuses is a trip as well. */
+export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
   const known = new WeakMap<object, Known>();
-  const trip = async <T>(sqls: readonly string[], run: () => Promise<T>, answers: (result: T) => Answer[]) => {
+  const trip = async <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => Answer[]) => {
+    const cost = current();
     const entry = sqls.map((sql): StatementCost => ({ sql, rowsRead: 0, rowsWritten: 0 }));
     cost.trips.push(entry);
-    const result = await run();
+    const result = await hop(go).catch((refusal: unknown) => {
+      cost.refused += 1;
+      throw refusal;
+    });
     for (const [i, { meta }] of answers(result).entries()) {
       const statement = entry[i];
       if (!statement) continue;
@@ -50,7 +91,7 @@ export function meterD1(d1: D1Database, cost: Cost): D1Database {
         return column === undefined ? row : (row?.[column] ?? null);
       },
       raw: () => {
-        cost.unmetered += 1;
+        current().unmetered += 1;
         return trip(
           [sql],
           () => statement.raw(),
@@ -78,6 +119,79 @@ export function meterD1(d1: D1Database, cost: Cost): D1Database {
   return metered as unknown as D1Database;
 }
 
+/** The database, with every batch that it refuses told. */
+export const tellRefusals = (d1: D1Database, told: () => void): D1Database =>
+  new Proxy(d1, {
+    get(target, name) {
+      const member = Reflect.get(target, name) as unknown;
+      if (typeof member !== "function") return member;
+      if (name !== "batch") return member.bind(target) as unknown;
+      return (statements: D1PreparedStatement[]) =>
+        target.batch(statements).catch((refusal: unknown) => {
+          told();
+          throw refusal;
+        });
+    },
+  });
+
+// ---- As a test reads it ----------------------------------------------------------------------------------------------
+
+export type Reading = { trips: number; statements: number; rowsRead: number; rowsWritten: number; sql: string[] };
+export type Meter = {
+  readonly d1: D1Database;
+  /** Since the last reset. */
+  readonly reading: Reading;
+  reset(): void;
+  /** Does something right before the n-th trip from now, past the meter: what another caller does between two trips. */
+  beforeBatch(n: number, work: () => Promise<unknown>): void;
+};
+
+/** `seen` is told every statement, also of trips that a reset forgets. */
+export function openMeter(d1: D1Database, seen: (sql: string) => void): Meter {
+  let cost = newCost();
+  let waiting: { left: number; work: () => Promise<unknown> } | null = null;
+  const hop: Hop = async (go) => {
+    for (const { sql } of cost.trips.at(-1) ?? []) seen(sql);
+    if (waiting && --waiting.left === 0) {
+      const { work } = waiting;
+      waiting = null;
+      await work();
+    }
+    return go();
+  };
+  return {
+    d1: meterD1(d1, () => cost, hop),
+    get reading() {
+      return readingOf(cost);
+    },
+    beforeBatch(n, work) {
+      waiting = { left: n, work };
+    },
+    reset() {
+      cost = newCost();
+    },
+  };
+}
+
+export function readingOf({ trips }: Cost): Reading {
+  const each = trips.flat();
+  return {
+    trips: trips.length,
+    statements: each.length,
+    rowsRead: sumOf(each, ({ rowsRead }) => rowsRead),
+    rowsWritten: sumOf(each, ({ rowsWritten }) => rowsWritten),
+    sql: each.map(({ sql }) => sql),
+  };
+}
+
+export const sumOf = <T>(items: Iterable<T>, pick: (item: T) => number): number => {
+  let sum = 0;
+  for (const item of items) sum += pick(item);
+  return sum;
+};
+
+// ---- Other bindings --------------------------------------------------------------------------------------------------
+
 /** The binding, with every call of a method told; what a method returns is handed on, wrapped where `inner` says how. */
 export function tellCalls<T extends object>(target: T, told: () => void, inner?: (result: unknown) => unknown): T {
   return new Proxy(target, {
@@ -94,14 +208,25 @@ export function tellCalls<T extends object>(target: T, told: () => void, inner?:
 }
 
 /** Each call on a stub is one request of that class's object; asking for the stub is none. */
-export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost): T {
+export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost, hop: Hop = atOnce): T {
   const told = () => {
     cost.objects[name] = (cost.objects[name] ?? 0) + 1;
   };
   const isStub = (value: unknown): value is object => typeof value === "object" && value !== null && "id" in value;
+  const metered = (stub: object) =>
+    new Proxy(stub, {
+      get(object, member) {
+        const method = Reflect.get(object, member) as unknown;
+        if (typeof method !== "function") return method;
+        return (...args: unknown[]) => {
+          told();
+          return hop(async () => (await Reflect.apply(method, object, args)) as unknown);
+        };
+      },
+    });
   return tellCalls(
     namespace,
     () => undefined,
-    (result) => (isStub(result) ? tellCalls(result, told) : result),
+    (result) => (isStub(result) ? metered(result) : result),
   );
 }

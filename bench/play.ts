@@ -1,15 +1,13 @@
-// What the cases play with: a platform's calls, agents that sign, and payments on the local chain.
-import { devAccounts } from "../scripts/chain/anvil.ts";
-import { approve, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
-import { didHash, intentHash } from "../src/chain/hashes.ts";
+// What the cases play with: two platforms' calls, agents that sign, and payments on the local chain.
+import { type Agent, agentHeaders, boundHeaders, type Json, keyHeaders, operatorHeaders } from "../scripts/client.ts";
 import type { Network } from "../src/chain/networks.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
-import { proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
-import type { Stage } from "./stage.ts";
+import { AMOUNT, fillWallet, LARGE_AMOUNT, operationalWallet, payFor } from "./payer.ts";
+import type { Platform, Stage } from "./stage.ts";
 import { type Ask, type Reply, send } from "./wire.ts";
 
-export type PlayedAgent = { did: string; certificate: string; privateKey: CryptoKey; principalId: string };
-export type Json = Record<string, unknown>;
+export type PlayedAgent = Agent & { readonly principalId: string };
+export type Role = "CONSUMER" | "PROVIDER";
 
 /** Everything that a case may need, made through the API before the first one is measured. */
 export type Play = {
@@ -18,38 +16,52 @@ export type Play = {
   readonly principalId: string;
   readonly consumer: PlayedAgent;
   readonly provider: PlayedAgent;
+  /** Sells to nobody: what sweeps find due is of its markets. */
+  readonly idle: PlayedAgent;
+  /** Whose scope the consumer delegated, and whose that one did. */
+  readonly delegates: readonly [PlayedAgent, PlayedAgent];
+  /** Of the second platform. */
+  readonly stranger: PlayedAgent;
   /** A number of its own for every body. */
   readonly next: () => number;
 };
-
-const AMOUNT = { text: "10.00", units: 10_000_000n } as const;
-const WALLETS = devAccounts();
 
 export async function startPlay(stage: Stage): Promise<Play> {
   const [network] = stage.networks;
   if (!network) throw new Error("no network");
   let count = 0;
   const next = () => ++count;
-  const buyer = await text(stage, manage(stage, "POST", "/v1/principals", principalBody(next())), "principal_id");
-  const seller = await text(stage, manage(stage, "POST", "/v1/principals", principalBody(next())), "principal_id");
-  const consumer = await playedAgent(stage, "CONSUMER", buyer);
-  const provider = await playedAgent(stage, "PROVIDER", seller);
-  await must(
-    stage,
-    manage(stage, "POST", `${agentPath(provider.did)}/scope/authorized_markets`, marketBody(network)),
-    200,
-  );
+  const { platform, second } = stage;
+  const buyer = await principal(stage, platform, next());
+  const seller = await principal(stage, platform, next());
+  const consumer = await agent(stage, platform, "CONSUMER", buyer);
+  const first = await agent(stage, platform, "CONSUMER", buyer, { delegated_by: consumer.did });
+  const delegates = [first, await agent(stage, platform, "CONSUMER", buyer, { delegated_by: first.did })] as const;
+  const stranger = await agent(stage, second, "CONSUMER", await principal(stage, second, next()));
+  const [provider, idle] = [await openProvider(stage, seller), await openProvider(stage, seller)];
   await fillWallet(network);
-  return { stage, network, principalId: buyer, consumer, provider, next };
+  const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, next };
+  // The vault reaches its threshold now, and not in the middle of a case.
+  await facilitated(play, play, LARGE_AMOUNT);
+  return play;
 }
 
 // ---- Asks ------------------------------------------------------------------------------------------------------------
 
-export const manage = (stage: Stage, method: string, path: string, body?: Json): Ask => ({
+const manageAs = ({ key }: Platform, method: string, path: string, body?: Json): Ask => ({
   method,
   path,
-  headers: { "Service-Api-Key": stage.key },
+  headers: keyHeaders(key),
   ...(body && { body: JSON.stringify(body) }),
+});
+
+export const manage = ({ platform }: Stage, method: string, path: string, body?: Json): Ask =>
+  manageAs(platform, method, path, body);
+
+export const operate = ({ operatorKey }: Stage, method: string, path: string): Ask => ({
+  method,
+  path,
+  headers: operatorHeaders(operatorKey),
 });
 
 export const anyone = (method: string, path: string, body?: Json, headers: Record<string, string> = {}): Ask => ({
@@ -60,39 +72,24 @@ export const anyone = (method: string, path: string, body?: Json, headers: Recor
 });
 
 /** A call as an agent, its proof over exactly what is sent. */
-export async function as(agent: PlayedAgent, method: string, path: string, body?: Json): Promise<Ask> {
-  const raw = body ? JSON.stringify(body) : "";
-  const url = new URL(path, "http://service.test");
-  const digest = await requestDigest({ method, query: url.search, body: raw });
-  if (!digest.ok) throw new Error(digest.reason);
-  const timestamp = proofTimestamp(Date.now());
-  const statement = {
-    kind: "request",
-    timestamp,
-    agentDid: agent.did,
-    method,
-    path: url.pathname,
-    digest: digest.digest,
-  } as const;
-  const { proof } = await signProof(statement, agent.privateKey);
-  return { method, path, headers: proofHeaders(agent, proof, timestamp), ...(body && { body: raw }) };
+export async function as(caller: Agent, method: string, path: string, body?: Json): Promise<Ask> {
+  const headers = await agentHeaders(caller, { method, path, body });
+  return { method, path, headers, ...(body && { body: JSON.stringify(body) }) };
 }
 
-/** The consumer's headers, its proof bound to another agent. */
-export async function asBound(agent: PlayedAgent, calleeDid: string, ask: Omit<Ask, "headers">): Promise<Ask> {
-  const timestamp = proofTimestamp(Date.now());
-  const statement = { kind: "bound", timestamp, callerDid: agent.did, calleeDid } as const;
-  const { proof } = await signProof(statement, agent.privateKey);
-  return { ...ask, headers: proofHeaders(agent, proof, timestamp) };
-}
+/** The caller's headers, its proof bound to another agent. */
+export const asBound = async (caller: Agent, callee: Agent, ask: Omit<Ask, "headers">): Promise<Ask> => ({
+  ...ask,
+  headers: await boundHeaders(caller, callee),
+});
 
-const proofHeaders = (agent: PlayedAgent, proof: string, timestamp: string) => ({
-  "AEAP-Certificate": agent.certificate,
-  "AEAP-Proof": proof,
-  "AEAP-Timestamp": timestamp,
+export const keyed = (play: Play, ask: Ask): Ask => ({
+  ...ask,
+  headers: { ...ask.headers, "Idempotency-Key": `bench-${play.next()}` },
 });
 
 export const agentPath = (did: string): string => `/v1/agents/${did}`;
+export const marketsPath = (did: string): string => `${agentPath(did)}/scope/authorized_markets`;
 
 // ---- What others did before ------------------------------------------------------------------------------------------
 
@@ -108,15 +105,34 @@ export const json = (reply: Reply): Json => JSON.parse(reply.body.toString()) as
 const text = async (stage: Stage, ask: Ask, member: string): Promise<string> =>
   String(json(await must(stage, ask, 201))[member]);
 
-export async function draft(stage: Stage, role: "CONSUMER" | "PROVIDER", principalId: string): Promise<string> {
-  return text(stage, manage(stage, "POST", "/v1/agents", agentBody(role, principalId)), "did");
+export const principal = (stage: Stage, platform: Platform, n: number): Promise<string> =>
+  text(stage, manageAs(platform, "POST", "/v1/principals", principalBody(n)), "principal_id");
+
+export const draft = (stage: Stage, role: Role, principalId: string): Promise<string> =>
+  text(stage, manage(stage, "POST", "/v1/agents", agentBody(role, principalId)), "did");
+
+export async function agent(
+  stage: Stage,
+  platform: Platform,
+  role: Role,
+  principalId: string,
+  extra: Json = {},
+): Promise<PlayedAgent> {
+  const body = { ...agentBody(role, principalId), ...extra };
+  const did = await text(stage, manageAs(platform, "POST", "/v1/agents", body), "did");
+  const credentials = json(await must(stage, manageAs(platform, "POST", `${agentPath(did)}/activate`), 200));
+  const key = await importPrivateKeyPem(String(credentials["private_key"]));
+  return { name: role, did, certificate: String(credentials["certificate"]), key, principalId };
 }
 
-async function playedAgent(stage: Stage, role: "CONSUMER" | "PROVIDER", principalId: string): Promise<PlayedAgent> {
-  const did = await draft(stage, role, principalId);
-  const credentials = json(await must(stage, manage(stage, "POST", `${agentPath(did)}/activate`), 200));
-  const privateKey = await importPrivateKeyPem(String(credentials["private_key"]));
-  return { did, certificate: String(credentials["certificate"]), privateKey, principalId };
+/** An ACTIVE provider with an open market. */
+export const openProvider = async (stage: Stage, principalId: string): Promise<PlayedAgent> =>
+  openMarket(stage, await agent(stage, stage.platform, "PROVIDER", principalId));
+
+export async function openMarket(stage: Stage, provider: PlayedAgent): Promise<PlayedAgent> {
+  const [network] = stage.networks;
+  if (network) await must(stage, manage(stage, "POST", marketsPath(provider.did), marketBody(network)), 200);
+  return provider;
 }
 
 export const principalBody = (n: number): Json => ({
@@ -127,7 +143,7 @@ export const principalBody = (n: number): Json => ({
   verification_attestation: { placeholder: true },
 });
 
-export const agentBody = (role: "CONSUMER" | "PROVIDER", principalId: string): Json => ({
+export const agentBody = (role: Role, principalId: string): Json => ({
   principal_id: principalId,
   economic_role: role,
   profile: { display_name: role === "PROVIDER" ? "Polyglot" : "Buyer", description: "Does its work." },
@@ -141,58 +157,43 @@ export const agentBody = (role: "CONSUMER" | "PROVIDER", principalId: string): J
 });
 
 export const marketBody = ({ network, currency }: Network): Json => ({
-  markets: [{ market: `GLOBAL-${currency}`, network, operational_wallet: wallet(8).address }],
+  markets: [{ market: `GLOBAL-${currency}`, network, operational_wallet: operationalWallet() }],
 });
 
-export const orderBody = ({ consumer, provider, network }: Play): Json => ({
+// ---- Purchases -------------------------------------------------------------------------------------------------------
+
+export type Pair = { readonly consumer: PlayedAgent; readonly provider: PlayedAgent };
+
+export const orderBody = ({ currency }: Network, { consumer, provider }: Pair, amount = AMOUNT): Json => ({
   consumer_did: consumer.did,
   provider_did: provider.did,
-  amount: AMOUNT.text,
-  currency: network.currency,
+  amount: amount.text,
+  currency,
 });
 
-export async function openIntent(play: Play): Promise<string> {
-  const reply = await must(play.stage, as(play.consumer, "POST", "/v1/payment-intents", orderBody(play)), 201);
+export async function openIntent({ stage, network }: Play, pair: Pair, amount = AMOUNT): Promise<string> {
+  const order = orderBody(network, pair, amount);
+  const reply = await must(stage, as(pair.consumer, "POST", "/v1/payment-intents", order), 201);
   return String(json(reply)["intent_id"]);
 }
 
-// ---- On the chain ----------------------------------------------------------------------------------------------------
+export type Paid = { readonly intentId: string; readonly txHash: string };
 
-function wallet(index: number) {
-  const found = WALLETS[index];
-  if (!found) throw new Error(`anvil has no account ${index}`);
-  return found;
+/** An intent that was paid on the chain, and of which the service knows nothing yet. */
+export async function paid(play: Play, pair: Pair, amount = AMOUNT): Promise<Paid> {
+  const intentId = await openIntent(play, pair, amount);
+  const parties = { consumerDid: pair.consumer.did, providerDid: pair.provider.did };
+  return { intentId, txHash: await payFor(play.network, parties, intentId, amount) };
 }
 
-type Address = `0x${string}`;
-const chainOf = ({ rpc_url, token, settlement_contract }: Network) =>
-  ({ rpcUrl: rpc_url, token: token as Address, settlementContract: settlement_contract as Address }) as const;
+export const facilitation = ({ intentId, txHash }: Paid): Json => ({ intent_id: intentId, payment_tx: txHash });
 
-async function fillWallet(network: Network): Promise<void> {
-  const { rpcUrl, token, settlementContract } = chainOf(network);
-  const payer = wallet(9);
-  await mintTestUsdc(rpcUrl, payer.privateKey, token, payer.address, AMOUNT.units * 1_000_000n);
-  await approve(rpcUrl, payer.privateKey, token, settlementContract);
-}
-
-/** A payment of the intent; the transaction's hash, once it is mined. */
-export async function pay({ network, consumer, provider }: Play, intentId: string): Promise<string> {
-  const { rpcUrl, token, settlementContract } = chainOf(network);
-  return payIntent(rpcUrl, wallet(9).privateKey, {
-    settlementContract,
-    token,
-    amount: AMOUNT.units,
-    providerDidHash: didHash(provider.did),
-    consumerDidHash: didHash(consumer.did),
-    intentHash: intentHash(intentId),
-  });
-}
+export type Settled = Paid & { readonly taskId: string; readonly transactionId: string };
 
 /** A settled purchase: its task, and the call that facilitated it. */
-export async function facilitated(play: Play): Promise<{ taskId: string; intentId: string; txHash: string }> {
-  const intentId = await openIntent(play);
-  const txHash = await pay(play, intentId);
-  const body = { intent_id: intentId, payment_tx: txHash };
-  const reply = await must(play.stage, as(play.consumer, "POST", "/v1/facilitate", body), 200);
-  return { taskId: String(json(reply)["task_id"]), intentId, txHash };
+export async function facilitated(play: Play, pair: Pair = play, amount = AMOUNT): Promise<Settled> {
+  const purchase = await paid(play, pair, amount);
+  const asked = as(pair.consumer, "POST", "/v1/facilitate", facilitation(purchase));
+  const settled = json(await must(play.stage, asked, 200));
+  return { ...purchase, taskId: String(settled["task_id"]), transactionId: String(settled["transaction_id"]) };
 }

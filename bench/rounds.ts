@@ -1,6 +1,6 @@
 // Base and case in turn (performance design 4.2): a slice of each of the two baselines of the same process, then one of the
 // case, so that whatever slows the machine down slows all of them.
-import { type Case, nameOf } from "./cases.ts";
+import { type Case, nameOf } from "./case.ts";
 import type { Play } from "./play.ts";
 import { type Ask, send } from "./wire.ts";
 
@@ -22,7 +22,7 @@ export async function interleave<T>(
 ): Promise<Map<string, Round<T>[]>> {
   const timed = cases.filter((known) => known.timed !== undefined);
   const hello = () => ({ method: "GET", path: "/__bench/hello" });
-  const row = () => ({ method: "GET", path: `/__bench/row?key=${play.stage.keyHash}` });
+  const row = () => ({ method: "GET", path: `/__bench/row?key=${play.stage.platform.keyHash}` });
   for (const ask of [hello, row]) for (let i = 0; i < WARMING; i++) await send(play.stage.origin, ask());
   const full = { status: 200, limit: { ms: pace.sliceMs } };
   const rounds = new Map<string, Round<T>[]>(timed.map((known) => [nameOf(known), []]));

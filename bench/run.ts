@@ -1,52 +1,70 @@
-// `npm run bench`: what every call on the path costs, whether it grows, how it compares, and what is deployed.
-//   --check  exits with 1 when a budget is exceeded; leaves out latency and load, which are no budgets
+// `npm run bench`: what every operation and every job costs, whether it grows, how it compares, how large it makes the database, and what
+// is deployed.
+//   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
+//   --only=facilitate  only the cases whose name has this in it: their costs, and nothing else
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
-import { type Bundle, measureBundle } from "./bundle.ts";
-import type { Case } from "./cases.ts";
-import { checkBundle, checkCosts, checkScaling } from "./check.ts";
-import { type CaseCost, casesOf, measureCosts, type Outcome } from "./costs.ts";
+import { measureBundle } from "./bundle.ts";
+import { measureBusy } from "./busy.ts";
+import { type Case, nameOf } from "./case.ts";
+import { isSweep } from "./cases/sweeps.ts";
+import { CASES } from "./cases.ts";
+import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling } from "./check.ts";
+import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
+import { uncovered } from "./coverage.ts";
 import { measureLatencies } from "./latency.ts";
 import { measureLoad } from "./load.ts";
-import { findPlanFaults, type PlanFault } from "./plans.ts";
+import { findPlanFaults } from "./plans.ts";
 import { type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
-import { fillTo, SIZES } from "./scale.ts";
+import { fillTo, NEIGHBOURS, SIZES } from "./scale.ts";
 import { setStage } from "./stage.ts";
 
 const { values: options } = parseArgs({
   options: {
     check: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
+    only: { type: "string" },
     quick: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
     show: { type: "string" },
     slice: { type: "string", default: "300" },
   },
 });
+const { only } = options;
+const quick = options.quick || only !== undefined;
+const cases = CASES.filter((known) => only === undefined || nameOf(known).includes(only));
 
 const say = (step: string) => console.error(`bench: ${step}`);
 
 async function run(): Promise<Findings> {
-  const bundle = wanted("bundle and start", !options.quick) ? measureBundle() : null;
-  say("two chains, the Worker, a platform");
+  const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
+  say("two chains, the Worker, two platforms");
   const stage = await setStage();
   try {
     const play = await startPlay(stage);
-    const { present, missing } = await casesOf(play);
-    say(`${present.length} cases`);
+    say(`${cases.length} cases`);
     // Once before: what only a first call does (a rating's first row, an object's first start) is not what a call costs.
-    await measureCosts(play, present);
-    const costs = await measureCosts(play, present);
+    await measureCosts(play, cases);
+    if (only === undefined) await fillTo(play, 0, NEIGHBOURS);
+    const costs = await measureCosts(play, cases);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
-    const timed = !options.quick && !options.check;
-    const latencies = wanted("latency", timed) ? await measureLatencies(play, present, pace) : null;
-    const load = wanted("load", timed) ? await measureLoad(play, present, pace) : null;
-    const sized = options.quick ? [] : await measureSizes(play, present);
+    const timed = !quick && !options.check;
+    const far = wanted("from afar", !quick)
+      ? await measureFar(
+          play,
+          cases.filter((known) => !isSweep(known)),
+        )
+      : [];
+    const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
+    const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
+    const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
+    const sized = quick ? [] : await measureSizes(play, cases);
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-    const violations = violationsOf(costs, sized, plans, bundle);
-    return { missing, costs, sized, plans, latencies, load, bundle, violations };
+    const findings = { costs, sized, far, plans, latencies, load, bundle };
+    const measured = { ...findings, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+    return { ...measured, violations: violationsOf(measured) };
   } finally {
     await stage.close();
   }
@@ -57,28 +75,29 @@ function wanted(step: string, yes: boolean): boolean {
   return yes;
 }
 
-async function measureSizes(play: Play, cases: readonly Case[]): Promise<Sized[]> {
+async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]> {
   const sized: Sized[] = [];
   for (const [i, rows] of SIZES.entries()) {
-    say(`${rows} rows of history`);
-    await fillTo(play, SIZES[i - 1] ?? 0, rows);
-    sized.push({ rows, outcomes: await measureCosts(play, cases) });
+    say(`${rows.toLocaleString("en")} rows of history`);
+    await fillTo(play, SIZES[i - 1] ?? NEIGHBOURS, rows);
+    sized.push({ rows, outcomes: await measureCosts(play, known) });
   }
   return sized;
 }
 
-function violationsOf(
-  costs: readonly Outcome[],
-  sized: readonly Sized[],
-  plans: readonly PlanFault[],
-  bundle: Bundle | null,
-): string[] {
+function violationsOf(measured: Omit<Findings, "violations">): string[] {
+  const { costs, sized, far, grown, busy, plans, bundle } = measured;
   const [small, large] = sized;
-  const rows = (large?.rows ?? 0).toLocaleString("en");
+  const withHistory = ({ rows, outcomes }: Sized) =>
+    checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
   return [
+    ...(only === undefined ? uncovered() : []),
     ...checkCosts(costs),
-    ...(large ? checkCosts(large.outcomes).map((line) => `${line} (with ${rows} rows of history)`) : []),
+    ...sized.flatMap(withHistory),
     ...(small && large ? checkScaling(small.outcomes, large.outcomes) : []),
+    ...checkFar(far),
+    ...checkBytes(grown),
+    ...(busy ? checkBusy(busy) : []),
     ...plans.map(({ case: name, step }) => `${name}: ${step}`),
     ...(bundle ? checkBundle(bundle) : []),
   ];

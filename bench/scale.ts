@@ -1,107 +1,124 @@
-// The scaling part (performance design 4.1): every case again at 1,000 and at 20,000 rows of history. What a call reads may
-// depend on its page, never on the table, the consumer's history or the provider's.
+// The same calls over 1,000 and over 100,000 rows of history in every table. What a call reads may depend on its page, never on the
+// table, the platform's age, or the two agents' past.
+import { type Copies, copyRows, otherId } from "./copies.ts";
 import type { Play } from "./play.ts";
-import type { Row, Stage } from "./stage.ts";
 
-export const SIZES = [1_000, 20_000] as const;
-const CHUNK = 5_000;
-
-/** Copies of one row of a table; the columns that must differ are expressions over `n`, the copy's number. */
-type Copies = { table: string; of: (play: Play) => string; vary: Record<string, string> };
+export const SIZES = [1_000, 100_000] as const;
+/** Enough for every range to have a row on either side. */
+export const NEIGHBOURS = 2;
 
 const EARLIER = (column: string) => `${column} - 1000 * n`;
-const OTHER_DID = "'did:aeap:00000000-0000-4000-8000-' || printf('%012d', n)";
-const other = (prefix: string) => `'${prefix}_' || printf('%026d', n)`;
+/** Before and behind every real one, so that each range has neighbours: SQLite reads one row beyond its end. */
+const otherDid = (kind: string) =>
+  `'did:aeap:' || case n % 2 when 0 then '0000000' else 'fffffff' end || '${kind}-0000-4000-8000-' || printf('%012d', n)`;
+const [OTHER_DID, OTHER_BUYER, OTHER_SELLER] = [otherDid("0"), otherDid("1"), otherDid("2")];
 const HASH = "'0x' || printf('%064d', n)";
-const ONE_OF_ALL = () => "true";
+/** A document that nobody reads: what counts here is its row. */
+const NO_TEXT = "'{}'";
+const LATER = "4000000000000 + n";
 
-const COPIES: readonly Copies[] = [
-  // The platform's tables: what a page is a page of.
+/** A place in one of two lists, neither of which is the newest one by then; one certificate of a hundred is an exception. */
+const LISTED = { list_id: "1 + n % 2", idx: "n / 2", listed_status: "case when n % 100 = 0 then 2 else 0 end" };
+
+const agentsOf = ({ provider }: Play): Copies[] => {
+  const [where, vary] = [`did = '${provider.did}'`, { did: OTHER_DID }];
+  return [
+    { table: "agents", where, vary: { ...vary, created_at: EARLIER("created_at") } },
+    { table: "aids", where, vary: { ...vary, content: NO_TEXT } },
+    { table: "aid_versions", where, vary: { ...vary, content: NO_TEXT } },
+    // And of the provider itself: a long history of edits.
+    { table: "aid_versions", where, vary: { version: "-n", content: NO_TEXT } },
+    { table: "certificates", where, vary: { jti: otherId("crt"), ...LISTED } },
+    { table: "agent_markets", where, vary },
+    { table: "escrows", where, vary },
+    { table: "chain_operations", where: `subject = '${provider.did}'`, vary: { subject: OTHER_DID } },
+  ];
+};
+
+/** What the two agents that trade did before, and what others have open. */
+const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
+  const settled = `consumer_did = '${consumer.did}' and provider_did = '${provider.did}'`;
+  const others = { consumer_did: OTHER_BUYER, provider_did: OTHER_SELLER };
+  const intent = { created_at: EARLIER("created_at"), expires_at: EARLIER("expires_at") };
+  const open = { ...others, status: "'OPEN'", expires_at: LATER };
+  return [
+    {
+      table: "payment_intents",
+      where: `${settled} and status = 'SETTLED'`,
+      vary: { intent_id: otherId("pin"), ...intent },
+    },
+    { table: "payment_intents", where: settled, vary: { intent_id: otherId("pin_O"), ...open } },
+    {
+      table: "transactions",
+      where: settled,
+      vary: {
+        transaction_id: otherId("fac"),
+        intent_id: otherId("pin"),
+        task_id: otherId("tsk"),
+        tx_hash: HASH,
+        settlement_id: "'old-' || n",
+        settled_at: EARLIER("settled_at"),
+      },
+    },
+    { table: "receipts", where: "true", vary: { transaction_id: otherId("fac"), receipt: NO_TEXT } },
+    {
+      table: "tasks",
+      where: `${settled} and status = 'confirmed'`,
+      vary: { task_id: otherId("tsk"), transaction_id: otherId("fac"), opened_at: EARLIER("opened_at") },
+    },
+    {
+      table: "tasks",
+      where: `${settled} and status = 'open'`,
+      vary: { ...others, task_id: otherId("tsk_O"), transaction_id: otherId("fac_O"), confirm_by: LATER },
+    },
+    { table: "spend_ledger", where: `did = '${consumer.did}'`, vary: { at: EARLIER("at") } },
+    { table: "spend_sums", where: `did = '${consumer.did}'`, vary: { did: OTHER_BUYER } },
+    { table: "spend_holds", where: "true", vary: { did: OTHER_BUYER, expires_at: LATER } },
+    ...[provider, consumer].map(
+      ({ did }): Copies => ({
+        table: "rating_counterparties",
+        where: `did = '${did}'`,
+        vary: { counterparty_principal_id: otherId("prn"), weight: "weight / (n + 1)", weighted: "weighted / (n + 1)" },
+      }),
+    ),
+  ];
+};
+
+/** A platform's own rows, and what changes leave behind. */
+const journalOf = ({ stage, principalId }: Play): Copies[] => [
+  {
+    table: "platforms",
+    where: `platform_id = '${stage.platform.platformId}'`,
+    vary: { platform_id: otherId("plt"), status: "case when n % 1000 = 0 then 'SUSPENDED' else status end" },
+  },
+  { table: "management_keys", where: "true", vary: { key_hash: "'old-' || n", key_id: otherId("key") } },
   {
     table: "principals",
-    of: ({ principalId }) => `principal_id = '${principalId}'`,
-    vary: { principal_id: other("prn"), external_ref: "'old-' || n", name_folded: "'old ' || n" },
+    where: `principal_id = '${principalId}'`,
+    vary: { principal_id: otherId("prn"), external_ref: "'old-' || n", name_folded: "'old ' || n" },
+  },
+  { table: "attestations", where: "true", vary: { principal_id: otherId("prn") } },
+  { table: "events", where: "true", vary: { id: otherId("evt"), object: NO_TEXT } },
+  { table: "activity_entries", where: "true", vary: { id: otherId("act"), occurred_at: EARLIER("occurred_at") } },
+  { table: "directory_changes", where: "true", vary: { seq: "seq - 1000000 - n" } },
+  {
+    table: "idempotency_outcomes",
+    where: "true",
+    vary: { request_key: "'old-' || n", body: NO_TEXT, expires_at: LATER },
   },
   {
-    table: "agents",
-    of: ({ provider }) => `did = '${provider.did}'`,
-    vary: { did: OTHER_DID, created_at: EARLIER("created_at") },
+    table: "alerts",
+    where: "true",
+    vary: { alert_id: otherId("alr"), subject: "'old ' || n", raised_at: EARLIER("raised_at"), mailed_at: "raised_at" },
   },
-  { table: "aids", of: ({ provider }) => `did = '${provider.did}'`, vary: { did: OTHER_DID } },
-  { table: "events", of: ONE_OF_ALL, vary: { id: other("evt"), occurred_at: EARLIER("occurred_at") } },
-  { table: "activity_entries", of: ONE_OF_ALL, vary: { id: other("act"), occurred_at: EARLIER("occurred_at") } },
-  { table: "directory_changes", of: ONE_OF_ALL, vary: { seq: "seq - 1000000 - n" } },
-  { table: "idempotency_outcomes", of: ONE_OF_ALL, vary: { request_key: "'old-' || n" } },
-  // The history of the two agents that trade.
-  {
-    table: "aid_versions",
-    of: ({ provider }) => `did = '${provider.did}'`,
-    vary: { version: "1000000 + n" },
-  },
-  {
-    table: "certificates",
-    of: ({ provider }) => `did = '${provider.did}'`,
-    vary: { jti: other("crt"), replaced_at: "issued_at", status_list_idx: "10000000 + n" },
-  },
-  {
-    table: "payment_intents",
-    of: ({ consumer }) => `consumer_did = '${consumer.did}' and status = 'SETTLED'`,
-    vary: { intent_id: other("pin"), created_at: EARLIER("created_at"), expires_at: EARLIER("expires_at") },
-  },
-  {
-    table: "transactions",
-    of: ({ consumer }) => `consumer_did = '${consumer.did}'`,
-    vary: {
-      transaction_id: other("fac"),
-      intent_id: other("pin"),
-      task_id: other("tsk"),
-      tx_hash: HASH,
-      settlement_id: "'old-' || n",
-      settled_at: EARLIER("settled_at"),
-    },
-  },
-  {
-    table: "tasks",
-    of: ({ consumer }) => `consumer_did = '${consumer.did}' and status = 'confirmed'`,
-    vary: { task_id: other("tsk"), transaction_id: other("fac"), opened_at: EARLIER("opened_at") },
-  },
-  {
-    table: "spend_ledger",
-    of: ({ consumer }) => `did = '${consumer.did}'`,
-    vary: { at: EARLIER("at") },
-  },
-  ...(["provider", "consumer"] as const).map(
-    (side): Copies => ({
-      table: "rating_counterparties",
-      of: (play) => `did = '${play[side].did}'`,
-      vary: { counterparty_principal_id: other("prn"), weight: "weight / (n + 1)", weighted: "weighted / (n + 1)" },
-    }),
-  ),
 ];
 
-/** Fills every table from `from` to `to` copies. */
-export async function fillTo(play: Play, from: number, to: number): Promise<string[]> {
-  const empty: string[] = [];
-  for (const copies of COPIES) {
-    const [found = []] = await play.stage.sql([
-      { sql: `select * from ${copies.table} where ${copies.of(play)} order by 1 limit 1` },
-    ]);
-    const [model] = found;
-    if (model) await copy(play.stage, copies, model, from, to);
-    else empty.push(copies.table);
-  }
-  return empty;
-}
+export const copiesOf = (play: Play): Copies[] => [...journalOf(play), ...agentsOf(play), ...purchasesOf(play)];
 
-async function copy(stage: Stage, { table, vary }: Copies, model: Row, from: number, to: number): Promise<void> {
-  const columns = Object.keys(model);
-  const picked = columns.map((column) => vary[column] ?? column).join(", ");
-  // The model's own values as a one-row table, so that an expression over a column means the model's.
-  const values = columns.map((column) => `json_extract(?1, '$.${column}') as ${column}`).join(", ");
-  const sql = `insert into ${table} (${columns.join(", ")})
-    select ${picked} from (select ${values}), (select value as n from json_each(?2))`;
-  for (let start = from; start < to; start += CHUNK) {
-    const numbers = Array.from({ length: Math.min(CHUNK, to - start) }, (_, i) => start + i + 1);
-    await stage.sql([{ sql, params: [JSON.stringify(model), JSON.stringify(numbers)] }]);
-  }
+/** Fills every table from `from` to `to` copies. New certificates are placed in a list of their own. */
+export async function fillTo(play: Play, from: number, to: number): Promise<void> {
+  const { sql } = play.stage;
+  const list = "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (?, 65536, 0, ?)";
+  await sql([2, 3].map((id) => ({ sql: list, params: [id, Date.now()] })));
+  for (const copies of copiesOf(play)) await copyRows(play.stage, copies, { from, to });
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
 import { type Anvil, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
 import { deployContracts } from "../scripts/chain/deploy.ts";
+import type { SeededPlatform } from "../scripts/platform.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
 import { type Network, type NetworkInput, parseNetworks } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
@@ -13,11 +14,14 @@ import { closeConnections, send } from "./wire.ts";
 
 export type Row = Record<string, unknown>;
 export type Sql = { sql: string; params?: unknown[] };
+export type Platform = { readonly key: string; readonly keyHash: string; readonly platformId: string };
 export type Stage = {
   readonly origin: URL;
-  readonly key: string;
-  readonly keyHash: string;
-  readonly platformId: string;
+  /** Whose calls are measured. */
+  readonly platform: Platform;
+  /** Whose consumer buys from the first one's provider. */
+  readonly second: Platform;
+  readonly operatorKey: string;
   readonly networks: readonly Network[];
   readonly serviceDid: string;
   /** One batch, past the service. */
@@ -50,7 +54,9 @@ export async function setStage(): Promise<Stage> {
   const chains = await Promise.all(CHAINS.map(startChain));
   const networks = parseNetworks(JSON.stringify(chains.map(({ entry }) => entry)));
   const serviceDid = `did:aeap:${randomUUID()}`;
-  const server = createTestHarness({ root: ROOT, workers: [{ config: await benchConfig(networks, serviceDid) }] });
+  const operatorKey = randomBytes(24).toString("base64url");
+  const config = await benchConfig(networks, serviceDid, operatorKey);
+  const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {
     await server.listen();
     await server.getWorker().applyD1Migrations("DB");
@@ -66,7 +72,8 @@ export async function setStage(): Promise<Stage> {
       await server.close();
       await stopChains(chains);
     };
-    return { origin, networks, serviceDid, sql, close, ...(await seedPlatform(sql)) };
+    const [platform, second] = [await accredit(origin, "Bench Platform"), await accredit(origin, "Second Platform")];
+    return { origin, platform, second, operatorKey, networks, serviceDid, sql, close };
   } catch (thrown) {
     await server.close().catch(() => undefined);
     await stopChains(chains);
@@ -116,7 +123,7 @@ async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): 
 }
 
 /** wrangler.toml as it is, with another entry, quotas that are never met, and secrets of this run. */
-async function benchConfig(networks: readonly Network[], serviceDid: string) {
+async function benchConfig(networks: readonly Network[], serviceDid: string, operatorKey: string) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
   const { env: _deployed, triggers: _crons, ...local } = rawConfig;
   const [, registrar] = devAccounts();
@@ -128,6 +135,9 @@ async function benchConfig(networks: readonly Network[], serviceDid: string) {
     ratelimits: RATE_LIMITS,
     vars: {
       ...local.vars,
+      ISSUER: "http://bench.test",
+      // No intent ends while the bench runs but those that a case ends.
+      INTENT_LIFE_SECONDS: "86400",
       NETWORKS: JSON.stringify(networks),
       MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
       RATE_CREDENTIAL_QUOTA: String(QUOTA),
@@ -135,7 +145,8 @@ async function benchConfig(networks: readonly Network[], serviceDid: string) {
       CA_KEYS: JSON.stringify([{ jwk: await drawSigningKey(), use: "signing" }]),
       SERVICE_DID: serviceDid,
       NONCE_KEY: randomBytes(32).toString("base64url"),
-      OPERATOR_KEY_HASHES: await sha256Hex(randomBytes(24).toString("base64url")),
+      OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
+      OPERATOR_ALERT_EMAIL: "operator@bench.test",
       CHAIN_REGISTRAR_KEY: registrar?.privateKey ?? "",
     },
   };
@@ -148,60 +159,20 @@ async function drawSigningKey(): Promise<JsonWebKey> {
   return { kty, crv, x, y, d } as JsonWebKey;
 }
 
-// ---- The platform ----------------------------------------------------------------------------------------------------
+// ---- Platforms -------------------------------------------------------------------------------------------------------
 
-const YEAR_MS = 365 * 86_400_000;
-
-async function seedPlatform(sql: Stage["sql"]) {
+async function accredit(origin: URL, name: string): Promise<Platform> {
   const now = Date.now();
-  const platformId = newId("plt", now);
-  const tenantPrincipalId = newId("prn", now);
   const { rawKey: key, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
-  const shared = { platform_id: platformId, created_at: now };
-  const name = "Bench Platform";
-  await sql([
-    insert("platforms", {
-      ...shared,
-      status: "ACCREDITED",
-      legal_name: name,
-      country: "DE",
-      email: "ops@platform.test",
-      accreditation_tier: "TIER_3",
-      tenant_principal_id: tenantPrincipalId,
-      updated_at: now,
-    }),
-    insert("principals", {
-      ...shared,
-      principal_id: tenantPrincipalId,
-      environment: "sandbox",
-      tenant: 1,
-      legal_name: name,
-      name_folded: name.toLowerCase(),
-      country: "DE",
-      entity_type: "company",
-      external_ref: `tenant:${platformId}`,
-      status: "ACTIVE",
-      attestation_id: newId("att", now),
-      attestation_verifier_id: "operator",
-      attestation_model: "kyb",
-      attestation_tier: "TIER_3",
-      attestation_issued_at: now,
-      attestation_expires_at: now + YEAR_MS,
-      updated_at: now,
-    }),
-    insert("management_keys", {
-      ...shared,
-      key_hash: keyHash,
-      key_id: newId("key", now),
-      environment: "sandbox",
-      key_prefix: keyPrefix,
-    }),
-  ]);
+  const platformId = newId("plt", now);
+  const platform: SeededPlatform = {
+    platformId,
+    tenantPrincipalId: newId("prn", now),
+    name,
+    email: "ops@platform.test",
+    keys: [{ keyHash, keyPrefix, environment: "sandbox" }],
+  };
+  const { status } = await send(origin, { method: "POST", path: "/__bench/platform", body: JSON.stringify(platform) });
+  if (status !== 200) throw new Error("the platform could not be seeded");
   return { key, keyHash, platformId };
-}
-
-function insert(table: string, row: Row): Sql {
-  const columns = Object.keys(row);
-  const marks = columns.map(() => "?").join(", ");
-  return { sql: `insert into ${table} (${columns.join(", ")}) values (${marks})`, params: Object.values(row) };
 }

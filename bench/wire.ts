@@ -4,7 +4,7 @@ import { Agent, request } from "node:http";
 export type Ask = { method: string; path: string; headers?: Record<string, string>; body?: string };
 export type Reply = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
 
-const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 export function send(origin: URL, ask: Ask): Promise<Reply> {
   const { method, path, body } = ask;

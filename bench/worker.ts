@@ -2,7 +2,12 @@
 // (performance design 4.2). Never deployed: bench/stage.ts alone starts it, on loopback.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
-import type { Env } from "../src/context.ts";
+import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";
+import { buildDeps, type Env, type JobMessage } from "../src/context.ts";
+import { JOBS } from "../src/cron.ts";
+import { openDatabase } from "../src/db/batch.ts";
+import type { Job } from "../src/jobs/job.ts";
+import { runMessage, startJob } from "../src/jobs/run.ts";
 import type { Message } from "../src/queue.ts";
 import service, {
   AgentObject,
@@ -10,11 +15,21 @@ import service, {
   ChainSigner as RealChainSigner,
   ReplayGuard as RealReplayGuard,
 } from "../src/worker.ts";
-import { type Cost, meterD1, meterObjects, newCost, type ObjectWork, tellCalls } from "./meter.ts";
+import {
+  type Cost,
+  type Hop,
+  hopsInto,
+  meterD1,
+  meterObjects,
+  newCost,
+  type ObjectWork,
+  tellCalls,
+  tellRefusals,
+} from "./meter.ts";
 
 export { AgentObject, IdempotencyObject };
 
-/** The header that asks for a request to be metered; its answer carries `Bench-Cost`. */
+/** The header that asks for a request to be metered. */
 const METER = "bench-meter";
 
 // ---- Outbound calls and the objects' own work ------------------------------------------------------------------------
@@ -70,7 +85,10 @@ export class ChainSigner extends RealChainSigner {
 
 // ---- One metered request ---------------------------------------------------------------------------------------------
 
-function meteredEnv(env: Env, cost: Cost): Env {
+/** The header that makes each trip and each object call of a metered request begin so many milliseconds later. */
+const HOP_MS = "bench-hop-ms";
+
+function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
   const other = () => {
     cost.others += 1;
   };
@@ -79,11 +97,11 @@ function meteredEnv(env: Env, cost: Cost): Env {
   };
   return {
     ...env,
-    DB: meterD1(env.DB, cost),
-    AGENTS: meterObjects(env.AGENTS, "AGENTS", cost),
-    IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost),
-    REPLAY: meterObjects(env.REPLAY, "REPLAY", cost),
-    CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost),
+    DB: meterD1(env.DB, () => cost, hop),
+    AGENTS: meterObjects(env.AGENTS, "AGENTS", cost, hop),
+    IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost, hop),
+    REPLAY: meterObjects(env.REPLAY, "REPLAY", cost, hop),
+    CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost, hop),
     CHAIN_QUEUE: tellCalls(env.CHAIN_QUEUE, queued),
     JOB_QUEUE: tellCalls(env.JOB_QUEUE, queued),
     OUTBOX_QUEUE: tellCalls(env.OUTBOX_QUEUE, queued),
@@ -96,12 +114,10 @@ function meteredEnv(env: Env, cost: Cost): Env {
 export type Metered = { beforeAnswer: Cost; afterAnswer: Cost; objectWork: ObjectWork };
 let last: Metered | null = null;
 
+type Answering = (env: Env, context: ExecutionContext) => Response | Promise<Response>;
+
 /** The answer is held back until what goes on after it is over, so that both parts are counted. */
-async function fetchMetered(
-  request: Request<unknown, IncomingRequestCfProperties>,
-  env: Env,
-  context: ExecutionContext,
-) {
+async function metered(env: Env, context: ExecutionContext, delay: string | null, answering: Answering) {
   const cost = newCost();
   const background: Promise<unknown>[] = [];
   const waiting = new Proxy(context, {
@@ -111,8 +127,9 @@ async function fetchMetered(
       return typeof member === "function" ? member.bind(target) : member;
     },
   });
+  const hop = delay === null ? undefined : hopsInto(cost, Number(delay));
   const before = { ...inside };
-  const response = await current.run(cost, async () => service.fetch(request, meteredEnv(env, cost), waiting));
+  const response = await current.run(cost, async () => answering(meteredEnv(env, cost, hop), waiting));
   const beforeAnswer = structuredClone(cost);
   for (const work of background) await work.catch(() => undefined);
   last = {
@@ -124,24 +141,39 @@ async function fetchMetered(
       fetches: inside.fetches - before.fetches,
     },
   };
-  const answered = new Response(response.body, response);
-  answered.headers.set("Bench-Cost", summary(cost));
-  return answered;
+  return response;
 }
 
-function summary({ trips, objects, queues, fetches }: Cost): string {
-  const statements = trips.flat();
-  const sum = (pick: (statement: { rowsRead: number; rowsWritten: number }) => number) =>
-    statements.reduce((total, statement) => total + pick(statement), 0);
-  return [
-    `trips=${trips.length}`,
-    `statements=${statements.length}`,
-    `read=${sum((statement) => statement.rowsRead)}`,
-    `written=${sum((statement) => statement.rowsWritten)}`,
-    `objects=${Object.values(objects).reduce((total, calls) => total + calls, 0)}`,
-    `queues=${queues}`,
-    `fetches=${fetches}`,
-  ].join(" ");
+// ---- One run of a job ------------------------------------------------------------------------------------------------
+
+/** As the minute's trigger starts it and the queue works it, in one request: what the job hands to its queue is worked at once. */
+async function runJob(env: Env, job: Job): Promise<Response> {
+  const handed: JobMessage[] = [];
+  const queue = new Proxy(env.JOB_QUEUE, {
+    get: (target, method) => {
+      if (method === "send") return async (message: JobMessage) => void handed.push(message);
+      if (method !== "sendBatch") return Reflect.get(target, method) as unknown;
+      return async (messages: Iterable<MessageSendRequest<JobMessage>>) => {
+        for (const { body } of messages) handed.push(body);
+      };
+    },
+  });
+  const deps = buildDeps({ ...env, JOB_QUEUE: queue }, env.ISSUER);
+  await startJob(deps, job);
+  for (let message = handed.shift(); message; message = handed.shift()) await runMessage(deps, JOBS, message);
+  return new Response(null);
+}
+
+/** 500 unless the run recorded as much as the asker expects. */
+async function answerRun({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
+  const [name, expected] = [searchParams.get("name") ?? "", Number(searchParams.get("done"))];
+  const job = JOBS.find((known) => known.name === name);
+  if (!job) return new Response(`there is no job ${name}`, { status: 404 });
+  await metered(env, context, null, (own) => runJob(own, job));
+  const asked = env.DB.prepare("select done, failed, last_error from jobs where name = ?").bind(name);
+  const run = await asked.first<{ done: number; failed: number; last_error: string | null }>();
+  if (run?.done === expected && run.failed === 0) return Response.json(run);
+  return new Response(`expected ${expected} done: ${JSON.stringify(run)}`, { status: 500 });
 }
 
 // ---- The bench's own routes ------------------------------------------------------------------------------------------
@@ -156,6 +188,16 @@ bench.get("/__bench/row", async (context) => {
   return context.json(await statement.bind(context.req.query("key") ?? "").first());
 });
 bench.get("/__bench/last", (context) => context.json(last));
+/** How many trips D1 has refused since it was asked last. */
+bench.post("/__bench/refused", (context) => {
+  const told = refused;
+  refused = 0;
+  return context.json({ refused: told });
+});
+bench.post("/__bench/platform", async (context) => {
+  await seedPlatform(openDatabase(context.env.DB), await context.req.json<SeededPlatform>());
+  return context.json({});
+});
 /** Seeds and reads as the bench needs it: one batch. */
 bench.post("/__bench/sql", async (context) => {
   const statements = await context.req.json<Sql[]>();
@@ -169,19 +211,29 @@ bench.post("/__bench/sql", async (context) => {
  * answer at once: on Cloudflare they add no latency, and here they would be a call to another service.
  */
 let benchEnv: Env | null = null;
+let refused = 0;
 const unlimited: RateLimit = { limit: async () => ({ success: true }) };
 function envOf(env: Env): Env {
-  benchEnv ??= { ...env, RATE_CREDENTIAL: unlimited, RATE_ADDRESS: unlimited };
+  const told = () => {
+    refused += 1;
+  };
+  benchEnv ??= { ...env, DB: tellRefusals(env.DB, told), RATE_CREDENTIAL: unlimited, RATE_ADDRESS: unlimited };
   return benchEnv;
 }
 
 export default {
   fetch(request, env, context) {
-    if (new URL(request.url).pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
-    return request.headers.has(METER)
-      ? fetchMetered(request, envOf(env), context)
-      : service.fetch(request, envOf(env), context);
+    const url = new URL(request.url);
+    if (url.pathname === "/__bench/job") return answerRun(url, env, context);
+    if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
+    if (!request.headers.has(METER)) return service.fetch(request, envOf(env), context);
+    return metered(envOf(env), context, request.headers.get(HOP_MS), (own, waiting) =>
+      service.fetch(request, own, waiting),
+    );
   },
-  queue: service.queue,
+  /** Events are handed on by the job alone: a nudge would do so while something else is counted. */
+  queue: async (batch, env) => {
+    if (!batch.queue.endsWith("-outbox")) await service.queue(batch, env);
+  },
   scheduled: service.scheduled,
 } satisfies ExportedHandler<Env, Message>;

@@ -1,4 +1,4 @@
-// `npm run check`: proves the tree without running it. Every step runs, whatever the ones before it said.
+// `npm run check`: proves the tree without running it. Every step runs, also after one failed.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
@@ -12,9 +12,11 @@ const STEPS: readonly Step[] = [
   { name: "contracts are compiled", command: script("contracts.ts", "--check") },
   { name: "migrations follow the tables", command: script("migrations.ts", "--check") },
   { name: "docs/openapi.json follows the routes", command: script("openapi.ts", "--check") },
+  { name: "docs/consequences.md follows the table", command: script("consequences.ts", "--check") },
   { name: "types", command: tool("typescript/bin/tsc", "--noEmit", "-p", ".") },
   { name: "format and lint", command: tool("@biomejs/biome/bin/biome", "check") },
   { name: "who may import whom", command: script("imports.ts") },
+  { name: "cited rules exist", command: script("rules.ts") },
   { name: "nothing unused", command: tool("knip/bin/knip.js", "--no-progress") },
 ];
 

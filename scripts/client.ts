@@ -20,7 +20,7 @@ export type Sent = {
 };
 export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** Something is not as the specification says. */
+/** An answer is not the expected one. */
 export class Surprise extends Error {}
 
 export function must(condition: boolean, what: string): asserts condition {
@@ -45,7 +45,7 @@ export async function send(base: string, sent: Sent, headers: Record<string, str
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-// ---- Who calls -----------------------------------------------------------------------------------------------------------
+// ---- Callers -------------------------------------------------------------------------------------------------------------
 
 export const keyHeaders = (key: string) => ({ "Service-Api-Key": key });
 export const operatorHeaders = (key: string) => ({ Authorization: `Bearer ${key}` });
@@ -67,7 +67,7 @@ export function boundHeaders(caller: Agent, callee: Agent): Promise<Record<strin
   return headersOf(caller, { kind: "bound", timestamp, callerDid: caller.did, calleeDid: callee.did });
 }
 
-/** What POST /v1/verify/proof is asked about an agent that was challenged. */
+/** The body of POST /v1/verify/proof for an agent that answered a challenge. */
 export async function answerChallenge(agent: Agent, nonce: string) {
   const timestamp = proofTimestamp(Date.now());
   const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.key);

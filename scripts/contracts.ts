@@ -1,4 +1,4 @@
-// Compiles the contracts (contract section 6, "Settlement contract") and writes what the rest of the tree uses of them:
+// Compiles the contracts (CHN-1 to CHN-7) and writes the files that the rest of the tree uses:
 // src/chain/abi.ts for the Worker and src/chain/contracts/artifacts.json for scripts and tests. `--check` writes nothing and
 // exits non-zero when the committed files are behind the sources.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const abiFile = join(root, "src/chain/abi.ts");
 const artifactsFile = join(folder, "artifacts.json");
 const ARTIFACTS = ["SettlementContract", "EscrowVault", "TestUSDC"] as const;
 
-// What the Worker and the clients of the chain call on a token, of all that TestUSDC can do.
+// The functions of TestUSDC that the Worker and the clients of the chain call.
 const TOKEN_FUNCTIONS = new Set([
   "allowance",
   "approve",
@@ -30,7 +30,7 @@ const TOKEN_FUNCTIONS = new Set([
 ]);
 
 const SETTINGS = {
-  // Base runs it and so does anvil; both know later forks, which bring these contracts nothing.
+  // Supported by Base and anvil; later forks bring these contracts nothing.
   evmVersion: "prague",
   viaIR: true,
   optimizer: { enabled: true, runs: 10_000 },
@@ -62,7 +62,7 @@ function compile(): Map<string, SolcContract> {
   );
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
   const output: SolcOutput = JSON.parse(solc.compile(input, { import: readImport }));
-  // A warning in a library is its authors' business; in our own files it is a fault.
+  // A warning in our own files is a fault; libraries may have some.
   const faults = (output.errors ?? []).filter(
     ({ severity, sourceLocation }) => severity === "error" || !sourceLocation?.file.startsWith("@"),
   );
@@ -110,12 +110,12 @@ function abiOf(compiled: Map<string, SolcContract>, name: string): readonly AbiE
   return contract.abi;
 }
 
-// One entry a line: a change of the contract reads as a change of its lines.
+// One entry a line, so that diffs show the changed entries.
 function printAbi(abi: readonly AbiEntry[]): string {
   return `[\n${abi.map((entry) => `  ${JSON.stringify(entry, withoutInternalType)},`).join("\n")}\n]`;
 }
 
-// The compiler's own type names are noise.
+// The compiler's internal type names are left out.
 function withoutInternalType(key: string, value: unknown): unknown {
   return key === "internalType" ? undefined : value;
 }

@@ -1,6 +1,6 @@
 // `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
 // platform with a sandbox key, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
-// Ends non-zero at the first thing that is not as the specification says.
+// Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
 import { canonicalJson } from "../src/protocol/canonical-json.ts";
@@ -140,7 +140,7 @@ async function play(): Promise<void> {
   await summary(provider, settled, before, after);
 }
 
-/** Section 5, rule 6: who is it, does it hold the key, and is it well right now? */
+/** The handshake (PRF-14): the certificate, the possession of the key, and the live status. */
 async function handshake(consumer: Agent, provider: Agent): Promise<void> {
   const nonce = await step("GET  /v1/verify/challenge         a nonce for the provider, 120 seconds", async () =>
     pick<string>(await request("/v1/verify/challenge"), "nonce"),
@@ -237,7 +237,7 @@ async function summary(provider: Agent, settled: Json, before: Ratings, after: R
   show(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
 }
 
-/** A signed thing as a person reads it: certificates, keys and signatures shortened. */
+/** A signed document for people: certificates, keys and signatures are shortened. */
 function show(title: string, value: unknown): void {
   const short = (_name: string, part: unknown) =>
     typeof part === "string" && part.length > 72 ? `${part.slice(0, 60)}… (${part.length} characters)` : part;

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname,
 
 if (isBehind()) install();
 
-/** Whether node_modules lacks a package of the lock file, or has another version of it. */
+/** True when node_modules lacks a package of the lock file, or has another version of it. */
 function isBehind() {
   const installed = packagesOf("node_modules/.package-lock.json");
   const wanted = packagesOf("package-lock.json");

@@ -11,7 +11,7 @@ type Report = {
   };
 };
 
-// Half of what the tree had when this was written: less means that it saw nothing, not that somebody tidied up.
+// Fewer modules mean that the tool could not read the tree.
 const FEWEST_MODULES = 60;
 const root = join(import.meta.dirname, "..");
 

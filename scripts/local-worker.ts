@@ -1,5 +1,5 @@
-// The Worker on a laptop: its database brought up to date, then `wrangler dev` with its state, secrets and mails in one folder. The
-// repository's own stack also leaves what `wrangler dev` finds by itself, so that it works when a person types it.
+// The Worker on a laptop: migrates its database, then runs `wrangler dev` with state, secrets and mails in one folder. The repository's own
+// stack also leaves the files that `wrangler dev` finds by itself, so that it works when a person types it.
 import {
   appendFileSync,
   cpSync,
@@ -16,7 +16,7 @@ import { sha256Hex } from "../src/core/encoding.ts";
 import { complaintIn, type Group, type Guard, plain, run, StackError, shown, sleep, spawnGroup } from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 
-/** Told of each step as it begins: which part of the stack, and what is done with it. */
+/** Receives each step as it begins: the part of the stack, and the action. */
 export type Progress = (part: string, doing: string) => void;
 export type Workspace = {
   readonly dir: string;
@@ -28,15 +28,15 @@ export type Workspace = {
 type WorkerOptions = Workspace & {
   readonly port: number;
   readonly networks: readonly NetworkInput[];
-  /** What the Worker logs once it is ready. */
+  /** The line that the Worker logs once it is ready. */
   readonly echo: (text: string) => void;
 };
-/** Up to which migration a state was brought, and whose demo platform is in it. */
+/** The last applied migration of a state, and its demo platform. */
 type Prepared = { readonly migration: string; readonly platform: string };
 
 const root = join(import.meta.dirname, "..");
 export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
-/** Where wrangler puts what it builds, whatever folder the state is in. */
+/** The folder of wrangler's builds, wherever the state is. */
 export const SCRATCH = join(root, ".wrangler/tmp");
 const READY_TIMEOUT_MS = 50_000;
 const POLL_MS = 150;
@@ -53,9 +53,9 @@ export const folders = (dir: string) => ({
   secrets: join(dir, "secrets.json"),
 });
 
-/** The folder where a stack is when nobody names another. */
+/** The default folder of a stack. */
 export const DEFAULT_DIR = join(root, ".dev");
-/** What `wrangler dev` reads and writes beside wrangler.toml when nobody tells it otherwise. */
+/** The files that `wrangler dev` reads and writes beside wrangler.toml by default. */
 const BARE = { variables: join(root, ".dev.vars"), state: join(root, ".wrangler/state") };
 const BARE_MARK = "# Written by `npm start` for `wrangler dev` alone; `npm run reset` removes it.\n";
 const DATABASES = "v3/d1";
@@ -74,7 +74,7 @@ async function prepareState(space: Workspace, state: string, wanted: Prepared): 
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
   const apply = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
   space.progress("database", `applying migrations in ${shown(state)}`);
-  // A database of another branch, say: what it holds is for play, and the way out is quick.
+  // The database may be of another branch: it holds test data only, and a reset is quick.
   const failure = "the migrations could not be applied (`npm run reset` starts with an empty database)";
   await run(failure, [...node(wrangler), ...apply], options);
   space.progress("database", "seeding the demo platform");
@@ -86,7 +86,7 @@ async function prepareState(space: Workspace, state: string, wanted: Prepared): 
 /** A database of its own, because two runtimes lock each other out of one: it begins as a copy of the stack's. */
 async function prepareBareState(space: Workspace, wanted: Prepared): Promise<void> {
   const prepared = preparedIn(BARE.state);
-  // Of a folder that was removed by hand: its agents have certificates by keys that are gone.
+  // The folder was removed by hand: its agents have certificates by keys that no longer exist.
   const isOrphan = prepared !== null && prepared.platform !== wanted.platform;
   if (isOrphan) rmSync(BARE.state, { recursive: true });
   if (existsSync(join(BARE.state, DATABASES))) return prepareState(space, BARE.state, wanted);
@@ -94,7 +94,7 @@ async function prepareBareState(space: Workspace, wanted: Prepared): Promise<voi
   writeFileSync(preparedFile(BARE.state), JSON.stringify(wanted));
 }
 
-/** Removes what the repository's own stack left for `wrangler dev` alone, and nothing that a person put there. */
+/** Removes the files that the repository's own stack left for `wrangler dev`, and no file of a person. */
 export function forgetBare(dir: string): void {
   if (!servesBare(dir)) return;
   if (isOurs(BARE.variables)) rmSync(BARE.variables);
@@ -103,7 +103,7 @@ export function forgetBare(dir: string): void {
 
 const servesBare = (dir: string): boolean => resolve(dir) === DEFAULT_DIR;
 
-/** Hands secrets and networks to `wrangler dev` alone, unless a person wrote a file of their own. */
+/** Writes secrets and networks for `wrangler dev`, unless a person wrote that file. */
 function leaveVariables({ dir, echo }: WorkerOptions, variables: string): void {
   if (!servesBare(dir)) return;
   if (!existsSync(BARE.variables) || isOurs(BARE.variables)) writePrivately(BARE.variables, `${BARE_MARK}${variables}`);
@@ -170,7 +170,7 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   return { ...group, ended, baseUrl };
 }
 
-/** Fires the Cron Trigger on every full minute, as wrangler does not by itself. Returns what ends it. */
+/** Fires the Cron Trigger every full minute, which wrangler does not do by itself. Returns the function that stops it. */
 export function startCron(baseUrl: string, onFailure: (reason: string) => void): () => void {
   let timer: NodeJS.Timeout;
   const fire = async () => {
@@ -209,7 +209,7 @@ async function untilHealthy(
   while (true) {
     signal.throwIfAborted();
     if (ending !== undefined) throw new StackError(`the Worker did not start: ${complaintIn(said()) ?? ending}`);
-    // wrangler waits for an edit then; whoever starts the stack wants to know.
+    // wrangler would wait for an edit; the caller must know.
     if (/Build failed|runtime failed to start/i.test(said())) {
       throw new StackError(`the Worker does not build: ${buildErrorIn(said())}`);
     }
@@ -222,7 +222,7 @@ async function untilHealthy(
   }
 }
 
-/** Whether a service answers there. */
+/** True when a service answers at the address. */
 export async function isHealthy(baseUrl: string): Promise<boolean> {
   try {
     const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5_000) });
@@ -233,7 +233,7 @@ export async function isHealthy(baseUrl: string): Promise<boolean> {
   }
 }
 
-// The first line that says "failed" only counts; those after it name the file.
+// The first line with "failed" holds only a count; later ones name the file.
 function buildErrorIn(output: string): string {
   const marked = plain(output)
     .split("\n")
@@ -259,7 +259,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     .join("");
 }
 
-/** What keeps the tools from calling anybody, and all they write inside the folder. */
+/** The environment that keeps the tools offline and their files inside the folder. */
 function toolEnvironment(dir: string): NodeJS.ProcessEnv {
   const { temporary, logs } = folders(dir);
   mkdirSync(temporary, { recursive: true });
@@ -267,9 +267,9 @@ function toolEnvironment(dir: string): NodeJS.ProcessEnv {
     ...process.env,
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",
-    // The banner is what looks for a newer version.
+    // The banner would look for a newer version.
     WRANGLER_HIDE_BANNER: "true",
-    // Its warnings tell of a crash: a person may hear more of it, not less.
+    // Warnings report crashes, so the level may be higher but not lower.
     WRANGLER_LOG: process.env["WRANGLER_LOG"] === "debug" ? "debug" : "log",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     WRANGLER_LOG_PATH: logs,

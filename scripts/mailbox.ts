@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync, statSync } from "node
 import { join } from "node:path";
 
 const POLL_MS = 150;
-// A file that has not changed for this long is written to its end.
+// A file that has not changed for this long is complete.
 const SETTLED_MS = 50;
 
 /** Copies what arrives under `temporary` into `mailDir` until the returned function is called. */
@@ -26,7 +26,7 @@ export function startMailbox(temporary: string, mailDir: string): () => void {
     try {
       collect();
     } catch {
-      // A folder that goes away while it is read: the Worker is ending or restarting.
+      // The folder disappeared while it was read: the Worker is ending or restarting.
     }
   }, POLL_MS);
   return () => clearInterval(timer);

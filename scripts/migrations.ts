@@ -8,8 +8,8 @@ const root = join(import.meta.dirname, "..");
 const folder = join(root, "migrations");
 const journalFile = join(folder, "meta", "_journal.json");
 /**
- * Tables of large texts. A row without a rowid keeps about 1,000 bytes in its page and takes a whole page of 4 KiB for more; the
- * change feed's number is its rowid.
+ * Tables with a rowid: those of large texts, because a row without one keeps about 1,000 bytes in its page and takes a whole page of 4 KiB
+ * for more, and those whose number is their rowid.
  */
 const WITH_ROWID: ReadonlySet<string> = new Set(["aids", "aid_versions", "events", "receipts", "status_lists"]);
 const check = process.argv.includes("--check");

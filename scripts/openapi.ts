@@ -36,7 +36,7 @@ if (process.argv.includes("--check")) {
 } else if (process.argv.includes("--write")) {
   for (const [file, text] of Object.entries(files)) writeFileSync(join(root, file), text);
 } else {
-  // Whoever reads may stop early.
+  // The reader of the pipe may stop early.
   process.stdout.on("error", () => process.exit());
   process.stdout.write(pretty(open));
 }

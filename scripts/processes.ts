@@ -1,4 +1,4 @@
-// Child processes that cannot outlive their parent, the ports they listen on, and how a refusal of the machine is told. For the local
+// Child processes that cannot outlive their parent, the ports they listen on, and one-line reports of the machine's refusals. For the local
 // stack and its tests.
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
@@ -13,7 +13,7 @@ export class StackError extends Error {
   }
 }
 
-/** One line for an error whose reason lies outside of the program: a StackError, or a file that the system refuses. */
+/** One line for an error with a cause outside the program: a StackError, or a file that the system refuses. */
 export function lineOf(error: unknown): string | null {
   if (error instanceof StackError) return error.message;
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
@@ -23,13 +23,13 @@ export function lineOf(error: unknown): string | null {
   return `${shown(path)} cannot be used (${code}${whose})`;
 }
 
-/** A path as a person would type it. */
+/** The short form of a path, for messages. */
 export const shown = (path: string): string => {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;
 };
 
-/** Makes the folder where there is none. The tools would say late, and in many words, that what is there is somebody else's. */
+/** Makes the folder if it is missing, and reports another user's folder in one line, which the tools would report late and at length. */
 export function requireFolder(folder: string, entries: readonly string[], advice: string): void {
   const { R_OK, W_OK, X_OK } = constants;
   try {
@@ -67,7 +67,7 @@ export type Guard = {
 
 const PATIENCE_MS = 8_000;
 const LAST_WAIT_MS = 2_000;
-// Ends what it was told of as soon as its parent is gone, however that ended: even after a SIGKILL, which nobody can handle.
+// A guard process: it ends the registered processes as soon as its parent is gone, even after a SIGKILL.
 const GUARD_SCRIPT = `
 pids=
 while read -r word pid; do
@@ -92,7 +92,7 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
     stop: async () => {
       signalGroup(pid, "SIGTERM");
       await endedWithin(ended, PATIENCE_MS);
-      // The leader is gone, its helpers may not be.
+      // The leader has ended, but its children may still run.
       signalGroup(pid, "SIGKILL");
       await until(() => !signalGroup(pid, 0), LAST_WAIT_MS);
       process.off("exit", killAtExit);
@@ -100,7 +100,7 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
   };
 }
 
-/** Runs a command to its end and returns all it said. Throws a StackError with the line that explains a failure. */
+/** Runs a command to its end and returns its output. Throws a StackError with the line that explains a failure. */
 export async function run(
   what: string,
   command: readonly string[],
@@ -125,7 +125,7 @@ export async function run(
   return output;
 }
 
-/** The line of a tool's output that says what is wrong. */
+/** The line of a tool's output that explains a failure. */
 export function complaintIn(output: string): string | undefined {
   const lines = plain(output)
     .split("\n")
@@ -138,7 +138,7 @@ export function startGuard(): Guard {
   const child = spawn("sh", ["-c", GUARD_SCRIPT], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
   child.unref();
   const { stdin } = child;
-  // Without it the stack runs just as well; only a SIGKILL would leave something behind.
+  // The stack also runs without the guard; only a SIGKILL would then leave processes behind.
   child.on("error", () => undefined);
   stdin.on("error", () => undefined);
   return { add: (pid) => stdin.write(`add ${pid}\n`), close: () => stdin.end("close\n") };
@@ -160,7 +160,7 @@ export async function claimPort(wanted: number, hint: string): Promise<number> {
   });
 }
 
-/** Whether a process of this number runs, whosever it is. */
+/** True when a process of this number runs, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     return pid > 0 && process.kill(pid, 0);
@@ -183,7 +183,7 @@ export async function until(holds: () => boolean, timeoutMs: number): Promise<bo
   return true;
 }
 
-/** Without the colours that tools print. */
+/** Removes the colours that tools print. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
 export const plain = (text: string): string => text.replace(/\u001b\[[0-9;]*m/g, "");
 
@@ -194,7 +194,7 @@ function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
-// Its timer goes with it: one that is left keeps the whole command from ending.
+// The timer is cleared, because a pending one keeps the command from ending.
 async function endedWithin(ended: Promise<unknown>, patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// `npm run reset`: forgets the local service: secrets, database, chains and mails. `--dir` or DEV_DIR names another folder.
+// `npm run reset`: deletes the local service: secrets, database, chains and mails. `--dir` or DEV_DIR names another folder.
 import { existsSync, rmdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -25,7 +25,7 @@ function reset(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // Never there, or with something of somebody else's in it.
+    // Missing, or holding foreign files.
   }
 }
 

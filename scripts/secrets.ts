@@ -35,7 +35,7 @@ export function loadSecrets(file: string): Secrets {
   return parsed.data;
 }
 
-/** In one step, so that nobody reads half a file, and for the owner alone. */
+/** Writes the file in one step, so that nobody reads half of it, and for the owner alone. */
 export function writePrivately(file: string, content: unknown): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
@@ -59,7 +59,7 @@ async function createSecrets(): Promise<Secrets> {
   };
 }
 
-/** As wrangler.toml configures the local Worker. wrangler takes a second to load, and only a first start needs it. */
+/** The brands that wrangler.toml configures. Loading wrangler takes a second, and only a first start needs it. */
 async function localBrands(): Promise<KeyBrands> {
   const { experimental_readRawConfig } = await import("wrangler");
   const { rawConfig } = experimental_readRawConfig({ config: join(import.meta.dirname, "../wrangler.toml") });

@@ -1,4 +1,4 @@
-// For scripts that need a service: the one that runs from .dev, or one of their own for as long as they run.
+// Finds a service for scripts: the one that runs from .dev, or one that is started for as long as the script runs.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -9,7 +9,7 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 export type ConnectedService = {
   readonly description: ServiceDescription;
-  /** Ends the service if it was started here, with its folder; leaves one that was running before alone. */
+  /** Ends the service and removes its folder if it was started here; one that ran before keeps running. */
   readonly stop: () => Promise<void>;
 };
 
@@ -27,7 +27,7 @@ export async function connectOrStart(): Promise<ConnectedService> {
   return startOwn();
 }
 
-/** What a running stack says of itself in its folder; null where none runs. */
+/** The description that a running stack wrote into its folder; null when none runs. */
 export function readDescription(dir: string): ServiceDescription | null {
   try {
     return JSON.parse(readFileSync(descriptionFile(dir), "utf8"));
@@ -40,7 +40,7 @@ async function startOwn(): Promise<ConnectedService> {
   const dir = mkdtempSync(join(tmpdir(), "service-"));
   const abort = new AbortController();
   const ports = { service: 0, chain: 0, chainProduction: 0 };
-  // What the script itself says goes to standard output.
+  // Standard output belongs to the script itself.
   const progress = progressLines(console.error);
   const starting = startStack({ dir, ports, signal: abort.signal, log: () => undefined, progress });
   const stop = async () => {

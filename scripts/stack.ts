@@ -1,5 +1,5 @@
 // The whole service on a laptop: two chains with their contracts, the database, the Worker, its cron and its mails. All state is
-// in one folder, so that a stack goes on where it was left; whatever it starts ends with it.
+// in one folder, so that a stack continues where it was left; every process that it starts ends with it.
 import { existsSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
@@ -24,11 +24,11 @@ import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts"
 export type Ports = { readonly service: number; readonly chain: number; readonly chainProduction: number };
 export type StackOptions = {
   readonly dir: string;
-  /** 0: a free one. */
+  /** 0 picks a free port. */
   readonly ports: Ports;
-  /** Aborting it makes a stack that is still starting end again. */
+  /** Aborts a stack that is still starting. */
   readonly signal: AbortSignal;
-  /** What the Worker logs, and what goes wrong beside it. */
+  /** Receives the Worker's log and the stack's own warnings. */
   readonly log: (text: string) => void;
   readonly progress?: Progress;
 };
@@ -42,7 +42,7 @@ export type ChainDescription = {
   token: Hex;
   accounts: { address: Hex; private_key: Hex }[];
 };
-/** What .dev/service.json says of a running stack. */
+/** The content of .dev/service.json while a stack runs. */
 export type ServiceDescription = {
   base_url: string;
   sandbox_key: string;
@@ -54,7 +54,7 @@ export type ServiceDescription = {
 };
 export type Stack = {
   readonly description: ServiceDescription;
-  /** Resolves with the reason when a part ends that nobody asked to end. */
+  /** Resolves with the reason when a part ends unexpectedly. */
   readonly broken: Promise<string>;
   readonly stop: () => Promise<void>;
 };
@@ -98,7 +98,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   cleanup.defer(() => guard.close());
   const space: Workspace = { dir, guard, signal, secrets, progress };
 
-  // The last run's, or what a crash has left.
+  // The files of the last run, or of a crash.
   for (const folder of [folders(dir).temporary, folders(dir).logs]) rmSync(folder, { recursive: true, force: true });
   const [chains] = await allSettled([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
   signal.throwIfAborted();
@@ -139,7 +139,7 @@ export function runningFrom(dir: string): number | null {
   return isAlive(pid) && isNode(pid) ? pid : null;
 }
 
-/** What the service signs names its address: the port of the first start is taken again where any will do. */
+/** Signed data names the service's address, so the port of the first start is used again unless another is requested. */
 async function claimServicePort(dir: string, wanted: number, log: (text: string) => void): Promise<number> {
   const file = join(dir, "port");
   const first = firstPort(file);
@@ -153,7 +153,7 @@ async function claimServicePort(dir: string, wanted: number, log: (text: string)
   return port;
 }
 
-/** Nothing that is signed names a chain's port: its first one is taken again where any will do and it is free. */
+/** The chain's first port is used again if it is free and no other is requested. */
 async function claimChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
   const claimed = new Map<string, number>();
   for (const { network, port } of CHAINS) {
@@ -161,7 +161,7 @@ async function claimChainPorts(dir: string, ports: Ports, log: (text: string) =>
     const again = first === null ? null : await claimPort(first, "").catch(() => null);
     if (first !== null && again === null)
       log(`Port ${first} of ${network} is in use: the chain takes another this time.\n`);
-    // 0 is left to anvil, which says what it picked.
+    // With 0, anvil picks a port and prints it.
     claimed.set(network, again ?? (ports[port] === 0 ? 0 : await claimPort(ports[port], PORT_HINTS[port])));
   }
   return claimed;
@@ -187,7 +187,7 @@ function unlock(dir: string): void {
   unlinkSync(join(dir, "lock"));
 }
 
-// After a crash the number may belong to another program. Where the system doesn't tell, it counts as ours.
+// After a crash the number may belong to another program. Where the system does not tell, it counts as the stack's.
 function isNode(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("node");
@@ -273,7 +273,7 @@ function explain(error: unknown): never {
 
 const TOOLS: Readonly<Record<string, () => string>> = { anvil: anvilBinary, wrangler: () => wrangler };
 
-/** What the packages bring, before anything is started with it. */
+/** Checks the packages that the stack needs, before anything is started. */
 function requireTools(): void {
   for (const [name, find] of Object.entries(TOOLS)) {
     if (!isThere(find)) throw new StackError(`${name} is missing for this platform: run \`npm ci\``);
@@ -288,7 +288,7 @@ function isThere(find: () => string): boolean {
   }
 }
 
-/** Waits for all even when one fails: what each has started must be known before it can be ended. */
+/** Waits for all even when one fails, so that everything that was started can be ended. */
 async function allSettled<T extends readonly unknown[] | []>(
   promises: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

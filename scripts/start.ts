@@ -6,7 +6,7 @@ import { DEFAULT_DIR } from "./local-worker.ts";
 import { lineOf, plain, StackError, shown } from "./processes.ts";
 import { type Ports, progressLines, type ServiceDescription, type Stack, secondsRun, startStack } from "./stack.ts";
 
-// The cron that this command fires itself is no news, and the table of bindings is none after the first time.
+// Log lines that are left out: the cron that this command fires, and the table of bindings.
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
 const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
   or PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION, DEV_DIR; a port of 0 picks a free one.`;
@@ -17,7 +17,7 @@ const parent = process.ppid;
 let starting: Promise<Stack> | undefined;
 let stopping = false;
 let stoppingSince = 0;
-// A terminal's Ctrl-C reaches this process twice: by itself, and from npm.
+// A terminal's Ctrl-C reaches this process twice: directly, and from npm.
 const SAME_SIGNAL_MS = 1_000;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
@@ -45,7 +45,7 @@ try {
   }
 }
 
-// The first one ends every part in order; a second one does not wait for that.
+// The first signal ends every part in order; a second one exits at once.
 function onSignal(): void {
   if (stopping && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
   if (stopping) process.exit(130);

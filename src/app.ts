@@ -1,4 +1,4 @@
-// The whole service as one Hono app: binds the routes to the entrances, answers unknown paths and methods.
+// The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
 import { Hono } from "hono";
 import { accountRoutes } from "./accounts/routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
@@ -55,13 +55,13 @@ const ENTRANCES: Entrances = {
   public: publicEntrance,
 };
 
-/** What features read from Env. A service that is set up wrongly refuses its first call, not its hundredth. */
+/** Parses what features read from Env, so that a wrong configuration fails the first call and not the hundredth. */
 export const checkConfiguration = memoizeBy((env: Env): true => {
   for (const parse of [keyConfiguration, accessConfiguration, ratingMethods]) parse(env);
   return true;
 });
 
-/** `deps` is for tests that bring their own clock; `routes` for those that bring a route. */
+/** Tests pass `deps` for their own clock and `routes` for a route of their own. */
 export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.use(async (context, next) => {
@@ -70,11 +70,11 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<
     if (deps) context.set("deps", deps);
     try {
       checkConfiguration(depsOf(context).env);
-      // A GET that changes something is no HEAD: its proof would cover nothing of the effect.
+      // HTTP-21
       if (context.req.method === "HEAD") refuseHead(routes, context.req.path);
       await next();
     } catch (thrown) {
-      // Hono hands over errors; whatever else is thrown ends here.
+      // Hono passes only instances of Error to onError; anything else that is thrown ends here.
       context.res = errorResponse(thrown, requestId, context);
     }
     decorate(context, routes);
@@ -84,7 +84,7 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<
     const requestId = context.get("requestId");
     const allowed = methodsOf(routes, context.req.path);
     if (allowed.length === 0) {
-      const message = "There is no such path: see /docs for those that there are.";
+      const message = "The path does not exist: see /docs for the paths of this service.";
       return errorResponse(new ServiceError("not_found", { message }), requestId, context);
     }
     const allowing = preflight(routes, context.req.method, context.req.path, allowed);
@@ -93,7 +93,7 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): Hono<
     return errorResponse(refusal, requestId, context);
   });
   for (const route of routes) bindRoute(app, route, ENTRANCES);
-  // What comes here is of no surface, which would charge it.
+  // Requests that no route matched: no surface charges them.
   app.use(async (context, next) => {
     await chargeAddress(context, depsOf(context));
     await next();

@@ -1,5 +1,5 @@
-// What a service is handed: who calls (known after the first trip), the two trips, and the agent's lock. A service reads once,
-// refuses in the specification's order, and commits once; it never sees HTTP.
+// The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service
+// reads once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
 import { type ErrorCode, type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
@@ -10,33 +10,33 @@ import type { CertificateClaims } from "./protocol/certificate.ts";
 
 export type Surface = "management" | "agent" | "operator" | "public";
 
-/** What every surface gives. `C` is who calls. */
+/** The part that is common to all surfaces. `C` is the caller. */
 type Base<S extends Surface, C> = {
   readonly surface: S;
   readonly deps: Deps;
   readonly db: Database;
   /** Epoch milliseconds of this call: one instant for all that it decides, on the clock that rules it. */
   readonly now: number;
-  /** How far that clock is ahead of real time, in milliseconds: block times are shifted by it before they are compared. */
+  /** By how many milliseconds that clock is ahead of real time (ACC-9): block times are shifted by it before they are compared. */
   readonly ahead: number;
   readonly requestId: string;
-  /** Goes on after the answer is sent. */
+  /** Work that continues after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
-  /** One trip: the reads, and the authentication that allows them. */
+  /** One trip: the reads, together with the authentication that allows them. */
   readonly read: <R extends Reads>(
     reads: R,
     options?: ReadOptions<ReadResults<R>>,
   ) => Promise<ReadResults<R> & { caller: C }>;
-  /** One atomic batch; `view` is the answer, which is kept with the effect where the call has an Idempotency-Key. */
+  /** One atomic batch. `view` is the answer, which is stored with the effect when the call has an Idempotency-Key. */
   readonly commit: (statements: readonly Statement[], view: unknown) => Promise<void>;
-  /** Gives the agent's lock back: for a call that goes on to wait for somebody else, its commit made. */
+  /** Releases the agent's lock early, for a call that has committed and still waits for the chain. */
   readonly unlock: () => void;
 };
 
 export type ReadOptions<F> = {
   /**
-   * How far the sandbox clock that rules the call was moved, where it is another platform's than the caller's; among the reads.
-   * Undefined where they found nobody.
+   * The offset of the sandbox clock that rules the call, taken from the reads, where it is another platform's than the caller's.
+   * Undefined when the reads found no row.
    */
   readonly clock?: (found: F) => number | undefined;
 };
@@ -54,7 +54,7 @@ export type ManagementCall = Base<"management", ManagementCaller> & {
   readonly tenant: Tenant;
 };
 
-/** The calling agent as the database has it. */
+/** The calling agent as stored. */
 export type AgentCaller = {
   readonly did: string;
   readonly platformId: string;
@@ -66,11 +66,11 @@ export type AgentCaller = {
 export type AgentCall = Base<"agent", AgentCaller> & {
   readonly did: string;
   readonly claims: CertificateClaims;
-  /** False where a bound proof counts and the proof is not the caller's own request: then `proveBoundTo` decides. */
+  /** False on a route with bound proofs when the proof is not over the caller's own request; then `proveBoundTo` decides. */
   readonly proven: boolean;
-  /** Checks and uses up the caller's proof bound to another agent. Throws `proof_invalid`. */
+  /** Verifies the caller's proof bound to another agent, and uses it up. Throws `proof_invalid`. */
   readonly proveBoundTo: (calleeDid: string) => Promise<void>;
-  /** The refusal of a call that is not proven, or whose body says that another agent makes it. */
+  /** Makes the refusal of a call that is not proven, or whose body names another agent as the caller (PRF-12). */
   readonly unproven: (code: ErrorCode) => Promise<ServiceError>;
 };
 
@@ -79,18 +79,18 @@ export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: 
 export type PublicCall = Base<"public", null>;
 
 type Calls = { management: ManagementCall; agent: AgentCall; operator: OperatorCall; public: PublicCall };
-/** The call of a surface; of several surfaces, any of theirs. */
+/** The call of a surface; for several surfaces, the union of their calls. */
 export type CallOf<S extends Surface> = Calls[S];
 export type AnyCall = CallOf<Surface>;
 
 /**
- * What a faulty request is judged by beside its schema: reads that go with the authentication, and what they tell. `judge`
- * throws what comes before a fault of the values (404, 403), and answers the further faults.
+ * How a request that its schema refuses is judged further (HTTP-12, HTTP-18): reads that join the authentication, and their
+ * meaning. `judge` throws the refusals that come before faults of the values (404, 403) and returns further faults.
  */
 export type Precheck = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
-  /** How every refusal of such a request is told, also that of its caller. */
+  /** Maps every refusal of such a request, also that of its caller. */
   readonly mapRefusal?: (refusal: unknown) => unknown;
 };
 
@@ -99,10 +99,10 @@ export const precheck = <R extends Reads>(
   judge: (found: ReadResults<R>, faults: readonly FieldError[]) => readonly FieldError[],
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
-/** A page that is asked for: how many rows, from where on, and what a cursor to the next one continues. */
+/** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */
 export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
 
-/** A cursor of another listing, environment or filter is a fault of the value, told once the caller is known. */
+/** A cursor of another listing, environment or filter is a fault of the value (HTTP-28), reported after authentication. */
 export async function askedPage(
   call: AnyCall,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },

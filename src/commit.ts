@@ -1,16 +1,17 @@
-// One atomic batch, and whoever waits for its events is told. The telling is a nudge: what it loses, the minute's job finds.
+// One atomic batch. When it wrote an event, the outbox queue is notified; a notification that is lost is made good by the minute's job
+// (EVT-4).
 import type { Deps } from "./context.ts";
-import { isAnnouncing } from "./db/announce.ts";
 import { commit, type Statement } from "./db/batch.ts";
+import { writesEvents } from "./db/event-writers.ts";
 
-/** Throws Conflict when a guard or a unique key refused. `background` is given what goes on after an answer. */
+/** Throws Conflict when a guard or a unique key refused. `background` receives the work that continues after the answer. */
 export async function commitAll(
   deps: Deps,
   statements: readonly Statement[],
   background?: (work: Promise<unknown>) => void,
 ): Promise<void> {
   await commit(deps.db, statements);
-  if (!isAnnouncing(statements)) return;
+  if (!writesEvents(statements)) return;
   const nudge = deps.env.OUTBOX_QUEUE.send({ kind: "hand_on_events" }).catch(() => undefined);
   if (background) background(nudge);
   else await nudge;

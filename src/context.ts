@@ -1,5 +1,5 @@
-// Env (what Cloudflare binds) and Deps (what the domain works with): the only place where adapters are chosen. What belongs to one
-// feature (rating parameters, key brands) is read from Env by that feature.
+// Env (the bindings of Cloudflare) and Deps (the dependencies of the domain): the only place where adapters are chosen. Configuration
+// of one feature (rating parameters, key brands) is read from Env by that feature.
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
@@ -54,18 +54,18 @@ export type Env = {
   CHAIN_REGISTRAR_KEY: string;
 };
 
-/** What is asked of the chain after the answer. */
+/** Chain work that continues after the answer. */
 export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string };
 
-/** What a job hands to the queue: rows to record, a place to go on finding from, or a slice to run. */
+/** A job's messages: rows to record, a position from which to find more, or a slice to run (JOB-1). */
 export type JobMessage =
   | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[] }
   | { readonly kind: "find"; readonly job: string; readonly after: Due }
   | { readonly kind: "run"; readonly job: string };
 
-/** There are events to hand on. It names none: the outbox knows how far it is. */
+/** New events wait in the outbox. The message names none: the outbox stores its own position. */
 export type OutboxMessage = { kind: "hand_on_events" };
 
 export type Config = {
@@ -85,13 +85,13 @@ export type Deps = {
   readonly clock: Clock;
   readonly chain: ChainGateway;
   readonly ca: () => Promise<CertificateAuthority>;
-  /** Who a token of Cloudflare Access names, where it is not Env that says which team's (tests). */
+  /** Replaces the team of Cloudflare Access that Env configures, in tests. */
   readonly access?: (token: string) => Promise<string>;
 };
 
 const cached = new WeakMap<Env, Deps>();
 
-/** The same Deps for every request of an isolate: keys are imported once. `origin` is the issuer where none is set. */
+/** Returns the same Deps for every request of an isolate, so that keys are imported once. `origin` is the issuer where none is set. */
 export function depsFor(env: Env, origin: string): Deps {
   const known = cached.get(env);
   if (known && (env.ISSUER !== "" || known.config.issuer === origin)) return known;

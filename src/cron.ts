@@ -1,4 +1,4 @@
-// The minute's trigger, and every job that it starts.
+// The trigger of every minute, and the jobs that it starts (JOB-1).
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
@@ -17,7 +17,7 @@ import { finishCascades } from "./standing/cascade.ts";
 import { endAttestations } from "./standing/expire.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 
-/** Whoever is told of events. */
+/** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [];
 
 export const JOBS: readonly Job[] = [

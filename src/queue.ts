@@ -1,4 +1,4 @@
-// Queue message → work that goes on after an answer. Every message is safe to work twice; one that fails is tried again later.
+// Runs queue messages. Every message is safe to work twice; one that fails is tried again later (JOB-8).
 import { buildDeps, type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage } from "./context.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
@@ -12,7 +12,7 @@ export type Message = ChainMessage | OutboxMessage | JobMessage;
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
 type Runners = { readonly [K in Message["kind"]]: Runner<K> };
 
-/** How long one message waits for the chain before it is put back. */
+/** How long one message waits for the chain before it is returned to the queue. */
 const WAIT_MS = 20_000;
 
 const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(deps, JOBS, message);
@@ -32,7 +32,7 @@ const RUNNERS: Runners = {
 
 const RETRY_SECONDS = 5;
 
-/** What no retry could work ends in a queue of that name. It loses nothing: the minute's jobs find what is left to do. */
+/** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
 const DEAD = "-dead";
 
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
@@ -54,7 +54,7 @@ export async function runMessages(batch: MessageBatch<Message>, env: Env): Promi
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
   const [queue] = batch.queue.split(DEAD);
-  const message = "Messages were given up after their last attempt.";
+  const message = "Messages failed their last attempt; the jobs find the work that is left.";
   for (const { body } of batch.messages) {
     console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
     await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);

@@ -12,7 +12,7 @@ export type Anvil = {
   chainId: number;
   port: number;
   pid: number;
-  accounts: AnvilAccount[];
+  accounts: readonly AnvilAccount[];
   /** Ends the process and waits until it has written its state. */
   stop: () => Promise<void>;
 };
@@ -29,7 +29,7 @@ export type AnvilOptions = {
   quiet?: boolean;
 };
 
-// Public test keys: every anvil has them, and so has everybody else.
+// Public test keys, which every anvil has.
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 const DEV_ACCOUNTS = 10;
 const START_TIMEOUT_MS = 15_000;
@@ -37,8 +37,8 @@ const STATE_INTERVAL_SECONDS = 5;
 
 /**
  * Starts anvil on loopback and waits until it answers. Rejects with one line of reason when it doesn't.
- * What outlives a restart with `statePath`: accounts, code, storage, nonces, blocks, transactions, receipts and logs, also after
- * a SIGKILL up to the last interval. What doesn't: `eth_call` at a block before the restart, and waiting transactions.
+ * With `statePath`, a restart keeps accounts, code, storage, nonces, blocks, transactions, receipts and logs, after a SIGKILL up to the last
+ * interval. It loses `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const { chainId, port: wanted, statePath, blockTime, genesis, quiet = true } = options;
@@ -68,12 +68,15 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   };
 }
 
-/** anvil's ten funded accounts. */
-export function devAccounts(): AnvilAccount[] {
-  return Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
+let accounts: readonly AnvilAccount[] | undefined;
+
+/** anvil's ten funded accounts. Derived once a process: deriving them blocks it for long. */
+export function devAccounts(): readonly AnvilAccount[] {
+  accounts ??= Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
     const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
     return { address: account.address, privateKey: toHex(account.getHdKey().privateKey ?? new Uint8Array()) };
   });
+  return accounts;
 }
 
 // The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.
@@ -85,7 +88,7 @@ export function anvilBinary(): string {
   return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }
 
-// Read from its own words and not by asking the port: another node there would answer just as well.
+// Read from its output and not by asking the port, where another node might answer.
 function untilListening(child: ChildProcess, wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = "";

@@ -1,4 +1,4 @@
-// A client of a local chain. It talks to loopback only: keys and money here are for play.
+// A client of a local chain. It talks to loopback only; keys and money here are for tests.
 import {
   type Abi,
   createTestClient,
@@ -11,10 +11,10 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 
-/** Long: whoever asks may be busy building for many seconds, and the node is next door. */
+/** Long, because the caller may be busy for many seconds. */
 const NODE_TIMEOUT_MS = 60_000;
 
-/** Buries what was mined under `count` more blocks. */
+/** Mines `count` empty blocks. */
 export async function mineBlocks(rpcUrl: string, count: number): Promise<void> {
   await clientFor(rpcUrl).mine({ blocks: count });
 }
@@ -40,8 +40,8 @@ export async function send(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promis
 }
 
 /**
- * The receipt of a transaction, once it is mined. Asks for just that, many times: viem's own waiting follows the block number,
- * which a test takes back with evm_revert.
+ * The receipt of a transaction, once it is mined. It polls for the receipt alone: viem's own waiting follows the block number, which a test
+ * lowers with evm_revert.
  */
 export async function receiptOf(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
   const until = Date.now() + waitMs;
@@ -57,7 +57,7 @@ function absentReceipt(error: unknown): undefined {
   if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
 }
 
-/** A viem client for whatever else a test wants to ask of a local chain. */
+/** A viem client for other requests to a local chain. */
 export function clientFor(rpcUrl: string) {
   return createTestClient({ mode: "anvil", ...transportFor(rpcUrl) }).extend(publicActions);
 }

@@ -12,7 +12,7 @@ export type DeployOptions = {
   registrarAddress: Hex;
   arbiterAddress: Hex;
   feeRecipient: Hex;
-  /** What an earlier run returned; nothing is done while the chain still has it. */
+  /** The result of an earlier run; nothing is deployed while the chain still has it. */
   known?: Deployment;
 };
 
@@ -28,8 +28,8 @@ export const artifacts: Record<"SettlementContract" | "EscrowVault" | "TestUSDC"
 );
 
 /**
- * Deploys token and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and what
- * stands there already is left alone.
+ * Deploys token and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and deployed contracts
+ * are kept.
  */
 export async function deployContracts(rpcUrl: string, options: DeployOptions): Promise<Deployment> {
   const { adminKey, registrarAddress, arbiterAddress, feeRecipient, known } = options;

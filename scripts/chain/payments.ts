@@ -23,13 +23,13 @@ export type AuthorizedPayment = IntentPayment & {
   s: Hex;
 };
 
-/** Test money out of nowhere. `key` only pays the gas. */
+/** Mints test money. `key` only pays the gas. */
 export async function mintTestUsdc(rpcUrl: string, key: Hex, token: Hex, to: Hex, amount: bigint): Promise<Hex> {
   const { abi } = artifacts.TestUSDC;
   return write(rpcUrl, key, { address: token, abi, functionName: "mint", args: [to, amount] });
 }
 
-/** Lets `spender` (the settlement contract) take tokens of the key's account; without an amount, for ever. */
+/** Approves `spender` (the settlement contract) for tokens of the key's account; without an amount, without limit. */
 export async function approve(
   rpcUrl: string,
   key: Hex,
@@ -40,7 +40,7 @@ export async function approve(
   return write(rpcUrl, key, { address: token, abi: tokenAbi, functionName: "approve", args: [spender, amount] });
 }
 
-/** The payment of AEA/P clients, without an intent (public clients, step 6). Resolves once it is mined. */
+/** The payment of AEA/P clients, which names no intent (CHN-2). Resolves once it is mined. */
 export async function pay(rpcUrl: string, key: Hex, payment: Payment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash];

@@ -1,5 +1,5 @@
-// An OpenAPI 3.1 document, printed from routes: their schemas through zod, the sentences of fields.ts, the examples that examples.json
-// recorded. None of it is in the Worker, which serves what this printed.
+// Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
+// (HTTP-31). The Worker contains only the printed document.
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
@@ -10,7 +10,7 @@ import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import type { Document, Json, Operation } from "./types.ts";
 
-/** `serverUrl` is the issuer: where the service is, whatever Host it is asked under. */
+/** `serverUrl` is the issuer, whatever Host a request names. */
 export function buildDocument(routes: readonly Route[], serverUrl: string, sentences = new Sentences()): Document {
   const schemas = new Schemas(sentences);
   const parameters = new Parameters(schemas, sentences);
@@ -41,7 +41,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
   };
 }
 
-/** Of a kind of component, those that something refers to. */
+/** The components of a kind that something refers to. */
 function namedIn(where: unknown, kind: string, components: Record<string, Json>): Record<string, Json> {
   const text = JSON.stringify(where);
   return Object.fromEntries(
@@ -90,7 +90,7 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
 
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
 
-/** The headers of an answer that is no refusal. */
+/** The headers of a successful answer. */
 export const headersOf = (route: Route): readonly string[] => [
   "Request-Id",
   "RateLimit",

@@ -1,4 +1,4 @@
-// The two documents: what platforms, agents and anybody may call, which the Worker serves, and what operators may.
+// The two documents: the public one, which the Worker serves, and the operators'.
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { health } from "./parts.ts";
@@ -7,5 +7,5 @@ const isOperators = ({ surfaces }: Route): boolean => surfaces.every((surface: s
 
 export const PUBLIC: readonly Route[] = [...ROUTES.filter((route) => !isOperators(route)), health];
 export const OPERATORS: readonly Route[] = ROUTES.filter(isOperators);
-/** What stands in the served document where the service's own address goes. */
+/** The placeholder of the service's own address in the served document. */
 export const PLACEHOLDER = "https://issuer.example";

@@ -1,4 +1,4 @@
-// What a real run of every operation sent and was answered, recorded by scripts/examples.ts.
+// The requests and answers of a real run of every operation, recorded by scripts/examples.ts.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-// The parameters of an OpenAPI document: those of the path and the query from their schemas, the headers from what a route is.
+// The parameters of an OpenAPI document: path and query from their schemas, headers from the properties of a route.
 import * as z from "zod";
 import type { Route } from "../../src/http/route.ts";
 import { PARAMETERS } from "./parts.ts";
@@ -29,7 +29,7 @@ export class Parameters {
     this.#sentences = sentences;
   }
 
-  /** As the operation names them: what is shared is a reference. */
+  /** The parameters of the operation; shared ones are references. */
   of(route: Route): { parameters?: readonly Json[] } {
     const parameters = this.#all(route).map((parameter) => {
       const name = sharedName(parameter);
@@ -68,7 +68,7 @@ export class Parameters {
   }
 }
 
-/** The schema of a value that is there. */
+/** The schema without its optional wrapper. */
 function unwrap(schema: z.ZodType): z.ZodType {
   const { def } = schema._zod;
   return (def.type === "optional" || def.type === "default") && "innerType" in def

@@ -1,4 +1,4 @@
-// What the OpenAPI document says beside its routes: the service, its credentials, tags, shared headers and answers.
+// The parts of the OpenAPI document beside its routes: the service, its credentials, tags, shared headers and answers.
 import * as z from "zod";
 import { route } from "../../src/http/route.ts";
 import { detailSchema, fieldErrorSchema } from "../../src/http/schemas.ts";
@@ -100,7 +100,7 @@ export const RESPONSE_NAMES: Readonly<Record<string, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** RFC 9457; made from the same refusal as the envelope. */
+/** RFC 9457 members of the same refusal as the envelope (HTTP-15). */
 export const problem = z
   .object({
     type: z.string(),

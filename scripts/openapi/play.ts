@@ -1,5 +1,5 @@
-// A day of two agents, in which every operation is called: what it sends and is answered are the examples of the documents. An operation
-// that is declared and not played here makes it fail by name.
+// Plays every operation in a story of two agents; its requests and answers are the examples of the documents. A declared operation that is
+// not played makes it fail with its name.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -167,7 +167,7 @@ async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise
   await stage.show("confirmTask", { as: consumer, params, body: confirmation });
 }
 
-// ---- What it left --------------------------------------------------------------------------------------------------------
+// ---- Its records ---------------------------------------------------------------------------------------------------------
 
 async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promise<void> {
   const params = { did: provider.did };
@@ -199,7 +199,7 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
   }
 }
 
-/** Shows a listing once it has such an entry. */
+/** Shows a listing once it has the wanted entry. */
 async function showUntil(stage: Stage, listing: string, isThere: (entry: Json) => boolean): Promise<Json> {
   const until = Date.now() + JOBS_WAIT_MS;
   while (true) {

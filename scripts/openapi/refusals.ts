@@ -1,4 +1,4 @@
-// The refusals of an OpenAPI document: one shared answer for each status, and what an operation may answer of each.
+// The refusals of an OpenAPI document: one shared answer for each status, and the codes of each operation.
 import type { Surface } from "../../src/call.ts";
 import { ERRORS, type ErrorCode, type ErrorStatus } from "../../src/core/errors.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -46,7 +46,7 @@ export function refusalsOf(route: Route): Record<string, Json> {
   );
 }
 
-/** The answer that operations share for each status that one of them gives, with a code of theirs as its example. */
+/** The shared answer of each status, with one of its codes as example. */
 export function sharedRefusals(routes: readonly Route[], schemas: Schemas): Record<string, Json> {
   const given = new Set(routes.flatMap((route) => [...codesOf(route)]));
   const shown = Map.groupBy(

@@ -1,10 +1,10 @@
-// What a published document has to be, beyond being valid OpenAPI: every operation, field, parameter and tag has a sentence; what occurs
-// twice has a name; patterns are plain; refusals are shared; what has a default may be left out of a request; every body and every
+// Reviews a published document beyond the validity of OpenAPI (HTTP-31): every operation, field, parameter and tag has a sentence; a shape
+// that occurs twice has a name; patterns are plain; refusals are shared; a field with a default is optional in requests; every body and
 // answer has an example that its own schema accepts.
 import { dereference, initialBaseURI, type Schema, validate } from "@cfworker/json-schema";
 import type { Document, Json } from "./types.ts";
 
-/** Every fault as a line; none for a good document. */
+/** Returns one line for each fault. */
 export function reviewDocument(document: Document): string[] {
   const faults: string[] = [];
   const seen = new Map<string, string>();
@@ -14,7 +14,7 @@ export function reviewDocument(document: Document): string[] {
     const shape = shapeOf(node);
     if (shape === null) return;
     const first = seen.get(shape);
-    // Two names for one shape are two meanings.
+    // Two named schemas may have the same shape: they differ in meaning.
     if (first === undefined || isNamed(first)) seen.set(shape, path);
     if (first !== undefined && !(isNamed(first) && isNamed(path)))
       faults.push(`${path}: the schema of ${first} occurs again: give it a name`);
@@ -66,7 +66,7 @@ function sentenceFaults(node: Json, path: string): string[] {
 
 // ---- Patterns ------------------------------------------------------------------------------------------------------------
 
-/** In ECMA-262 without flags and look-around; the same with the flag `u`, under which some validators compile them. */
+/** Checks a pattern: ECMA-262 without flags and look-around, and the same meaning under the flag `u`, which some validators set. */
 function patternFaults(node: Json, path: string): string[] {
   const { pattern } = node;
   if (typeof pattern !== "string") return [];
@@ -85,7 +85,7 @@ function patternFaults(node: Json, path: string): string[] {
 
 const isSchemaPath = (path: string): boolean =>
   /\/schema(s\/|$|\/)|\/(properties|items|anyOf|oneOf|allOf)\//.test(path);
-/** A type alone, a reference, and one of those or null say nothing that a name would say better. */
+/** A bare type, a reference, and either of them or null need no name. */
 const BOUNDS = new Set(["minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"]);
 const PLAIN = new Set(["type", "$ref", "description", "default", "example"]);
 
@@ -134,7 +134,7 @@ function* operationsOf(document: Document): Generator<readonly [string, Document
   }
 }
 
-/** A status that is no success is one of the shared answers. */
+/** Every status that is no success refers to a shared answer. */
 function refusalFaults(document: Document, responses: Record<string, Json>, path: string): string[] {
   return Object.entries(responses).flatMap(([status, answer]) => {
     if (status.startsWith("2")) return [];
@@ -146,7 +146,7 @@ function refusalFaults(document: Document, responses: Record<string, Json>, path
 
 // ---- Defaults ------------------------------------------------------------------------------------------------------------
 
-/** What has a default is left out of a request as its sender likes. */
+/** A field with a default is not required in a request. */
 function defaultFaults(document: Document): string[] {
   const faults: string[] = [];
   const visit: Visit = (node, path) => {
@@ -171,7 +171,7 @@ function defaultFaults(document: Document): string[] {
   return faults;
 }
 
-/** Every component that a value refers to, and what those refer to. */
+/** Every component that a value refers to, directly or not. */
 function follow(document: Document, value: unknown, into: Set<string>): void {
   walk(value, "#", ({ $ref }) => {
     if (typeof $ref !== "string" || into.has($ref)) return;
@@ -206,7 +206,7 @@ function exampleFaults(document: Document): string[] {
   return faults;
 }
 
-/** Why the example is not what the schema says; none where it is. */
+/** The differences between an example and its schema. */
 function mismatches(schema: Schema, known: ReturnType<typeof dereference>, example: unknown): string[] {
   try {
     const { errors } = validate(example, schema, "2020-12", known, false);

@@ -1,11 +1,11 @@
-// The schemas of a document: what zod prints, as OpenAPI wants it, each named one once and with its sentences.
+// The schemas of a document: zod's JSON Schema adapted to OpenAPI, each named one once and with its sentences.
 import * as z from "zod";
 import type { Sentences } from "./sentences.ts";
 import type { Json } from "./types.ts";
 
 type Io = "input" | "output";
 
-/** Each named schema once, whatever names it. */
+/** Collects each named schema once. */
 export class Schemas {
   readonly #named = new Map<string, Json>();
   readonly #sentences: Sentences;
@@ -14,7 +14,7 @@ export class Schemas {
     this.#sentences = sentences;
   }
 
-  /** The schema as a request sends it or an answer shows it; what has a name is a reference. */
+  /** The schema of a request or of an answer; named parts are references. */
   of(schema: z.ZodType, io: Io): Json {
     const { $schema: _dialect, $defs = {}, ...body } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
     for (const [name, definition] of Object.entries($defs as Record<string, Json>)) this.#add(name, definition, io);
@@ -55,7 +55,7 @@ export class Schemas {
     return isObject(value) && keyword !== "const" ? this.#tidy(value, io, owner) : value;
   }
 
-  /** A default is told in the sentence: the keyword makes a field required in what openapi-typescript makes of a request. */
+  /** A default stands in the sentence: its keyword would make the field required in the request types of openapi-typescript. */
   #tidyProperties(properties: Record<string, Json>, io: Io, owner: string): Record<string, Json> {
     return Object.fromEntries(
       Object.entries(properties).map(([name, schema]) => {
@@ -82,13 +82,13 @@ function saysNothing(schema: Json, keyword: string, value: unknown, io: Io): boo
       return value === Number.MIN_SAFE_INTEGER;
     case "maximum":
       return value === Number.MAX_SAFE_INTEGER;
-    // zod's pattern of an instant says what its format says.
+    // The pattern of an instant repeats its format.
     case "pattern":
       return schema["format"] === "date-time";
-    // A reader takes what it knows: an answer may have more.
+    // Answers may grow, and readers ignore what they do not know (HTTP-33).
     case "additionalProperties":
       return value === false && io === "output";
-    // A name of a member is a string.
+    // Names of members are always strings.
     case "propertyNames":
       return JSON.stringify(value) === '{"type":"string"}';
     default:

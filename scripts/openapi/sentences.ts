@@ -1,10 +1,10 @@
-// The sentences of fields.ts as a document asks for them, and which nobody asked for.
+// Looks up the sentences of fields.ts for a document, and lists those that are unused.
 import { FIELDS, SCHEMAS } from "./fields.ts";
 
 export class Sentences {
   readonly #asked = new Set<string>();
 
-  /** What a field means in its schema, or what its name means everywhere. */
+  /** The sentence of a field in its schema, or else of its name everywhere. */
   ofField(owner: string, name: string): { description?: string } {
     return this.#say(FIELDS, `${owner}.${name}`) ?? this.#say(FIELDS, name) ?? {};
   }
@@ -13,7 +13,7 @@ export class Sentences {
     return this.#say(SCHEMAS, name) ?? {};
   }
 
-  /** Those that no document says: of what is gone, or of what another sentence says. */
+  /** The sentences that no document uses. */
   unused(): string[] {
     const names = [...Object.keys(FIELDS), ...Object.keys(SCHEMAS)];
     return names.filter((name) => !this.#asked.has(name));

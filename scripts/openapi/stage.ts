@@ -1,5 +1,5 @@
-// Where operations are played: calls them by their operationId on a running service, as whoever may call them, and keeps of those that
-// are shown what was sent and answered.
+// Plays operations by their operationId on a running service, with the caller that each needs, and keeps the requests and answers that
+// become examples.
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
@@ -19,7 +19,7 @@ export type Ask = {
 
 const OPERATIONS: readonly Route[] = [...PUBLIC, ...OPERATORS];
 const LIST_SHOWN = 2;
-// The bytes that all keys of P-256 begin with, and none of a key.
+// The prefix that all P-256 keys share, without the bytes of a key.
 const NO_KEY = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w…\n-----END PRIVATE KEY-----\n";
 
 export class Stage {
@@ -30,13 +30,13 @@ export class Stage {
     this.service = service;
   }
 
-  /** Calls the operation and keeps nothing of it. */
+  /** Calls the operation without keeping it. */
   async ask(operationId: string, ask: Ask = {}): Promise<unknown> {
     const { value } = await this.#call(routeOf(operationId), ask);
     return value;
   }
 
-  /** Calls the operation as its example shows it. */
+  /** Calls the operation and keeps it as the example. */
   async show(operationId: string, ask: Ask = {}): Promise<unknown> {
     const route = routeOf(operationId);
     const { value, type, reply } = await this.#call(route, ask);
@@ -50,7 +50,7 @@ export class Stage {
     return value;
   }
 
-  /** What was shown, in the order of the routes. Fails by name where an operation or one of its types was not. */
+  /** The kept examples, in the order of the routes. Throws the name of an operation or type that is missing. */
   examples(): Record<string, Example> {
     const missing = OPERATIONS.flatMap((route) => {
       const shown = this.#shown.get(route.operationId);
@@ -69,7 +69,7 @@ export class Stage {
     const reply = await send(base, sent, { ...(await this.#credential(route, ask, sent)), ...headers });
     const said = `${sent.method} ${sent.path} (${route.operationId}) answered`;
     must(reply.status === route.status, `${said} ${reply.status}, not ${route.status}: ${reply.text}`);
-    // Which of two answers is a replay, this header alone says.
+    // Only this header tells a replay from the original.
     const missing = headersOf(route).filter((name) => name !== "Idempotent-Replayed" && !reply.headers.has(name));
     must(missing.length === 0, `${said} without the headers ${missing.join(", ")}`);
     if (reply.status === 204) return { value: null, type: "", reply };
@@ -100,7 +100,7 @@ function pathOf(route: Route, { params = {}, query = {} }: Ask): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Without a key, and of a list its first entries. */
+/** Hides private keys and shortens lists. */
 function presentable(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// What an OpenAPI document is, as far as it is printed and reviewed here.
+// The types of an OpenAPI document, as far as it is printed and reviewed here.
 
 export type Json = { [name: string]: unknown };
 export type Operation = { readonly operationId: string; readonly responses: Record<string, Json> } & Json;

@@ -1,5 +1,5 @@
-// Specification 2.14: the management key, `<brand>_sandbox_…` or `<brand>_live_…`. 32 random bytes and a checksum in base62, so
-// that a typo is refused without a look-up; stored as SHA-256 only.
+// The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a
+// typo is refused without a look-up; stored as SHA-256 only.
 import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 
@@ -9,13 +9,13 @@ const BRAND_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
-/** What follows the prefix. */
+/** The characters after the prefix. */
 const RANDOM_CHARS = SECRET_CHARS + CHECKSUM_CHARS;
 const SHOWN_CHARS = 6;
 
 export type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
 
-/** What keys begin with. New ones are issued under the first, all are accepted. */
+/** The accepted brands. New keys are issued under the first (CRED-7). */
 export type KeyBrands = readonly [string, ...string[]];
 
 /** `acme,service`. Throws on a name that could not be told from the rest of a key. */
@@ -42,7 +42,7 @@ export function parseManagementKey(rawKey: string, brands: KeyBrands): Environme
   return checksum(body) === rawKey.slice(-CHECKSUM_CHARS) ? environment : null;
 }
 
-/** What is wrong with a text that `parseManagementKey` refuses: its form alone, never whether such a key exists. */
+/** Describes the form of a text that `parseManagementKey` refuses, and never whether such a key exists (CRED-9). */
 export function keyFault(rawKey: string, brands: KeyBrands): string {
   const prefixes = brands.flatMap((brand) => ENVIRONMENTS.map((environment) => prefixOf(brand, environment)));
   if (prefixes.some((prefix) => rawKey.startsWith(prefix))) {
@@ -53,7 +53,7 @@ export function keyFault(rawKey: string, brands: KeyBrands): string {
   return `This is no management key. ${expected} An operator's key opens /v1/operator alone.`;
 }
 
-/** What may be shown of a well-formed key: it names the key in the activity log and in listings. */
+/** The part of a well-formed key that may be shown: it names the key in the activity log and in lists. */
 export const keyPrefixOf = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
 
 const prefixOf = (brand: string, environment: Environment): string => `${brand}_${WORD[environment]}_`;

@@ -1,4 +1,4 @@
-// Specification 2.2: the platform account as its own key sees it.
+// Reads the platform account, and the operator's list of accounts (ACC-1, ACC-3, ACC-7).
 import { askedPage, type ManagementCall, type OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -42,7 +42,7 @@ function toPlatformView(platform: PlatformRow) {
   };
 }
 
-/** Specification 3.1 and 2.15: what the next state waits for. */
+/** The conditions of the next state (ACC-3). */
 export function requirementsOf(platform: PlatformRow) {
   const { status } = platform;
   const currently_due =

@@ -1,4 +1,4 @@
-// Specification 4, Platform: the authenticated caller; and the operator's list of accounts.
+// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7).
 import { route } from "../http/route.ts";
 import { getPlatform, getPlatforms } from "./profile.ts";
 import { platformList, platformQuery, platformView } from "./schema.ts";

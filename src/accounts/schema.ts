@@ -1,4 +1,4 @@
-// Specification 2.2 on the wire: the platform account.
+// The platform account on the wire (ACC-1).
 import * as z from "zod";
 import { PLATFORM_STATUSES } from "../core/vocabulary.ts";
 import { environment, instant, listOf, pageQuery, tier } from "../http/schemas.ts";

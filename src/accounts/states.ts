@@ -1,6 +1,6 @@
-// Specification 2.15: what a platform account is reviewed by. Its machine comes with the account's own routes.
+// The documents that a platform account is reviewed by (ACC-4).
 
-/** 2.15: without these a verification cannot be submitted. */
+/** Without these a verification cannot be submitted (ACC-4). */
 export const REQUIRED_DOCUMENTS = [
   "certificate_of_incorporation",
   "proof_of_registered_address",

@@ -1,4 +1,4 @@
-// Platform accounts and their management keys, as stored.
+// Store of platform accounts and their management keys.
 import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { Environment, PlatformStatus, Tier } from "../core/vocabulary.ts";
@@ -15,7 +15,7 @@ export type KeyOwner = {
   clockOffsetMs: number;
 };
 
-/** The first statement of every management call: who owns the presented key, and may it still be used. */
+/** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
 export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
   readOne(
     db

@@ -1,5 +1,5 @@
-// Specification 3.3, DRAFT → ACTIVE: a key pair is drawn, a certificate issued, the document signed; the private key
-// leaves in this answer and is kept nowhere.
+// Activates a DRAFT (AGT-14): draws a key pair, issues a certificate, signs the document. The private key is in this answer alone and is
+// stored nowhere.
 import type { ManagementCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

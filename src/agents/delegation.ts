@@ -1,4 +1,4 @@
-// Delegation: a delegate's scope is a part of its delegator's, and stays so over the life of the AID.
+// Delegation: a delegate's scope is a part of its delegator's (AGT-24, AGT-25).
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
 import { compareDecimals } from "../core/money.ts";
@@ -7,7 +7,7 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 
-/** Scope fields as stored; a wide one is null. */
+/** Scope fields as stored; null means unbounded. */
 export type Bounds = Pick<
   AgentRow,
   | "authorizedActions"
@@ -18,7 +18,7 @@ export type Bounds = Pick<
   | "minimumCounterpartyAr"
 >;
 
-/** What is proposed of a delegate: all of it, or what of a faulty body is valid. */
+/** A proposed delegate: the whole of it, or the valid parts of a faulty body. */
 export type Delegate = { readonly principalId?: string | undefined; readonly scope?: Bounds | undefined };
 
 export function delegationFaults(
@@ -65,7 +65,7 @@ const above = (mine: string | null, bound: string | null): boolean =>
 function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
   if (bound === null) return false;
   if (mine === null) return true;
-  // "Window no wider": a delegate's spending is bounded at least as tightly over the same span.
+  // A delegate's spending is bounded at least as tightly, over a window that is no wider.
   return (
     mine.currency !== bound.currency ||
     compareDecimals(mine.amount, bound.amount) > 0 ||

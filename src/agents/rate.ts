@@ -1,5 +1,5 @@
-// Specification 2.8 and 3.4: what a signal does to one agent, as one set of statements: its sums, its rating, the thresholds that
-// follow from it. Its document says so from its next reading on. Used wherever history is made.
+// Applies a signal to one agent, as one set of statements: its sums, its rating, and the thresholds that follow (TSK-5, MKT-16). The
+// document becomes stale and is signed at its next reading.
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { type EscrowChange, rated, thresholdMoved } from "../escrow/changes.ts";
@@ -12,11 +12,11 @@ import { addSignal, type SignalChange } from "../ratings/signals.ts";
 import { updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** An agent as far as a signal moves it. */
+/** The rows of an agent that a signal can move. */
 export type RatedSource = Omit<AidSource, "certificate">;
 export type Rated = { readonly rating: number | null; readonly statements: Statement[] };
 
-/** Guarded by the agent's sums: whoever was faster wins, and the caller reads again. */
+/** Guarded by the agent's sums: after a conflict the caller reads and decides again. */
 export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Omit<SignalChange, "by">): Rated {
   const { now } = change;
   const before = source.agent;
@@ -39,7 +39,7 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
 
 const stateMoved = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
 
-/** The event of an escrow that changed its state, and the directory's record of what it shows. */
+/** The event of an escrow that changed its state, and the directory's record of it. */
 export function recordEscrowChange(
   db: Database,
   deps: Deps,

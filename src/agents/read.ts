@@ -1,4 +1,4 @@
-// Specification 4, Agents: what a platform reads of its own.
+// Reads a platform's own agents (AGT-11, AGT-12).
 import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
@@ -20,7 +20,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
     heaviest: findHeaviest(db, did),
   });
   if (!found) throw new ServiceError("not_found");
-  // As its status shows it: decayed to this instant. Lists and events show what was published with the last signal.
+  // Decayed to this instant, as in the public status. Lists and events show the rating of the last signal (AGT-12).
   const agent_rating = liveRating(ratingSums(found.agent), heaviest, ratingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
@@ -41,7 +41,7 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   );
 }
 
-/** As below, for the routes where a live key reaches the platform's sandbox agents. */
+/** As `precheckAgent`, for the routes where a live key reaches the platform's sandbox agents (MKT-11). */
 export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
   precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found || (found.agent.environment !== call.environment && call.environment !== "production"))
@@ -49,7 +49,7 @@ export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
     return [];
   });
 
-/** Of a body that the schema finds faulty: whether the agent of the path is the caller's. */
+/** Refuses another platform's agent before the faults of the body. */
 export const precheckAgent = (call: ManagementCall, did: string): Precheck =>
   precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");

@@ -1,4 +1,4 @@
-// Specification 3.3, registration: an agent begins as a DRAFT, with no key and no certificate.
+// Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { isPayableDid } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -18,7 +18,7 @@ import type { AgentInput } from "./schema.ts";
 import { findAgent, insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** Answers the full AID, unsigned. */
+/** Answers the whole identity document, unsigned. */
 export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
   const { db, now, deps } = call;
   const found = await call.read(registrationReads(call, input));
@@ -53,7 +53,7 @@ const registrationReads = ({ db, tenant }: ManagementCall, { principal_id, deleg
     delegator: typeof delegated_by === "string" ? findAgent(db, tenant, delegated_by) : null,
   });
 
-/** What the schema cannot know: whose principal that is, and how wide its delegator's scope. */
+/** The faults that no schema knows: the principal's owner, and the delegator's scope. */
 function ownershipFaults(
   call: ManagementCall,
   input: Partial<AgentInput>,
@@ -67,7 +67,7 @@ function ownershipFaults(
   ];
 }
 
-/** Of a body that the schema finds faulty: what else is wrong with the rest. */
+/** Finds the further faults of a body that the schema refuses. */
 export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
   precheck(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
 
@@ -126,7 +126,7 @@ function draftOf(
   };
 }
 
-/** Drawn until the public clients can pay it: their hash routine eats leading zeros. */
+/** Draws a DID until AEA/P clients can pay it (AGT-10). */
 function drawDid(): string {
   for (;;) {
     const did = generateDid();

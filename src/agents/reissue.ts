@@ -1,5 +1,5 @@
-// A new certificate for the same key: after a renewed attestation, or before the old one ends. The old one stays good until
-// then, so that the agent may take its time.
+// Issues a new certificate for the same key, after a renewed attestation or before the old one ends (AGT-23). The old one stays good
+// until it ends.
 import type { ManagementCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// What every change of an agent by its platform ends with: the row, its documents, the log, the outbox and the directory's feed, as
+// The common end of every change of an agent by its platform: the row, its documents, the log, the outbox and the directory's feed, as
 // statements of one batch.
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -8,40 +8,42 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import { clearPlace, listCertificates } from "../identity/status-list-store.ts";
-import { insertCertificate } from "../identity/store.ts";
+import { insertCertificate, replaceCertificates } from "../identity/store.ts";
 import { type ActivityAction, type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** What a first trip found of an agent, as its documents are made of it. 404 when there is none. */
+/** Makes the source of the documents from a first trip. 404 when the agent does not exist. */
 export function sourceOf({ found, newest, markets, escrows }: ReadResults<ReturnType<typeof sourceReads>>): AidSource {
   if (!found) throw new ServiceError("not_found");
   return { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
 }
 
-/** A REVOKED or TERMINATED agent is not edited (specification 3.3). */
+/** Refuses an edit of a REVOKED or TERMINATED agent (AGT-20). */
 export function refuseFinal({ status }: Pick<AgentRow, "status">): void {
   if (isFinal(status)) throw new ServiceError("agent_status_not_mutable", { detail: { status } });
 }
 
 export type AgentChange = {
   readonly set: Partial<AgentRow>;
-  /** Whether the platform's part of the document changes: a new version, signed in this transaction. */
+  /** True when the platform's part of the document changes: a new version is signed in this batch (IDN-16). */
   readonly newVersion: boolean;
   readonly certificate?: IssuedCertificate | null;
-  /** Also a condition of the write, for what was judged beside the row. */
+  /** The end of earlier certificates, in real time; absent when they stay as they are (AGT-22). */
+  readonly earlierCountUntil?: number;
+  /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
   readonly events?: readonly EventType[];
-  /** The directory's record; an agent without a certificate is in no directory, whatever is asked for. */
+  /** The directory's record; an agent without a certificate has none (DIR-3). */
   readonly listing: ChangeType | null;
   /** Markets and escrows as they are after the change. */
   readonly markets?: AidSource["markets"];
 };
 
-/** The agent after its change, and the statements that make it so. */
+/** Returns the agent after the change, and the statements of the change. */
 export async function reviseAgent(
   db: Database,
   deps: Deps,
@@ -49,7 +51,7 @@ export async function reviseAgent(
   change: AgentChange,
   now: number,
 ): Promise<{ after: AidSource; statements: Statement[] }> {
-  const { newVersion, certificate, activity, events = [], listing, also } = change;
+  const { newVersion, certificate, earlierCountUntil, activity, events = [], listing, also } = change;
   const { version, revision } = before.agent;
   const numbers = newVersion ? { version: version + 1, revision: revision + 1 } : {};
   const agent: AgentRow = { ...before.agent, ...change.set, ...certificate?.columns, ...numbers, updatedAt: now };
@@ -68,6 +70,7 @@ export async function reviseAgent(
       ...(agent.status !== before.agent.status && before.certificate !== null
         ? [listCertificates(db, [agent.did], agent.status)]
         : []),
+      ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row, now), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),

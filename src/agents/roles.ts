@@ -1,8 +1,8 @@
-// Specification 1, Roles: what each role may hold, as a table, and the faults of a body against it.
+// The roles as a table, and the faults of a body against it (AGT-2 to AGT-7).
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { type EconomicRole, isTier, type Tier } from "../core/vocabulary.ts";
 
-/** What can be registered: ENTERPRISE is a role of the specification that registration refuses. */
+/** The roles that can be registered; ENTERPRISE is refused (AGT-2). */
 export const REGISTRABLE_ROLES = ["CONSUMER", "PROVIDER"] as const satisfies readonly EconomicRole[];
 export type RegistrableRole = (typeof REGISTRABLE_ROLES)[number];
 
@@ -20,7 +20,7 @@ export const ROLES: Readonly<Record<RegistrableRole, Role>> = {
 };
 
 const isRegistrable = (value: unknown): value is RegistrableRole => REGISTRABLE_ROLES.some((role) => role === value);
-/** An ENTERPRISE agent sells and escrows as a PROVIDER does; none is registered. */
+/** An ENTERPRISE agent would sell as a PROVIDER does; none can be registered. */
 const roleOf = (role: EconomicRole): Role => ROLES[isRegistrable(role) ? role : "PROVIDER"];
 export const defaultTier = (role: RegistrableRole): Tier => ROLES[role].tiers[0] ?? "TIER_1";
 
@@ -36,7 +36,7 @@ type Fields = Record<string, unknown>;
 const asFields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 const given = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
 
-/** Cross-field faults of a registration, found whatever else is wrong with the body. */
+/** Cross-field faults of a registration, found beside all other faults of the body. */
 export function registrationFaults(raw: unknown): FieldError[] {
   const body = asFields(raw);
   const role = body["economic_role"];
@@ -53,21 +53,21 @@ export function registrationFaults(raw: unknown): FieldError[] {
   return [...faults, ...scopeFaults(role, asFields(body["scope"]), "scope.", true)];
 }
 
-/** Scope fields against the role; `prefix` is where they stand in the body, `whole` when absent actions are a fault. */
+/** Judges scope fields by the role. `prefix` is their place in the body; `whole` makes absent actions a fault. */
 export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
   const { must, mustNot, spends, sells } = roleOf(role);
   const faults: FieldError[] = [];
   const actions = scope["authorized_actions"];
   if (Array.isArray(actions) && (whole || actions.length > 0)) {
     const wrong = actions.includes(mustNot) || !actions.includes(must);
-    const message = `A ${role} includes ${must} and does not include ${mustNot}.`;
+    const message = `A ${role} must include ${must} and must not include ${mustNot}.`;
     if (wrong) faults.push(fieldError(`${prefix}authorized_actions`, "authorized_action_role_mismatch", message));
   }
   for (const field of spends ? [] : SPEND_FIELDS) {
     if (given(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
   }
   if (scope["authorized_markets"] !== undefined) {
-    const message = "Markets are set through POST /v1/agents/{did}/scope/authorized_markets.";
+    const message = "Markets are opened through POST /v1/agents/{did}/scope/authorized_markets.";
     faults.push(
       sells
         ? fieldError(`${prefix}authorized_markets`, "invalid_field", message)

@@ -1,4 +1,4 @@
-// Specification 4, Agents: what a platform does with its own agents.
+// Routes of a platform's own agents.
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams, aidView, certificateView } from "../identity/schema.ts";
@@ -96,6 +96,8 @@ export const agentRoutes = [
     operationId: "patchAgentScope",
     tag: "Agents",
     summary: "Change an agent's scope",
+    description:
+      "Issues a certificate that states the new scope. Where the scope is narrowed, those issued before count for 24 hours more.",
     params: agentParams,
     body: scopePatch,
     status: 200,

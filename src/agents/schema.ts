@@ -1,4 +1,4 @@
-// Specification 2.4 and 2.5 on the wire: the agent, its scope, its document, its public status.
+// Agents, their scope and their credentials on the wire (AGT-1, AGT-6, AGT-9).
 import * as z from "zod";
 import {
   CAPABILITIES_MAX,
@@ -33,7 +33,7 @@ import {
 import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 import { REGISTRABLE_ROLES } from "./roles.ts";
 
-/** An action or a capability. Lists of them are written with commas. */
+/** An action or a capability (AGT-9). Lists of them are written with commas. */
 const word = z
   .string()
   .min(1, { abort: true })
@@ -48,12 +48,12 @@ const unique = (items: string[]) => new Set(items).size === items.length;
 const wordList = z
   .array(word)
   .max(CAPABILITIES_MAX)
-  .refine(unique, { params: { code: "invalid_value" }, message: "A value occurs twice." })
+  .refine(unique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." })
   .register(z.globalRegistry, { id: "Words" });
 
 const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 
-/** Signed as it is written, so it is written in one way only. */
+/** A ceiling in one canonical form, because it is signed as it is written. */
 const ceiling = amountInput.transform((text, context) => {
   const plain = plainAmount(text);
   if (plain === null)
@@ -77,7 +77,7 @@ const spendFields = {
   intents_from: intentsFrom.optional(),
 };
 
-/** Refused by the role's rules in their own words; here so that it is not an unknown field. */
+/** Accepted here so that the role's rules refuse it with their own code (AGT-7). */
 const authorizedMarkets = z.unknown().optional();
 
 const scopeInput = z.strictObject({

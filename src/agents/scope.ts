@@ -1,6 +1,8 @@
-// Specification 2.4: changes of an agent's scope by its platform.
+// Changes an agent's scope (AGT-21, AGT-22).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { HOUR_MS, NARROWED_CERTIFICATE_HOURS } from "../core/limits.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { scopeOf } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -30,11 +32,12 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
-  // The certificate states the scope, so a new one is issued for the same key; the old one stays good, because what an
-  // agent may do is always judged by its live scope.
+  // The certificate states the scope, so a new one is issued for the same key. Earlier ones stay good where the scope was widened; where it
+  // was narrowed they end a day later. The service itself judges every call by the live scope (AGT-22).
   const standing = effectivePrincipalStatus(before.principal, now);
   const certifiable = before.certificate !== null && standing === "ACTIVE";
   const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
+  const narrowed = before.certificate !== null && exceeding(before.agent, scoped).length > 0;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -43,6 +46,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
       set: scoped,
       newVersion: true,
       certificate,
+      ...(narrowed && { earlierCountUntil: systemClock.now() + NARROWED_CERTIFICATE_HOURS * HOUR_MS }),
       activity: { action: "agent.scope_changed", actor: caller.actor, changes },
       listing: "updated",
     },
@@ -53,7 +57,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   return view;
 }
 
-/** Against the agent's role, and against its delegator. */
+/** The faults of a patch against the agent's role and its delegator. */
 function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancestors: readonly AgentRow[]): FieldError[] {
   const [delegator] = ancestors;
   const ofRole = scopeFaults(before.economicRole, { ...(given as object) }, "", false);
@@ -66,7 +70,7 @@ function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancesto
   ];
 }
 
-/** Of a body that the schema finds faulty: `valid` is the rest of `given`. */
+/** Finds the further faults of a body that the schema refuses; `valid` is the valid part of `given`. */
 export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
   const reads = { found: findAgent(call.db, call.tenant, did), ancestors: findAncestors(call.db, did) };
   return precheck(reads, ({ found, ancestors }) => {

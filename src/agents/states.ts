@@ -1,4 +1,4 @@
-// Specification 3.3: the agent's machine, as data. What counts at an instant is computed in principals/standing.ts.
+// The agent's machine as data (AGT-13 to AGT-16). principals/standing.ts computes the status that counts at an instant.
 import { defineMachine, refuse } from "../core/machine.ts";
 import { AGENT_STATUSES, type AgentStatus } from "../core/vocabulary.ts";
 
@@ -38,7 +38,7 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     },
     SUSPENDED: {
       patch_active: "ACTIVE",
-      // Suspended while it waited for its escrow: it waits on.
+      // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
       patch_funding: "FUNDING",
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
@@ -46,7 +46,7 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
     },
     FUNDING: {
       fund: "ACTIVE",
-      // A further call while still unfunded.
+      // A second promotion while the escrow is still unfunded.
       promote_unfunded: refuse("escrow_below_threshold"),
       patch_suspended: "SUSPENDED",
       patch_terminated: "TERMINATED",

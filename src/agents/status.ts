@@ -1,4 +1,4 @@
-// Specification 3.3, changes of an agent's status by its platform: suspend, return, terminate.
+// Suspends, returns and terminates an agent (AGT-15 to AGT-18).
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { tryMove } from "../core/machine.ts";
@@ -20,13 +20,13 @@ const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   TERMINATED: "patch_terminated",
 };
 
-type Told = { readonly action: ActivityAction; readonly listing: ChangeType };
-/** How a change is told, by the status that it leads to. */
-const TOLD: Readonly<Partial<Record<AgentStatus, Told>>> = {
+type Reported = { readonly action: ActivityAction; readonly listing: ChangeType };
+/** The activity action and the directory record of a change, by the status that it leads to. */
+const REPORTED: Readonly<Partial<Record<AgentStatus, Reported>>> = {
   SUSPENDED: { action: "agent.suspended", listing: "status_changed" },
   TERMINATED: { action: "agent.terminated", listing: "revoked" },
 };
-const RETURNED: Told = { action: "agent.reactivated", listing: "status_changed" };
+const RETURNED: Reported = { action: "agent.reactivated", listing: "status_changed" };
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
@@ -35,7 +35,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const { from, to } = moveOf(before, patch, now);
   const runs = isRunning(to);
   if (runs) refuseReturn(before, now);
-  const { action, listing } = TOLD[to] ?? RETURNED;
+  const { action, listing } = REPORTED[to] ?? RETURNED;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -61,7 +61,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
 }
 
 function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number) {
-  // Suspended while it waited for its escrow: it waits on.
+  // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
   const waited = patch.status === "ACTIVE" && agent.suspendedFrom === "FUNDING";
   const moved = tryMove(agentMachine, agent.status, waited ? "patch_funding" : TRIGGERS[patch.status]);
   if (moved.ok) return moved.move;
@@ -70,7 +70,7 @@ function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number
   throw new ServiceError(moved.code, { detail, ...(moved.code === "invalid_status" && { message }) });
 }
 
-/** After re-verification, and not while a dispute constrains the escrow. */
+/** Refuses a return under a stopped principal, or while a dispute constrains the escrow (AGT-17). */
 function refuseReturn({ agent, principal, escrows }: AidSource, now: number): void {
   if (effectivePrincipalStatus(principal, now) !== "ACTIVE") {
     throw new ServiceError("invalid_status", { detail: shownStatus(agent.status, principal, now) });
@@ -80,7 +80,7 @@ function refuseReturn({ agent, principal, escrows }: AidSource, now: number): vo
   }
 }
 
-/** As the agent is shown: stopped with its principal, whether or not that is recorded. */
+/** The status that readers see: stopped with the principal, whether or not that is recorded (AGT-19). */
 function shownStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
   const principalStatus = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(stored, principalStatus);

@@ -1,4 +1,4 @@
-// Agents as stored. Reads take a Tenant; writes are statements for a commit.
+// Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { AgentStatus, EconomicRole } from "../core/vocabulary.ts";
@@ -19,11 +19,11 @@ import { principalStands, standsAt } from "../principals/store.ts";
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
 
-/** An agent of the platform in whichever environment it is; the caller judges which keys reach it. */
+/** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
 
-/** What a change of an agent is decided on and its documents are made of. */
+/** The reads that a change of an agent is decided on and that its documents are built from. */
 export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
   found: findAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
@@ -33,7 +33,7 @@ export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
 
 export type AgentFilter = { principalId?: string; status?: AgentStatus; economicRole?: EconomicRole; now: number };
 
-/** As `standsAt`: an agent that its principal has stopped is not listed as one that runs. */
+/** As `standsAt`: an agent whose principal is stopped is not listed as running (PRN-14). */
 const countsAs = (status: AgentStatus, now: number): SQL | undefined => {
   const runs = status === "ACTIVE" || status === "FUNDING";
   return and(eq(agents.status, status), runs ? standsAt("ACTIVE", now) : undefined);
@@ -104,12 +104,12 @@ export const listAgents = (
 
 export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
 
-/** For an agent that begins to run: its principal stands at the commit too, so that no cascade misses it. */
+/** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
 
 /**
- * Writes only onto the version and status that the change was decided on. Only what differs is written, and the revision moves
- * relatively, because settlements and ratings move it (and the running sums) at the same time.
+ * Writes only onto the version and status that the change was decided on (AGT-28). Only changed columns are written, and the revision is
+ * incremented in SQL, because settlements and ratings move it (and the sums) at the same time.
  */
 export const updateAgent = (
   db: Database,
@@ -140,7 +140,7 @@ type RatingColumns = Pick<
   "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties" | "agentRating" | "settledVolume"
 >;
 
-/** Writes only onto the sums that the new ones were computed from: whoever was faster wins, the other reads again. */
+/** Writes only onto the sums that the new ones were computed from (AGT-28). */
 export const updateRating = (
   db: Database,
   before: AgentRow,
@@ -162,8 +162,8 @@ export const updateRating = (
   );
 
 /**
- * What the document of an agent says has changed by somebody else's doing: it is signed anew at its next reading. Refused when the
- * platform has made another version meanwhile.
+ * Marks the document of an agent stale after a change that its platform did not make (IDN-18). Refused when the platform has made another
+ * version meanwhile.
  */
 export const touchDocument = (
   db: Database,

@@ -1,4 +1,4 @@
-// Rows → the shapes of schema.ts. What a management key sees of an agent.
+// Maps rows to the shapes of schema.ts, for management keys.
 import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";

@@ -1,23 +1,23 @@
-// Contract section 2, Operator: the application token that Cloudflare Access puts on every request that it lets through. Order
-// of trust: the algorithm, the team's key, the signature, then issuer, audience and time, and last whom the token names.
+// Verifies the application token of Cloudflare Access (CRED-14, CRED-15). Order of trust: the algorithm, the team's key, the signature,
+// then issuer, audience and time, and last the name in the token.
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 
-/** Whose tokens count: the team that signs them, and the application that they are for (its AUD tag). */
+/** The team that signs the accepted tokens, and the application that they are for (its AUD tag). */
 export type AccessTeam = { readonly origin: string; readonly audience: string };
 
-/** Who a token names: a person's address, or the client id of a service token. Throws what the caller is answered. */
+/** Returns the person's address or the service token's client id. Throws the refusal. */
 export type AccessIdentify = (token: string) => Promise<string>;
 
-/** How the team's keys are read. */
+/** The timing of reading the team's keys. */
 export type AccessTiming = {
   readonly timeoutMs: number;
-  /** Keys that were withdrawn count no longer than this. */
+  /** Keys are kept for this long, so a withdrawn key counts no longer. */
   readonly maxAgeMs: number;
-  /** After a reading, good or bad, none follows for this long: unknown key ids and an outage cost no fetch a call. */
+  /** After a reading, successful or not, no other follows for this long, so that unknown key ids and outages cause no fetch per call. */
   readonly restMs: number;
 };
 
@@ -36,7 +36,7 @@ export function parseAccessTeam(domain: string, audience: string): AccessTeam | 
 
 export function openAccess(team: AccessTeam, timing: AccessTiming = TIMING): AccessIdentify {
   const keys = teamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
-  // On the wall clock, whatever clock the service runs on.
+  // Verified on real time, whatever clock the service runs on.
   const options = { algorithms: ["RS256"], issuer: team.origin, audience: team.audience, requiredClaims: ["exp"] };
   return async (token) => {
     try {
@@ -65,8 +65,8 @@ function namedBy(payload: unknown): string {
 }
 
 /**
- * The team's keys, read when one is needed that is not known: Access changes them by itself, every six weeks. Requests that come
- * together each read them, because a Worker must not wait for what another request is waiting for.
+ * The team's keys, read when a needed key is unknown: Access rotates them every six weeks. Concurrent requests each read them, because a
+ * Worker must not await another request's I/O.
  */
 function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs }: AccessTiming): JWTVerifyGetKey {
   let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;

@@ -1,6 +1,6 @@
-// Specification 5, agent to service. Order of trust: the certificate against the published keys, the proof against the
-// certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Whatever fails before
-// the state answers with one code (proof-refusals.ts).
+// Authenticates an agent (PRF-1 to PRF-12). Order of trust: the certificate against the published keys, the proof against the
+// certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state
+// has one code (proof-refusals.ts).
 import type { AgentCaller } from "../call.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
@@ -23,16 +23,16 @@ export const agentEntrance: Entrance = {
 
 type Certified = Extract<CertificateCheck, { ok: true }>;
 type Proven = Extract<ProofCheck, { ok: true }>;
-/** What a call brings, its certificate verified. */
+/** The credentials of a call, with the certificate verified. */
 type Presented = {
   readonly incoming: Incoming;
   readonly certified: Certified;
   readonly did: string;
   readonly proof: string;
   readonly timestamp: string;
-  /** Real time, epoch milliseconds: proofs stay on it whatever a test clock says. */
+  /** Real time, epoch milliseconds: test clocks do not move proofs (ACC-9). */
   readonly now: number;
-  /** What a proof may be repeated for; empty where it may not. */
+  /** The act that the proof may be repeated for (PRF-8); empty where it may not. */
   readonly act: string;
   readonly memory: ProofMemory;
 };
@@ -43,16 +43,16 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
   const { claims } = certified;
   const own = await proveOwn(presented);
   if (!own.ok && !incoming.route.boundProofs) throw await explained(incoming.deps, did, own.reason, own.statement);
-  // Once for all attempts of this request: a second attempt is not a second use.
+  // Used once for all attempts of this request.
   const use = once((proven: Proven) => memory.use(proven, act));
-  // Who has shown no more than a certificate, which is public, learns nothing of the agent's state.
+  // A caller that has shown only a certificate, which is public, learns nothing about the agent's state (PRF-11).
   let held: ServiceError | null = null;
   return {
-    // Certificates are public: only who holds the key uses up the agent's quota.
+    // Certificates are public: only the holder of the key is charged to the agent's quota.
     quota: own.ok ? did : null,
     keys: { space: `agent ${did}`, secret: did, platformId: platformOf(did) },
     reads: (db) => {
-      // The memory is asked while the database is.
+      // The memory is asked at the same time as the database.
       if (own.ok) use(own.proven).catch(() => undefined);
       return {
         agent: findCallingAgent(db, did),
@@ -92,7 +92,7 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
   const { req } = incoming.context;
   const { deps, route, validBody } = incoming;
   const certificate = req.header("aeap-certificate");
-  // Also for a management key: it is never a credential here (rule 1 of specification 5).
+  // Also for a management key, which is never a credential here (CRED-3).
   if (certificate === undefined || certificate === "") throw new ServiceError("certificate_required");
   const proof = req.header("aeap-proof");
   const timestamp = req.header("aeap-timestamp");
@@ -111,7 +111,7 @@ type OwnProof =
   | { readonly ok: true; readonly proven: Proven; readonly statement: ProofStatement }
   | { readonly ok: false; readonly reason: ProofRefusal; readonly statement: ProofStatement | null };
 
-/** The request-bound proof, or the bound one whose callee is the service itself. */
+/** Verifies the request-bound proof, or a proof bound to the service itself (PRF-6). */
 async function proveOwn(presented: Presented): Promise<OwnProof> {
   const { incoming, did, timestamp } = presented;
   const { url, rawBody, context, deps } = incoming;
@@ -136,7 +136,7 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
     : { ok: false, reason: request.reason, statement };
 }
 
-/** Throws `proof_invalid` where the proof is not bound to this agent, and the replay of one that was used for another act. */
+/** Throws `proof_invalid` when the proof is not bound to this agent, and refuses a proof that was used for another act. */
 async function proveBound(
   presented: Presented,
   calleeDid: string,
@@ -149,7 +149,7 @@ async function proveBound(
   if ((await use(bound)) === "replay") throw await explained(incoming.deps, did, "replay", statement);
 }
 
-/** A proof of an act that may be repeated is looked at for longer; the memory then decides whether it is the same act. */
+/** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
 const check = ({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<ProofCheck> =>
   verifyProof({
     statement,
@@ -169,7 +169,7 @@ function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise
 
 type Who = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
 
-/** Who calls, and what its state refuses; or why its certificate counts no more. */
+/** Returns the caller and the refusal of its state, or the reason why its certificate no longer counts (PRF-10). */
 function judgeCaller(
   did: string,
   agent: CallingAgent | null,

@@ -1,5 +1,5 @@
-// Specification 5, platform to service: the management key. It is checked in the first trip of the call, beside the reads
-// that it allows: a revoked key fails at its next call, and authentication costs no trip of its own.
+// Authenticates a management key (CRED-4 to CRED-11). Its owner is read in the first trip of the call, beside the reads that it allows: a
+// revoked key fails at its next call, and authentication costs no trip of its own.
 
 import { type KeyBrands, keyFault, parseKeyBrands, parseManagementKey } from "../accounts/management-key.ts";
 import { findKeyOwner, type KeyOwner, ownerOf } from "../accounts/store.ts";
@@ -20,7 +20,7 @@ export const managementEntrance: Entrance = {
   check: checkKey,
 };
 
-/** Header names that a management key is taken from, and what keys begin with: configuration, so that an operator can keep a brand. */
+/** The configured header names and brands of management keys (CRED-7). */
 export const keyConfiguration = memoizeBy((env: Env): { headers: readonly string[]; brands: KeyBrands } => ({
   headers: splitList(env.MANAGEMENT_KEY_HEADERS),
   brands: parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
@@ -44,7 +44,7 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
     offsetOf: ({ owner }: { owner: KeyOwner | null }) =>
       environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null,
     admit: async ({ owner }: { owner: KeyOwner | null }) => {
-      // Anybody can make up a well-formed key: one that nobody owns is no credential to charge.
+      // Anybody can make a well-formed key: one without an owner is charged to the address.
       if (owner?.environment !== environment) await chargeAddress(incoming.context, incoming.deps);
       const caller = toCaller(owner, environment, incoming.deps.clock.now());
       return { caller, platformId: caller.platformId };
@@ -61,7 +61,7 @@ function presentedKey({ context, deps }: Incoming): string | null {
   return null;
 }
 
-/** `now` is real time: a key's grace is over for a moved sandbox when it is over for everybody. */
+/** `now` is real time: a test clock does not move the end of a key (CRED-10). */
 function toCaller(owner: KeyOwner | null, environment: Environment, now: number): ManagementCaller {
   if (owner?.environment !== environment) throw new ServiceError("invalid_credentials", { reason: "unknown key" });
   if (owner.expiresAt !== null && owner.expiresAt <= now) {

@@ -1,5 +1,4 @@
-// The people who run the service. A bearer key whose SHA-256 stands in a secret, or the token of Cloudflare Access, which names the
-// person.
+// Authenticates operators (CRED-12, CRED-13): a bearer key whose SHA-256 stands in a secret, or a token of Cloudflare Access.
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -30,15 +29,15 @@ const operatorKeyHashes = memoizeBy(
   (env: Env): ReadonlySet<string> => new Set(splitList(env.OPERATOR_KEY_HASHES ?? "")),
 );
 
-/** Null: Access is off. */
+/** The configured team of Access; null when Access is off. */
 export const accessConfiguration = memoizeBy((env: Env) => {
   const team = parseAccessTeam(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUDIENCE);
   return team && openAccess(team);
 });
 
 /**
- * A key that is presented decides alone, good or bad. Access puts its token on every request, also on those that bring a key, and
- * the key is the way in when Access is down.
+ * A key that is presented decides alone, good or bad (CRED-13). Access adds its token to every request, also to those with a key, and the
+ * key is the way in when Access is down.
  */
 async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
   const authorization = req.header("authorization");
@@ -55,7 +54,7 @@ async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id
 async function identifyByKey(authorization: string, hashes: ReadonlySet<string>): Promise<Actor["id"]> {
   const presented = /^Bearer (\S+)$/i.exec(authorization)?.[1];
   const hash = presented === undefined ? null : await sha256Hex(presented);
-  // Hashes of high-entropy keys: how long the comparison takes tells nothing of a key.
+  // Hashes of high-entropy keys: the time of the comparison reveals nothing about a key.
   if (hash === null || !hashes.has(hash)) throw new ServiceError("invalid_credentials", { message: OPERATOR_KEY_ONLY });
   return hash.slice(0, 12);
 }

@@ -1,12 +1,12 @@
-// A proof is accepted once. The memory of an agent's proofs knows each until its window has passed, and what it was used for: the
-// same act may be asked for again under it (at once, concurrently, and after it was refused for now), anything else is a replay.
+// The memory of an agent's used proofs (PRF-7, PRF-8). It keeps each proof and its act until the window has passed: the same act may be
+// repeated under it, anything else is a replay.
 import type { Env } from "../context.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { ProofCheck } from "../protocol/proof.ts";
 
 type Proven = Extract<ProofCheck, { ok: true }>;
 
-/** `first`: not seen before. `same`: used before for this very act. */
+/** `first`: not seen before. `same`: used before for the same act. */
 export type ProofUse = "first" | "same" | "replay";
 export type ProofMemory = { readonly use: (proven: Proven, act: string) => Promise<ProofUse> };
 
@@ -17,7 +17,7 @@ export function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): P
       const mark = `${r}|${text}`;
       const remembered = act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS;
       const late = Date.now() > signedAt + PROOF_WINDOW_SECONDS * SECOND_MS;
-      // Past its window a proof counts only for what it was used for within it.
+      // After its window a proof counts only for the act that it was used for within the window.
       if (late) return (await guard.isUsedFor(mark, act)) ? "same" : "replay";
       return guard.use(mark, act, signedAt + (remembered + 1) * SECOND_MS);
     },

@@ -1,6 +1,6 @@
-// From the precise reason why a certificate or proof is not accepted to what the caller is told. Outside there is one code and one
-// sentence, because an attacker may probe; in the sandbox, whoever holds a good certificate is told the reason, the service's
-// time and the text that the service expected to be signed. A reason without a row does not compile.
+// Maps the precise reason of a refused certificate or proof to its answer (PRF-12). The answer has one code and one sentence, because an
+// attacker may probe; in the sandbox, a caller with a good certificate gets the reason, the service's time and the expected text. A
+// reason without a row does not compile.
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
@@ -21,15 +21,16 @@ export type ProofRefusal =
   | "other_agent_named"
   | "replay";
 
-type Told = { readonly message?: string; readonly type?: string };
-const NOTHING_MORE: Told = {};
+type Added = { readonly message?: string; readonly type?: string };
+const NOTHING_MORE: Added = {};
 
-const TOLD: Readonly<Record<ProofRefusal, Told>> = {
-  // The request lacks a header: that is no secret.
+/** The part of the answer beyond the common code and sentence. */
+const ADDED: Readonly<Record<ProofRefusal, Added>> = {
+  // A missing header is no secret.
   proof_missing: { message: "The header AEAP-Proof is missing." },
   timestamp_missing: { message: "The header AEAP-Timestamp is missing." },
-  // The proof was good: whoever made it may know that it was used.
-  replay: { message: "This proof was used before: sign every call anew.", type: "replay" },
+  // The proof was good, so its maker may know that it was used.
+  replay: { message: "This proof was used before: sign every call again.", type: "replay" },
   // The certificate.
   malformed: NOTHING_MORE,
   algorithm_not_allowed: NOTHING_MORE,
@@ -46,7 +47,7 @@ const TOLD: Readonly<Record<ProofRefusal, Told>> = {
   agent_key_invalid: NOTHING_MORE,
   not_yet_valid: NOTHING_MORE,
   expired: NOTHING_MORE,
-  // What the database says of it.
+  // The stored state of the agent and its certificate.
   agent_unknown: NOTHING_MORE,
   certificate_ended: NOTHING_MORE,
   agent_ended: NOTHING_MORE,
@@ -73,13 +74,12 @@ export const proofRefusal = (
   reason: ProofRefusal,
   code: ErrorCode = "aeap_verification_failed",
   more: ErrorExtra = {},
-): ServiceError => new ServiceError(code, { ...TOLD[reason], ...more, reason });
+): ServiceError => new ServiceError(code, { ...ADDED[reason], ...more, reason });
 
 /**
- * The refusal of a proof whose certificate verifies. Certificates are public, so what it costs is one look for the agent's
- * environment, as any public reading of it does.
+ * The refusal of a proof whose certificate verifies. It costs one read of the agent's environment, as any public reading does.
  *
- * @param statement what the proof had to say; null where the request has no text to sign
+ * @param statement the expected statement; null when the request has no text to sign
  */
 export async function explained(
   { db }: Deps,

@@ -1,4 +1,4 @@
-// Routes without a credential: charged to the client's address.
+// The entrance of public routes: no credential, charged to the client's address.
 import type { Entrance } from "../http/call.ts";
 
 export const publicEntrance: Entrance = {

@@ -1,6 +1,5 @@
-// The port to the chain over JSON-RPC. Order of trust: the node's chain id, the receipt's
-// status and depth, the address that emitted a log, and only then what the log says. Of viem only the ABI coding is used
-// here, which is what keeps the Worker's start-up short.
+// The chain gateway over JSON-RPC (CHN-9 to CHN-11). Order of trust: the node's chain id, the receipt's status and depth, the address
+// that emitted a log, and only then the log's content. Only the ABI coding of viem is imported, which keeps the Worker's start short.
 import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi, tokenAbi } from "./abi.ts";
@@ -42,7 +41,7 @@ type Hex = `0x${string}`;
 
 /** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only. */
 export function createChainGateway(networks: readonly Network[], rpc: Rpc = createRpc()): ChainGateway {
-  // Addresses are compared and encoded in lower case: the configuration's may carry a checksum, or not quite.
+  // Addresses are compared and encoded in lower case; the configuration may hold any case.
   const byName = new Map(
     networks.map(({ settlement_contract, token, ...rest }) => [
       rest.network,
@@ -50,7 +49,7 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     ]),
   );
 
-  // Every operation starts from the name in the caller's hands.
+  // Every operation names its network.
   function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const network = byName.get(name);
     return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
@@ -127,7 +126,7 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
   const receipt = receiptSchema.safeParse(resultOf(receiptReply));
   const head = quantity.safeParse(resultOf(headReply));
   if (!receipt.success || !head.success) return unavailable(network.network, "bad_answer");
-  // A node that answers for another transaction is not believed, whatever it says.
+  // A receipt of another transaction is never believed (CHN-9).
   if (receipt.data.transactionHash.toLowerCase() !== txHash) return unavailable(network.network, "bad_answer");
 
   const blockNumber = Number(receipt.data.blockNumber);
@@ -138,7 +137,7 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
 
   const minedAt = await readBlockTime(rpc, network, receipt.data);
   if (!minedAt.ok) return minedAt;
-  // The block is gone between two questions: a reorganisation, so nothing is final.
+  // The block disappeared between two requests: a reorganisation, so nothing is final.
   if (minedAt.value === null) return found({ state: "pending", confirmations: 0 });
   return found({
     state: "mined",
@@ -166,8 +165,8 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
 
-// Every `Settled` of the network's own contract comes between the transfer of the provider's part and the `SettlementRecorded` that
-// numbers it. Indices are counted from the transaction's first log: a block's count changes when it is mined again elsewhere.
+// Every `Settled` of the network's own contract stands between the transfer of the provider's part and the `SettlementRecorded` that
+// numbers it. Indices count from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
 function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   const settlements: Settled[] = [];
@@ -191,7 +190,7 @@ function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
   return settlements;
 }
 
-/** To whom a transfer of the token went. */
+/** The recipient of a transfer of the token. */
 function recipientOf(log: Log, token: string): string | undefined {
   if (log.address.toLowerCase() !== token.toLowerCase()) return undefined;
   const [signature, ...rest] = log.topics;
@@ -248,7 +247,7 @@ async function readProvider(
       },
     };
   } catch {
-    // No contract at the configured address, or another one.
+    // The configured address has no contract, or another one.
     return unavailable(network.network, "bad_answer");
   }
 }
@@ -261,7 +260,7 @@ function resultOf(reply: RpcReply | undefined): unknown {
   return reply?.ok === true ? reply.result : undefined;
 }
 
-// The port speaks of plain strings; the ABI coder checks their form and length.
+// The gateway takes plain strings; the ABI coder checks their form and length.
 function asHex(text: string): Hex {
   return text as Hex;
 }

@@ -1,10 +1,9 @@
-// The port to the chain, in the service's words: no EVM
-// library here and no exceptions. What cannot be known now, because a node does not answer, is `ok: false`; the caller maps
-// that to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
+// The interface to the chain, free of any EVM library and of exceptions. `ok: false` means that no node could answer; the caller maps it
+// to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
 
 export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainUnavailable };
 
-/** Why the chain could not be asked. Never names a URL: those may carry a provider's key. */
+/** The reason why the chain could not be asked. It never names a URL, which may carry a key (CHN-12). */
 export type ChainUnavailable = {
   kind: "chain_unavailable";
   network: string;
@@ -22,19 +21,19 @@ export type Settled = {
   intentHash: string | null;
   token: string;
   payer: string;
-  /** Where the provider's part went. */
+  /** The recipient of the provider's part. */
   operationalWallet: string;
   gross: bigint;
   fee: bigint;
   escrow: bigint;
   operational: bigint;
-  /** What the provider's vault held right after this settlement. */
+  /** The balance of the provider's vault right after this settlement. */
   vaultBalance: bigint;
 };
 
 /**
- * What a transaction hash is on one network. `mined` and `reverted` have the network's required confirmations; until then a
- * transaction is `pending`, with 0 confirmations while it waits for a block: what may still change is never called final.
+ * The state of a transaction on one network. `mined` and `reverted` have the network's required confirmations; until then a transaction
+ * is `pending`, with 0 confirmations while it waits for a block (CHN-10).
  */
 export type SettlementReading =
   | { state: "unknown" }
@@ -59,12 +58,12 @@ export type ProviderOnChain = {
   balance: bigint;
 };
 
-/** A call to send: what, not how; nonce, fees and key are the signer's. */
+/** A call to send; nonce, fees and key belong to the signer. */
 export type ChainCall = { readonly network: string; readonly to: string; readonly data: string };
 
 /**
- * `mined`: what was sent for it before has just come into a block, so what is wanted is planned again. `refused`: the dry run says that the contract would, by its error's name (`UnknownProvider`), or `reverted`. `waiting`: nothing could be
- * sent now, and it may be asked for again: `insufficient_gas`, `fee_above_bound` or `node_refused`.
+ * `mined`: an earlier transaction for this purpose has just been mined, so the caller plans again. `refused`: the dry run failed with the
+ * name of the contract's error (`UnknownProvider`) or `reverted`. `waiting`: nothing could be sent now; the caller may ask again.
  */
 export type Submission =
   | { readonly state: "submitted" | "mined"; readonly txHash: string }
@@ -73,37 +72,37 @@ export type Submission =
 export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 /**
- * Who signs and sends: in the service, the Durable Object that owns the nonces of one key on one network. `key` is what the call is for:
- * while a call of it waits for its block, no second one is sent.
+ * Signs and sends: the Durable Object that owns the nonces of one key on one network. `key` names the purpose of the call: while a call
+ * for it waits for its block, no second one is sent (CHN-15).
  */
 export type Signer = { submit(key: string, call: ChainCall): Promise<ChainResult<Submission>> };
 
-/** What the chain has to say of a provider. A null wallet is left as it is. */
+/** The wanted state of a provider in the contract. A null wallet is left as it is. */
 export type WantedSplit = {
   readonly providerDidHash: string;
   readonly operationalWallet: string | null;
   readonly threshold: bigint;
 };
 
-/** What is left to do until the contract says what is wanted. `impossible`: it never will. */
+/** The next step towards the wanted state. `impossible`: the contract can never have it. */
 export type SplitPlan =
   | { readonly state: "done"; readonly onChain: ProviderOnChain }
   | { readonly state: "call"; readonly call: ChainCall }
   | { readonly state: "impossible"; readonly reason: "InvalidWallet" | "UnknownProvider" };
 
 export interface ChainGateway {
-  /** Never refuses a hash: what is not one is `unknown`. A missing 0x is forgiven (public clients, step 8). */
+  /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */
   readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
   /**
-   * What the contract says, held against what is wanted. Where wallet and threshold both differ the wallet comes first: plan again once
+   * Compares the contract's state with the wanted one. Where wallet and threshold both differ the wallet comes first: plan again once
    * that is mined.
    */
   planSplit(network: string, wanted: WantedSplit): Promise<ChainResult<SplitPlan>>;
 
-  /** Whether the transaction stands in a block of one confirmation, waited for as long as `waitMs`. */
+  /** Waits up to `waitMs` for the transaction to be in a block. */
   waitForReceipt(network: string, txHash: string, waitMs: number): Promise<ChainResult<Inclusion>>;
 }
 

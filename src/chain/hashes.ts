@@ -1,5 +1,5 @@
-// What stands for a DID and for an intent on-chain (contract section 6): keccak256 of their text. Pure, small, and the only
-// place where the service's names become the chain's.
+// The on-chain form of a DID and of an intent: keccak256 of their text (CHN-8). Pure, and the only place where the service's ids become
+// the chain's.
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
@@ -21,20 +21,20 @@ export function keccakText(text: string): Hash {
 }
 
 /**
- * Whether AEA/P clients can pay a provider with this DID: they strip the hash's prefix with a routine that also eats
- * leading zero nibbles (public clients, step 6), so such a DID is drawn again.
+ * True when AEA/P clients can pay a provider with this DID. They strip the hash's prefix with a routine that also removes leading zero
+ * nibbles, so a DID whose hash begins with one is drawn again (AGT-10).
  */
 export function isPayableDid(did: string): boolean {
   return !didHash(did).startsWith("0x0");
 }
 
-/** A transaction hash as the chain writes it, from one with or without 0x and in any case; undefined for anything else. */
+/** The canonical form of a transaction hash with or without 0x and in any case; undefined for anything else. */
 export function parseTxHash(text: string): Hash | undefined {
   const match = /^(?:0x)?([0-9a-f]{64})$/i.exec(text);
   return match?.[1] === undefined ? undefined : `0x${match[1].toLowerCase()}`;
 }
 
-/** Whether an address of 40 hex digits is well typed: in one case, or in the mixed case that EIP-55 makes a checksum of. */
+/** True for an address of 40 hex digits in one case, or with a correct EIP-55 checksum (MKT-10). */
 export function isAddress(text: string): boolean {
   const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
   if (digits === undefined) return false;

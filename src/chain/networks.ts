@@ -1,5 +1,5 @@
-// The configured chains, from the variable NETWORKS: known by name, and by CAIP-2 beside it. Parsed strictly: a wrong address
-// would send money nowhere.
+// The configured chains, from the variable NETWORKS (CHN-13), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
+// would lose money.
 import * as z from "zod";
 import { formatAmount } from "../core/money.ts";
 
@@ -16,16 +16,16 @@ const networkSchema = z.object({
   decimals: z.number().int().min(0).max(18),
   required_confirmations: z.number().int().min(1),
   explorer: z.url().optional(),
-  /** The most that the service's own transactions pay for a unit of gas, tip included, and the tip alone. */
+  /** The highest price of a unit of gas that the service's own transactions pay, tip included, and the highest tip. */
   max_fee_gwei: z.number().positive().default(100),
   max_tip_gwei: z.number().positive().default(5),
-  /** Below this balance of the service's own account an operator is told. */
+  /** Below this balance of the service's own account an alert is raised. */
   low_gas_eth: z.number().positive().default(0.01),
 });
 
 /** One network of the configuration. */
 export type Network = z.output<typeof networkSchema>;
-/** As it is written in NETWORKS. */
+/** One network as NETWORKS writes it. */
 export type NetworkInput = z.input<typeof networkSchema>;
 
 export const parseNetworks = (text: string): readonly Network[] => z.array(networkSchema).parse(JSON.parse(text));

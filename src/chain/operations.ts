@@ -1,6 +1,6 @@
-// What the service brings about on a chain, as one thing. An operation says what the contract is to say; it is over when the contract says
-// so, whatever became of a transaction. Driving it plans the next call on what the contract says now, and leaves sending, sending again
-// and replacing to the signer. Whoever uses it commits the outcome with its own rows.
+// Chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
+// became of a transaction. Driving it plans the next call from the contract's present state; the signer sends, resends and replaces. The
+// caller commits the outcome with its own rows.
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -11,21 +11,21 @@ import { type OperationKey, putOperation } from "./store.ts";
 /** A provider's operational wallet and threshold in base units. A null wallet is left as it is. */
 export type Split = { readonly wallet: string | null; readonly threshold: number };
 
-/** `failed`: the contract refuses, and would again. `waiting`: whoever comes by goes on. */
+/** `failed`: the contract refuses, and would again. `waiting`: a later run continues. */
 export type Driven =
   | { readonly state: "done"; readonly onChain: ProviderOnChain; readonly txHash: string | null }
   | { readonly state: "failed"; readonly reason: string; readonly txHash: string | null }
   | { readonly state: "waiting"; readonly reason: WaitingFor; readonly txHash: string | null };
 
-/** `mining`: it is on its way. */
+/** `mining`: a transaction is sent and not mined. */
 export type WaitingFor = "mining" | "chain_unavailable" | "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 export type ChainTools = { readonly chain: ChainGateway; readonly signer: Signer };
 
-/** A registration or a wallet, then a threshold, then what the contract says. More rounds are a node that does not see its own blocks. */
+/** A registration or a wallet, then a threshold, then a reading. More rounds mean a node that does not see its own blocks. */
 const ROUNDS = 4;
 
-/** When what the contract said is looked at again, in minutes after it was first seen. */
+/** When the contract is read again, in minutes after it first had the wanted state (CHN-19). */
 const CHECKS_AFTER_MINUTES = [1, 3, 7, 15] as const;
 
 export const splitKey = (network: string, did: string): OperationKey => ({
@@ -34,7 +34,7 @@ export const splitKey = (network: string, did: string): OperationKey => ({
   subject: did,
 });
 
-/** Drives a provider's split until the contract says what is wanted, or until the time is over (epoch ms, real time). */
+/** Drives a provider's split until the contract has it, or until the time is over (epoch ms, real time). */
 export async function driveSplit(
   { chain, signer }: ChainTools,
   network: string,
@@ -70,13 +70,13 @@ export async function driveSplit(
   return { state: "waiting", reason: "mining", txHash };
 }
 
-/** A receipt is not the truth: what counts is what the contract says. */
+/** A receipt alone proves nothing: the contract's state counts. */
 async function says(chain: ChainGateway, network: string, wanted: WantedSplit): Promise<boolean> {
   const planned = await chain.planSplit(network, wanted);
   return planned.ok && planned.value.state === "done";
 }
 
-/** How far the operation is, for the batch of whoever drove it. */
+/** The operation's progress, for the caller's batch. */
 export function recordOperation(
   db: Database,
   key: OperationKey,
@@ -91,7 +91,7 @@ export function recordOperation(
   return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt }, now);
 }
 
-/** When an operation that was looked at so often is looked at again; null: it is deep enough. */
+/** When an operation with so many checks is checked again; null when its block is deep enough. */
 export function nextCheck(checks: number, now: number): number | null {
   const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
   return last === undefined || next === undefined ? null : now + (next - last) * MINUTE_MS;

@@ -1,6 +1,5 @@
-// JSON-RPC over fetch, for the adapter behind the port (contract section 6, Facilitation): one batch is one request, with a
-// hard timeout, and one retry at the fallback node or once more at the same. A node is believed only after it has named the
-// network's chain id, so a misconfigured URL can't pass test money for real money.
+// JSON-RPC over fetch: one batch is one request with a hard timeout, and one retry at the fallback node, or at the same. A node is
+// believed only after it has named the network's chain id, so a misconfigured URL cannot pass test money for real money (CHN-9).
 import type { ChainResult, ChainUnavailable } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
@@ -9,8 +8,8 @@ export type RpcError = { code: number; message: string; data?: unknown };
 export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcError };
 
 /**
- * `read`: an error of any item is a fault of the node, and worth the retry. `attempt`: errors are the answer (a dry run, a
- * transaction sent) and are handed back.
+ * `read`: an error of any item is a fault of the node and is retried. `attempt`: errors are the answer (a dry run, a transaction that is
+ * sent) and are returned.
  */
 export type Rpc = (
   network: Network,
@@ -75,7 +74,7 @@ async function post(
     const replies = readReplies(await response.json(), calls.length);
     return replies === undefined ? { ok: false, reason: "bad_answer" } : { ok: true, replies };
   } catch (error) {
-    // Only the kind of failure goes on: the message may carry the URL and with it a key.
+    // Only the kind of failure is returned: the message may carry the URL, and with it a key (CHN-12).
     if (error instanceof SyntaxError) return { ok: false, reason: "bad_answer" };
     const timedOut = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
     return { ok: false, reason: timedOut ? "timeout" : "unreachable" };

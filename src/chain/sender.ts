@@ -1,5 +1,5 @@
-// What the owner of a key asks of a node: how far its nonces are, what a call would cost, and to take a signed transaction. It holds no
-// key and remembers nothing: the order of nonces is the Durable Object's.
+// A signer's requests to a node: the account, a dry run of a call, and sending a signed transaction. It holds no key and no state: the
+// Durable Object orders the nonces.
 import { decodeErrorResult } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
 import { type Fees, feesFor } from "./fees.ts";
@@ -15,12 +15,12 @@ export type Account = {
   readonly fees: Fees | null;
 };
 
-/** `refused`: what the contract would say. */
+/** `refused`: the contract would refuse the call. */
 export type DryRun =
   | { readonly state: "ready"; readonly gas: bigint }
   | { readonly state: "refused"; readonly reason: string };
 
-/** What a node says to a signed transaction. Sending what it knows already counts as taken. */
+/** A node's answer to a signed transaction. One that it knows already counts as taken. */
 export type Taken =
   | { readonly state: "taken" }
   | { readonly state: "refused"; readonly reason: "insufficient_funds" | "nonce_too_low" | "underpriced" | "refused" };
@@ -28,7 +28,7 @@ export type Taken =
 export type ChainSender = {
   readonly network: Network;
   account(address: string): Promise<ChainResult<Account>>;
-  /** The account, and whether the contract would take the call, in one request. */
+  /** The account and a dry run of the call, in one request. */
   prepare(call: ChainCall, from: string): Promise<ChainResult<{ account: Account; dryRun: DryRun }>>;
   /** After `ok: false` it may or may not have arrived, so its nonce is not free. */
   send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<Taken>>;
@@ -74,7 +74,7 @@ async function prepare(
   const account = readAccount(network, rest);
   if (!account.ok) return account;
   const dryRun = dryRunOf(estimate);
-  // An error that is not about the call, such as a rate limit, says nothing of what the contract thinks.
+  // An error that is not about the call, such as a rate limit, says nothing about the contract.
   return dryRun ? { ok: true, value: { account: account.value, dryRun } } : unavailable(network.network, "bad_answer");
 }
 
@@ -97,7 +97,7 @@ async function send(
   if (!sent.ok) return sent;
   const [reply] = sent.value;
   if (reply?.ok === true) return { ok: true, value: { state: "taken" } };
-  // "Already known" and "nonce too low" are also what a node says to a repeat of what it took before.
+  // Nodes also answer "already known" and "nonce too low" to a transaction that they took before.
   const known = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [hash] }]);
   if (!known.ok) return known;
   if (known.value[0]?.ok === true && known.value[0].result !== null) return { ok: true, value: { state: "taken" } };
@@ -123,7 +123,7 @@ function toBigInt(value: unknown): bigint | undefined {
   return typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined;
 }
 
-// Nodes agree on the revert data, not on where it stands, and on nothing but the words otherwise.
+// Nodes agree on the revert data but not on its place; other errors are recognised by their words alone.
 function refusalOf({ message, data }: RpcError): string {
   const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
   if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {

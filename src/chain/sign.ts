@@ -1,5 +1,4 @@
-// Signing of the registrar's and the arbiter's transactions (contract section 6, "Settlement contract"): pure functions of a
-// key. Apart from evm.ts, so that only the object that owns the key loads an elliptic curve.
+// Signs transactions: pure functions of a key. Apart from evm.ts, so that only the object that owns the key loads an elliptic curve.
 import { privateKeyToAddress, signTransaction } from "viem/accounts";
 import { keccak256 } from "viem/utils";
 

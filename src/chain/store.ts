@@ -1,4 +1,4 @@
-// Operations as stored: one row for each subject of a kind on a network, with what is wanted now.
+// Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now.
 import { and, asc, eq, lte, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { OperationKind } from "../core/vocabulary.ts";
@@ -15,7 +15,7 @@ export const findOperation = (db: Database, key: OperationKey): Read<OperationRo
 
 type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
 
-/** What was wanted, and how far it is. A transaction that an earlier outcome named stays, where this one names none. */
+/** Writes the wanted state and the progress. A transaction of an earlier outcome stays where this one names none. */
 export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, now: number): Statement => {
   const set = { ...outcome, updatedAt: now, checks: 0 };
   return db
@@ -27,7 +27,7 @@ export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, 
     });
 };
 
-/** Operations that are done and are to be looked at again. */
+/** Operations that are done and due for another check. */
 export const findUnchecked = (
   db: Database,
   kind: OperationKind,
@@ -53,6 +53,6 @@ export const findUnchecked = (
   );
 };
 
-/** Looked at, and still so. */
+/** Records a check that found the state unchanged. */
 export const noteCheck = (db: Database, key: OperationKey, checks: number, nextCheckAt: number | null): Statement =>
   db.update(chainOperations).set({ checks, nextCheckAt }).where(keyed(key));

@@ -1,4 +1,5 @@
-// Time as an argument: domain code asks a Clock and never the wall. Epoch milliseconds inside, ISO 8601 UTC on the wire.
+// Time as an argument: domain code reads a Clock and never the system's. Epoch milliseconds inside, ISO 8601 in UTC on the wire
+// (HTTP-3).
 
 export type Clock = { readonly now: () => number };
 

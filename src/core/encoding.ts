@@ -3,8 +3,8 @@
 // without being broken.
 
 /**
- * Bytes over memory of their own: what these functions return, and what WebCrypto takes under every set of types.
- * Functions accept any Uint8Array; one over shared memory makes WebCrypto reject.
+ * Bytes over memory that is not shared: the type that these functions return and that WebCrypto accepts under every set of types.
+ * Functions accept any Uint8Array; WebCrypto rejects one over shared memory.
  */
 export type Bytes = Uint8Array<ArrayBuffer>;
 

@@ -1,5 +1,5 @@
-// Specification section 7: every error code, its HTTP status and its sentence. Code → status is looked up here and
-// nowhere else; the OpenAPI document and the tests enumerate this table.
+// Every error code with its HTTP status and its sentence (HTTP-14, HTTP-16). The status of a code is looked up here and nowhere else;
+// the OpenAPI document and the tests enumerate this table.
 
 export type ErrorSpec = { readonly status: ErrorStatus; readonly message: string };
 export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 409 | 410 | 413 | 422 | 429 | 500 | 503;
@@ -12,29 +12,29 @@ export const ERRORS = {
   no_changes_requested: entry(400, "The request changes nothing."),
   // 401: authentication failed.
   invalid_credentials: entry(401, "The credential is missing, wrong, unknown or revoked."),
-  certificate_required: entry(401, "This call is made by an agent: send AEAP-Certificate, AEAP-Proof, AEAP-Timestamp."),
+  certificate_required: entry(401, "An agent makes this call: send AEAP-Certificate, AEAP-Proof and AEAP-Timestamp."),
   aeap_verification_failed: entry(
     401,
-    "The certificate or the proof does not verify, or its timestamp is too far off.",
+    "The certificate or the proof does not verify, or the timestamp is more than 30 seconds off.",
   ),
-  proof_invalid: entry(401, "The consumer's proof does not verify, or its timestamp is too far off."),
-  unauthorized: entry(401, "The directory is read with a management key."),
+  proof_invalid: entry(401, "The consumer's proof does not verify, or its timestamp is more than 30 seconds off."),
+  unauthorized: entry(401, "The directory needs a management key."),
   // 403: not permitted, and not by trying again.
   email_not_verified: entry(403, "The account's email address is not verified."),
   account_suspended: entry(403, "The platform account is suspended."),
   tier_exceeds_accreditation: entry(403, "The action needs a higher accreditation."),
   forbidden: entry(403, "The caller is not a party to this object."),
-  role_not_permitted: entry(403, "The agent's role does not permit a market configuration."),
+  role_not_permitted: entry(403, "The agent's role does not permit this."),
   spend_policy_violation: entry(403, "The consumer's spend policy refuses this payment."),
   // 404
-  not_found: entry(404, "No such object."),
+  not_found: entry(404, "The object does not exist, or is not the caller's."),
   facilitation_not_found: entry(404, "No facilitation is recorded for this reference."),
   // 405
-  method_not_allowed: entry(405, "The path exists, the method does not."),
+  method_not_allowed: entry(405, "The path does not take this method; see Allow."),
   // 409: the state of the object forbids it.
   production_locked: entry(409, "Production is not available to this account yet."),
-  email_exists: entry(409, "An account with this address exists."),
-  email_already_in_use: entry(409, "Another account uses this address."),
+  email_exists: entry(409, "An account with this address already exists."),
+  email_already_in_use: entry(409, "Another account already uses this address."),
   kyb_in_progress: entry(409, "A verification is already in review."),
   verification_already_accredited: entry(409, "The account is already accredited."),
   not_accredited: entry(409, "The account is not accredited."),
@@ -42,12 +42,18 @@ export const ERRORS = {
   key_not_provisioned: entry(409, "No key exists for this environment yet."),
   close_blocked_escrow: entry(409, "Closing is blocked while an escrow holds funds."),
   close_blocked_open_disputes: entry(409, "Closing is blocked while agents are active or disputes are open."),
-  external_ref_exists: entry(409, "A principal with this external_ref, or this legal name and country, exists."),
+  external_ref_exists: entry(
+    409,
+    "A principal with this external_ref, or this legal name and country, already exists.",
+  ),
   customer_not_empty: entry(409, "The customer still holds principals."),
-  tenant_principal_field_locked: entry(409, "The tenant principal follows the company profile and is not edited here."),
+  tenant_principal_field_locked: entry(
+    409,
+    "The tenant principal follows the company profile and cannot be edited here.",
+  ),
   invalid_status: entry(409, "The object's status does not permit this."),
   environment_mismatch: entry(409, "Sandbox and production objects cannot be mixed."),
-  agent_status_not_mutable: entry(409, "A revoked or terminated agent is not edited."),
+  agent_status_not_mutable: entry(409, "A revoked or terminated agent cannot be edited."),
   use_activate_endpoint: entry(409, "A DRAFT agent becomes ACTIVE through POST /v1/agents/{did}/activate."),
   escrow_constrained_cannot_reactivate: entry(409, "The agent cannot return while its escrow is CONSTRAINED."),
   escrow_below_threshold: entry(409, "The production escrow is below its threshold."),
@@ -72,27 +78,27 @@ export const ERRORS = {
   validation_failed: entry(422, "Some values are not valid; see field_errors."),
   confirmation_mismatch: entry(422, "The typed confirmation does not match."),
   current_password_invalid: entry(422, "The current password is wrong."),
-  document_type_invalid: entry(422, "Unknown document type."),
+  document_type_invalid: entry(422, "The document type is unknown."),
   file_too_large: entry(422, "The file is too large."),
   unsupported_file_type: entry(422, "The file format is not accepted."),
   field_not_allowed_for_role: entry(422, "The field does not apply to the agent's role."),
-  invalid_market_format: entry(422, "A market is written JURISDICTION-CURRENCY, as US-USDC."),
+  invalid_market_format: entry(422, "A market is JURISDICTION-CURRENCY, such as US-USDC."),
   catalog_url_not_permitted: entry(422, "A CONSUMER has no catalogue."),
   invalid_reason: entry(422, "The reason is not one of not_delivered, not_as_described, unauthorized, other."),
   invalid_disputed_amount: entry(422, "The disputed amount is malformed or above the settled amount."),
   idempotency_key_reused: entry(422, "This Idempotency-Key was used with another body."),
   // 429, 5xx
-  rate_limited: entry(429, "Too many requests; wait as Retry-After says, with jitter."),
-  internal_error: entry(500, "Something failed on our side; retry idempotent calls with backoff."),
+  rate_limited: entry(429, "Too many requests; wait for Retry-After, with jitter."),
+  internal_error: entry(500, "The service failed unexpectedly; retry idempotent calls with backoff."),
   chain_unavailable: entry(503, "The chain could not be read just now; retry."),
 } as const satisfies Record<string, ErrorSpec>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Codes that stand inside `field_errors` only. */
+/** Codes that occur inside `field_errors` only. */
 export const FIELD_ERRORS = {
   required: "This field is required.",
-  missing_fields: "Several things are missing together.",
+  missing_fields: "Several required items are missing.",
   invalid_format: "The value does not have the expected format.",
   invalid_type: "The value has the wrong type.",
   invalid_value: "The value is not one of those allowed.",
@@ -101,13 +107,13 @@ export const FIELD_ERRORS = {
   too_long: "The value is too long.",
   too_small: "The value is too small.",
   too_big: "The value is too big.",
-  unknown_field: "There is no such field.",
-  not_found: "No such object, or not yours.",
-  invalid_economic_role: "The role is CONSUMER or PROVIDER; ENTERPRISE is not registered.",
-  invalid_cert_tier: "A tier is TIER_1, TIER_2 or TIER_3.",
+  unknown_field: "The field is unknown.",
+  not_found: "The object does not exist, or is not the caller's.",
+  invalid_economic_role: "Must be CONSUMER or PROVIDER; ENTERPRISE cannot be registered.",
+  invalid_cert_tier: "Must be TIER_1, TIER_2 or TIER_3.",
   cert_tier_role_mismatch: "The certificate tier does not exist for the role.",
   authorized_action_role_mismatch: "The authorized action does not exist for the role.",
-  scope_exceeds_delegator: "A delegate's scope is a part of its delegator's.",
+  scope_exceeds_delegator: "A delegate's scope must be within its delegator's.",
 } as const;
 
 export type FieldErrorCode = keyof typeof FIELD_ERRORS | ErrorCode;
@@ -127,13 +133,13 @@ export type ErrorExtra = {
   detail?: Record<string, unknown>;
   type?: string;
   headers?: Record<string, string>;
-  /** Refused beside faults of the values: the request put right may come under the same Idempotency-Key. */
+  /** Refused together with faults of the values: the corrected request may use the same Idempotency-Key (IDM-7). */
   unkept?: true;
-  /** For the log only: the precise reason, which never leaves the service. */
+  /** The precise reason, for the log only: it is never answered. */
   reason?: string;
 };
 
-/** The one error that becomes an answer. Everything else that is thrown is a 500. */
+/** The only error that becomes an answer. Everything else that is thrown is a 500. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly extra: ErrorExtra;
@@ -150,7 +156,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The one top-level code for several faults of a body (contract 1): the schema's wins, else the first special one. */
+/** The one code for several faults of a body (HTTP-17). */
 export function validationError(faults: FieldError[]): ServiceError {
   const special = faults.find((fault) => TOP_LEVEL_422.has(fault.code));
   const plain = faults.some((fault) => !TOP_LEVEL_422.has(fault.code));
@@ -158,7 +164,7 @@ export function validationError(faults: FieldError[]): ServiceError {
   return new ServiceError(code, { field_errors: faults });
 }
 
-/** Codes of a whole answer that stand inside `field_errors` too. */
+/** 422 codes of a whole answer that may also occur inside `field_errors`. */
 export const TOP_LEVEL_422: ReadonlySet<string> = new Set(
   Object.entries(ERRORS)
     .filter(([code, { status }]) => status === 422 && code !== "validation_failed")

@@ -1,4 +1,4 @@
-// Contract section 1: opaque, prefixed, time-ordered ids: 26 characters of Crockford base32 over UUIDv7 bits.
+// Opaque, prefixed, time-ordered ids (HTTP-1).
 
 export const ID_PREFIXES = [
   "plt",

@@ -1,9 +1,9 @@
-// Specification section 8 and the contract's numbers: one constant a row, its unit in its name.
+// Every limit of the rules: one constant a row, its unit in its name.
 
-// Section 8
+// Proofs, tasks, principals, lists
 export const PROOF_WINDOW_SECONDS = 30;
 export const CHALLENGE_NONCE_SECONDS = 120;
-/** How long a proof may be presented again for the act that it was used for. */
+/** How long a proof may be presented again for the act that it was used for (PRF-8). */
 export const REPEATED_ACT_SECONDS = 600;
 export const CONFIRMATION_WINDOW_HOURS = 72;
 export const ATTESTATION_MAX_AGE_MONTHS = 12;
@@ -12,25 +12,27 @@ export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
 export const ROTATION_GRACE_HOURS_MAX = 24;
 
-// Contract, section 1
+// Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;
 export const JSON_DEPTH_MAX = 32;
 
-// Contract, sections 5 and 6
+// Agents, payments, markets
 export const CERTIFICATE_MONTHS = 12;
+/** How long certificates that state a wider scope still count after the scope was narrowed (AGT-22). */
+export const NARROWED_CERTIFICATE_HOURS = 24;
 export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
 export const DISPUTE_WINDOW_DAYS_MAX = 365;
 export const DELEGATION_DEPTH_MAX = 5;
 export const LATE_FACILITATION_HOURS = 24;
 export const BLOCK_CLOCK_SKEW_SECONDS = 30;
-/** How many intents of its own a provider may have open for one consumer. */
+/** How many intents of its own a provider may have open for one consumer (PAY-6). */
 export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;
 export const CAPABILITIES_MAX = 50;
 
-// Contract, section 9
+// Idempotency
 export const IDEMPOTENCY_WINDOW_HOURS = 24;
 export const IDEMPOTENCY_LEASE_SECONDS = 30;
 export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
@@ -40,10 +42,10 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Contract 6, Escrow: the base of a market's threshold, in whole units of its currency. */
+/** The threshold of an unrated provider, in whole units of the market's currency (MKT-16). */
 export const ESCROW_BASE_THRESHOLD = "15.00";
 
-/** Places in a status list, how full the newest may be before another begins, and how long a reader may keep one. */
+/** Places in a status list, how full the newest may be before another begins, and how long a reader may keep one (IDN-13, IDN-14). */
 export const STATUS_LIST_SIZE = 1 << 16;
 export const STATUS_LIST_FULL = 0.75;
 export const STATUS_LIST_TTL_SECONDS = 300;

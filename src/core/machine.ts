@@ -1,7 +1,7 @@
-// Specification section 3: a state machine is a table, and a move is the only thing that can be stored.
+// A state machine is a table, and only a checked move can be stored.
 import { type ErrorCode, ServiceError } from "./errors.ts";
 
-/** What the table says of a (state, trigger) pair: the next state, or the code of its refusal. */
+/** The table's entry for a state and a trigger: the next state, or the code of the refusal. */
 export type Cell<S extends string> = S | { readonly refuse: ErrorCode };
 export type Machine<S extends string, T extends string> = {
   readonly name: string;

@@ -1,6 +1,6 @@
-// What is made of an object once and kept as long as the object: parsed configuration, imported keys.
+// Values that are computed once for an object and live as long as it: parsed configuration, imported keys.
 
-/** `make` runs once for each key; a rejected promise is kept too, so it is for what does not fail by chance. */
+/** `make` runs once for each key. A rejected promise is kept too, so `make` must not fail by chance. */
 export function memoizeBy<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { value: V }>();
   return (key) => {

@@ -1,5 +1,5 @@
-// Money: decimal strings in whole units on the wire, integers in token base units inside, bounded by
-// 2^53-1. A number or exponent form on input is read as decimal text, never through a binary float.
+// Money: decimal strings in whole units on the wire, integers of token base units inside (HTTP-4, HTTP-5). Decimal text is never read
+// through a binary float.
 
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -24,7 +24,7 @@ function atScale({ digits, scale }: Decimal, decimals: number): { units: bigint;
   return { units: digits / divisor, exact: digits % divisor === 0n };
 }
 
-/** Whole units as text → base units; a fault when it is malformed, finer than the token or out of range. */
+/** Converts whole units as text to base units; a fault when the text is malformed, finer than the token or out of range. */
 export function parseAmount(
   text: string,
   decimals: number,
@@ -55,7 +55,7 @@ export function compareDecimals(a: string, b: string): number {
 
 const PLAIN_EXPONENT_MAX = 40;
 
-/** The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null out of reason. */
+/** The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null for an absurd exponent. */
 export function plainAmount(text: string): string | null {
   const decimal = readDecimal(text);
   if (!decimal || Math.abs(Number(/[eE](.*)$/.exec(text)?.[1] ?? 0)) > PLAIN_EXPONENT_MAX) return null;

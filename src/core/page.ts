@@ -1,15 +1,15 @@
-// Lists: {data, next_cursor, has_more}; opaque keyset cursors that survive concurrent inserts. A cursor names what it continues: the
-// listing, whose it is, and its filters. On another one it is no cursor.
+// Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the
+// filters.
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
 
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
 export type Position = { readonly at: number; readonly id: string };
 
-/** What a cursor continues, in short. */
+/** The hash of a listing that a cursor belongs to. */
 export type Listing = string;
 
-/** `whose` and every filter by name; a filter that is not given and one that is undefined are the same. */
+/** `whose` is the owner. An absent filter and an undefined one are the same. */
 export function listingOf(
   name: string,
   whose: readonly (string | undefined)[],
@@ -22,13 +22,13 @@ export function listingOf(
 export const encodeCursor = (listing: Listing, { at, id }: Position): string =>
   encodeBase64Url(encodeUtf8(JSON.stringify([listing, at, id])));
 
-/** Where to go on; null for a cursor that is malformed or continues something else. */
+/** The position to continue after; null for a cursor that is malformed or of another listing. */
 export function decodeCursor(cursor: string, listing: Listing): Position | null {
   const read = readCursor(cursor);
   return read?.listing === listing ? read.position : null;
 }
 
-/** For the edge, which names faults of the values only to who may call. */
+/** Judges the form alone: whether the cursor belongs to the listing is judged after authentication. */
 export const isCursor = (text: string): boolean => readCursor(text) !== null;
 
 function readCursor(cursor: string): { listing: Listing; position: Position } | null {
@@ -47,7 +47,7 @@ function readCursor(cursor: string): { listing: Listing; position: Position } | 
   }
 }
 
-/** Stores read `limit + 1` rows: the surplus row tells that there is more. */
+/** Stores read `limit + 1` rows: a surplus row means that another page follows. */
 export function toPage<R, T>(
   rows: R[],
   page: { readonly limit: number; readonly listing: Listing },

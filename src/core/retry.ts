@@ -1,6 +1,6 @@
-// What is decided on a reading and refused at the write is decided again on a fresh reading.
+// Optimistic concurrency: a write that is refused because the state has changed is decided again on a fresh reading.
 
-/** The state a commit was decided on is no longer the state: read again and decide again. */
+/** The state that a commit was decided on has changed: read and decide again. */
 export class Conflict extends Error {
   constructor(cause?: unknown) {
     super("the batch was refused: what it was decided on has changed", { cause });

@@ -1,5 +1,5 @@
-// Secrets at rest: AES-256-GCM under a key that is given or derived. `additionalData` is what the secret belongs to, so that a
-// sealed text put in another place does not open.
+// Secrets at rest: AES-256-GCM under a given or derived key. `additionalData` names the owner of the secret, so that a sealed text that
+// was copied to another place does not open.
 import { decodeBase64, encodeBase64, encodeUtf8 } from "./encoding.ts";
 
 const IV_BYTES = 12;

@@ -1,4 +1,4 @@
-// Text that people write: lists in configuration, names that are compared.
+// Text that people write: lists in configuration, and names that are compared (HTTP-8).
 
 /** `a, b,c` → its items, without white space and without empty ones. */
 export const splitList = (text: string): string[] =>
@@ -8,8 +8,8 @@ export const splitList = (text: string): string[] =>
     .filter((item) => item !== "");
 
 /**
- * A name as doubles of it are found: Unicode's compatibility forms, caseless, white space as one space. Caseless matching is
- * lower case of upper case, which also makes one of ß and SS, and of σ and ς; first lower case, because ẞ has no other upper case.
+ * The form in which names are compared: Unicode's compatibility forms, caseless, white space as one space. Lower case of upper case
+ * also equates ß with SS, and σ with ς. Lower case comes first because ẞ has no other upper case.
  */
 export const foldName = (name: string): string =>
   name.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
@@ -21,7 +21,7 @@ const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
 /** Letters, digits, punctuation and symbols; U+2800 is a symbol without a dot. */
 const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
 
-/** The fault of a name, as a sentence; null for a good one. Two names that look alike would pass for one another. */
+/** The fault of a name, as a sentence; null for a good one. An invisible character would let one name pass for another. */
 export function nameFault(name: string): string | null {
   if (CONTROL.test(name)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";

@@ -1,5 +1,5 @@
-// The words that several resources share, each list once: environments, roles, tiers and the states of specification 3. The
-// machines (`*/states.ts`), the stored columns, validation and the OpenAPI document all read them here.
+// The words that several resources share, each list once: environments, roles, tiers and states. The machines (`*/states.ts`), the
+// stored columns, validation and the OpenAPI document all read them here.
 
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -42,9 +42,9 @@ export type AttestationModel = (typeof ATTESTATION_MODELS)[number];
 
 export const AGENT_STATUSES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
-/** A REVOKED or TERMINATED agent never changes again (specification 3.3). */
+/** A REVOKED or TERMINATED agent never changes again (AGT-13). */
 export const isFinal = (status: AgentStatus): boolean => status === "REVOKED" || status === "TERMINATED";
-/** An ACTIVE or FUNDING agent runs: what stops its principal stops it. */
+/** An ACTIVE or FUNDING agent runs, and stops with its principal (AGT-19). */
 export const isRunning = (status: AgentStatus): boolean => status === "ACTIVE" || status === "FUNDING";
 
 export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
@@ -59,11 +59,11 @@ export type EscrowState = (typeof ESCROW_STATES)[number];
 export const INTENT_STATUSES = ["OPEN", "SETTLED", "ABANDONED"] as const;
 export type IntentStatus = (typeof INTENT_STATUSES)[number];
 
-/** Who may open an intent that a consumer pays. */
+/** The values of `intents_from`: who may open an intent that a consumer pays (PAY-6). */
 export const INTENTS_FROM = ["anyone", "self"] as const;
 export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
-/** What the service brings about on a chain: a provider's operational wallet and threshold. */
+/** The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). */
 export const OPERATION_KINDS = ["provider_split"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
@@ -74,7 +74,7 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** What an operator has to look at. */
+/** The kinds of alerts (JOB-9). */
 export const ALERT_KINDS = [
   "low_gas",
   "waiting_transaction",
@@ -85,7 +85,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** `system`: what fell due by itself; the actor's id names what it was. */
+/** `system` acts when something falls due; the actor's id names the job. */
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };

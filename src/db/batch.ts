@@ -1,4 +1,4 @@
-// One trip in, one trip out. A read is a query and what its rows mean; many reads are one D1 batch. A write is a list of
+// One trip to read, one trip to write. A read is a query with a mapping of its rows; many reads are one D1 batch. A write is a list of
 // statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
 import { fillPlaceholders, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
@@ -6,7 +6,7 @@ import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
 
-/** What a write or a reading depends on. */
+/** A condition of a write or a read. */
 export type Condition = SQL;
 
 export type Database = DrizzleD1Database;
@@ -32,7 +32,7 @@ type Query<Row> = Statement & { _: { result: Row[] }; prepare: () => PreparedQue
 type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
 
 /**
- * A query whose text Drizzle writes once a database: a join of two wide tables takes it 0.4 ms, as much as the rest of a
+ * A query whose text Drizzle builds once for each database: building a join of two wide tables takes 0.4 ms, as much as the rest of a
  * call. Its values are `sql.placeholder`s, given by name each time.
  */
 export function compileOnce<Row, V extends Record<string, unknown>>(
@@ -49,7 +49,7 @@ export function compileOnce<Row, V extends Record<string, unknown>>(
   };
 }
 
-/** A write among reads, for a trip that changes nothing that anybody decides on. */
+/** A write inside a batch of reads, for rows that no decision depends on. */
 export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
 
 /** Every read in one batch: one trip, one consistent view. */
@@ -62,7 +62,7 @@ export async function readBatch<R extends Reads>(db: Database, reads: R): Promis
   return Object.fromEntries(mapped) as ReadResults<R>;
 }
 
-/** Two sets of reads in one trip: what the surface needs to know, and what the service asked for. */
+/** Two sets of reads in one trip: the surface's own, and those that the service asked for. */
 export async function readTogether<A extends Reads, B extends Reads>(
   db: Database,
   own: A,
@@ -98,7 +98,7 @@ export const mustChange = (db: Database, statement: Statement): Statement[] => [
 
 /** Fails the whole batch unless the condition holds at its place in the batch. */
 export const guard = (db: Database, condition: SQL): Statement =>
-  // A query of the builder's and not a raw one, which Drizzle cannot put into a batch with parameters.
+  // A query of the builder: Drizzle cannot put a raw one with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
 /** One atomic batch: all of it or nothing. Throws Conflict when a guard or a unique key refused. */

@@ -1,4 +1,4 @@
-// What a call with an Idempotency-Key answered, kept with its effect for 24 hours.
+// Stored outcomes of calls with an Idempotency-Key, kept for 24 hours (IDM-2, IDM-3).
 import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readOne, type Statement } from "./batch.ts";
 import { idempotencyOutcomes } from "./tables/journal.ts";
@@ -29,7 +29,7 @@ export const findOutcome = (
       ),
   );
 
-/** Fails the batch (Conflict) when an outcome that still counts is there: one effect per key, whoever races. */
+/** Fails the batch (Conflict) when an unexpired outcome is stored: one effect per key, also between racing calls. */
 export const insertOutcome = (
   db: Database,
   row: Outcome & { platformId: string; requestKey: string; expiresAt: number },
@@ -47,7 +47,7 @@ export const insertOutcome = (
   db.insert(idempotencyOutcomes).values(row),
 ];
 
-/** How many outcomes have a window that is over, counted up to `most`. */
+/** The number of expired outcomes, counted up to `most`. */
 export const countOutcomes = (db: Database, now: number, most: number): Read<number> =>
   read(
     db
@@ -56,7 +56,7 @@ export const countOutcomes = (db: Database, now: number, most: number): Read<num
     (rows) => rows[0]?.due ?? 0,
   );
 
-/** At most `slice` outcomes whose window is over. */
+/** Deletes at most `slice` expired outcomes. */
 export const pruneOutcomes = (db: Database, now: number, slice: number): Statement =>
   db.delete(idempotencyOutcomes).where(
     sql`(platform_id, request_key) in

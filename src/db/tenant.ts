@@ -1,12 +1,12 @@
-// Tenancy, which can't be forgotten: every read of a platform's rows takes a Tenant first. The platform may still be an
-// expression (the owner of the presented key), so that authentication and the reads it guards share one trip.
+// Tenancy: every read of a platform's rows takes a Tenant first. The platform may be an SQL expression (the owner of the presented
+// key), so that authentication and the reads that it guards share one trip.
 import { and, eq, type SQL } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Environment } from "../core/vocabulary.ts";
 
 export type Tenant = { readonly environment: Environment; readonly platformId: string | SQL<string> };
 
-/** Whose row it is, once the platform is known. */
+/** The owner of a row, once the platform is known. */
 export type Owner = { readonly platformId: string; readonly environment: Environment };
 
 type Owned = { platformId: SQLiteColumn; environment: SQLiteColumn };

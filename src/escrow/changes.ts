@@ -1,5 +1,5 @@
-// Specification 3.4: what a new balance or a new rating makes of a provider's escrows, in memory; the store writes it. The chain's
-// own threshold follows through the queue.
+// Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19); the store writes it. The contract's threshold
+// follows through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
 import { escrowStateAt } from "./states.ts";
 import { escrowThreshold } from "./threshold.ts";
@@ -13,8 +13,8 @@ export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
 }
 
 /**
- * The vault held `balance` right after a settlement mined at `seenAt`. A settlement that is older than what was last seen
- * (two facilitated in the other order) never lowers it.
+ * The vault held `balance` right after a settlement mined at `seenAt`. A settlement older than the last one seen never lowers the balance
+ * (MKT-19).
  */
 export function credited(escrow: EscrowRow, balance: number, seenAt: number): EscrowRow {
   const latest = seenAt > escrow.updatedAt ? balance : Math.max(balance, escrow.balance);

@@ -1,5 +1,5 @@
-// A rating moves a provider's threshold, and the contract splits by what it was last told. The
-// cron hands what is behind to the queue, so a rating that moves ten times in a minute costs one transaction.
+// Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron passes escrows that are behind to the
+// queue, so a rating that moves ten times in a minute costs one transaction.
 import { driveSplit, recordOperation, splitKey } from "../chain/operations.ts";
 import type { Deps } from "../context.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
@@ -24,7 +24,7 @@ export const followThresholds: EachJob = {
   name: "follow_thresholds",
   find: async ({ db, clock }, after, limit) => {
     const { behind } = await readBatch(db, { behind: findBehind(db, after && keyOf(after.id), limit) });
-    // Since when is not stored: what the contract says follows within a minute or two.
+    // The instant of the change is not stored: the contract follows within a minute or two.
     return behind.map((key) => ({ at: clock.now(), id: idOf(key) }));
   },
   record: async ({ env }, id) => {
@@ -34,13 +34,13 @@ export const followThresholds: EachJob = {
   },
 };
 
-/** Safe to run twice: nothing is sent when the chain already says so. False when the chain has not answered yet. */
+/** Safe to run twice: nothing is sent when the contract has the threshold. Returns false when the chain has not answered yet. */
 export async function followThreshold(deps: Deps, key: Escrowed, until: number): Promise<boolean> {
   const { db, chain, env } = deps;
   const { did, network } = key;
   const [escrow] = (await readBatch(db, { escrow: findEscrow(db, key) })).escrow;
   if (!escrow || escrow.threshold === escrow.chainThreshold) return true;
-  // The wallet is the markets' to move.
+  // Only markets change the wallet.
   const split = { wallet: null, threshold: escrow.threshold };
   const tools = { chain, signer: signerOn(env, "registrar", network) };
   const driven = await driveSplit(tools, network, did, split, until);
@@ -51,7 +51,7 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
     if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
     return false;
   }
-  // What was told, not what is wanted by now: a rating may have moved on, and then the escrow is behind again.
+  // Records the threshold that was sent: a rating may have moved it since, and then the escrow is behind again.
   await commit(db, [record, setChainThreshold(db, key, escrow.threshold)]);
   return true;
 }

@@ -1,7 +1,7 @@
-// Specification 3.4: what an escrow's balance makes of it. Pure.
+// The states of an escrow (MKT-17, MKT-18). Pure.
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
-/** FUNDING ⇄ ACTIVE by the balance; CONSTRAINED stays for as long as a dispute holds it. */
+/** FUNDING or ACTIVE by the balance; CONSTRAINED stays while a dispute holds it. */
 export function escrowStateAt(present: EscrowState, balance: number, threshold: number): EscrowState {
   if (present === "CONSTRAINED") return "CONSTRAINED";
   return balance >= threshold ? "ACTIVE" : "FUNDING";
@@ -9,7 +9,7 @@ export function escrowStateAt(present: EscrowState, balance: number, threshold: 
 
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 
-/** One word for all networks of a provider: the worst that holds on any of them. Consumers have none. */
+/** The worst state of all networks of a provider (MKT-18). Consumers have none. */
 export function worstEscrowState(role: EconomicRole, escrows: readonly { state: EscrowState }[]): EscrowState | null {
   if (role === "CONSUMER") return null;
   return WORST_FIRST.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";

@@ -1,4 +1,4 @@
-// Escrows as stored: what the vault of a provider was last seen to hold.
+// Store of escrows: the last known state of each provider's vault (MKT-15).
 import { and, asc, eq, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
@@ -7,7 +7,7 @@ type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
   and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
-/** A new threshold, and the state that follows. Refused when another state or threshold was written meanwhile. */
+/** Writes a new threshold and the state that follows. Refused when another state or threshold was written meanwhile. */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
     db,
@@ -19,15 +19,15 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
           keyed(before),
           eq(escrows.threshold, before.threshold),
           eq(escrows.state, before.state),
-          // The state was judged by a balance; another one may stand by now, as long as it says the same.
+          // The balance may have changed since the state was judged, if it still gives the same state.
           stateIs(after.state, after.threshold),
         ),
       ),
   );
 
 /**
- * The vault held `balance` right after a settlement mined at `seenAt`. Relative to what stands there: settlements that are recorded
- * together, or in the other order, never lower what a later one saw. Refused when that makes another state than was foreseen.
+ * The vault held `balance` right after a settlement mined at `seenAt`. Written relative to the row: settlements that are recorded together
+ * or in the other order never lower a later balance (MKT-19). Refused when the row would get another state than was foreseen.
  */
 export const creditEscrow = (
   db: Database,
@@ -57,7 +57,7 @@ export const creditEscrow = (
 const stateIs = (state: EscrowRow["state"], threshold: number) =>
   state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
 
-/** Of one that is there only what the contract splits by: balance and threshold are others' to move. */
+/** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db
     .insert(escrows)
@@ -67,7 +67,7 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
       set: { operationalWallet: row.operationalWallet, chainThreshold: row.chainThreshold },
     });
 
-/** Escrows whose threshold the contract does not have yet. */
+/** Escrows whose threshold the contract does not have yet (MKT-20). */
 export const findBehind = (db: Database, after: EscrowKey | null, limit: number): Read<EscrowKey[]> =>
   readAll(
     db
@@ -75,7 +75,7 @@ export const findBehind = (db: Database, after: EscrowKey | null, limit: number)
       .from(escrows)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`threshold <> chain_threshold`,
           after === null
             ? undefined

@@ -1,4 +1,4 @@
-// What a provider's vault should hold. Pure.
+// The threshold of a provider's escrow (MKT-16). Pure.
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
 
@@ -10,8 +10,8 @@ export function baseThreshold({ decimals }: { readonly decimals: number }): numb
 }
 
 /**
- * base × (1 − 0.5·max(0, rating − 0.5)/0.5), base units: a strong rating halves it at best. Ratings have two decimals, so
- * this is exact in hundredths; a fraction of a base unit is rounded up, in favour of whoever relies on it.
+ * base × (1 − 0.5·max(0, rating − 0.5)/0.5), base units: the best rating halves it. Ratings have two decimals, so this is exact in
+ * hundredths; a fraction of a base unit is rounded up, in favour of buyers.
  */
 export function escrowThreshold(baseUnits: number, rating: number | null): number {
   const hundredths = rating === null ? 0 : Math.max(0, Math.round(rating * 100) - 50);

@@ -1,4 +1,4 @@
-// Facilitation in the specification's form: the intent by name. What else the body says is held against it.
+// Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
 import type { AgentCall } from "../call.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -14,7 +14,7 @@ import { toFacilitationView } from "./views.ts";
 type IntentClaim = {
   readonly intentId: string;
   readonly txHash: string;
-  /** As the body names it. */
+  /** The network that the body names. */
   readonly network: Network | null;
   readonly said: Said;
 };
@@ -31,7 +31,7 @@ export async function facilitateIntent(
   await proveParty(call, intent, claim.said);
   refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
   if (claim.network && claim.network.network !== intent.network) throw unverified("network");
-  // An identical retry is answered from what is stored; one intent has one settlement.
+  // An identical retry is answered from the stored transaction; one intent has one settlement (FAC-13).
   if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
   if (settled) throw unverified("intent_settled");
 
@@ -40,13 +40,13 @@ export async function facilitateIntent(
   const minedAt = mined.minedAt + call.ahead;
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
-  // What a party has become since the intent was opened does not matter: the money has moved, and only a recorded
-  // settlement can be confirmed or disputed. An agent that is not ACTIVE cannot make this call itself; the other can.
+  // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
+  // confirmed or disputed (FAC-4).
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
 }
 
-/** The first trip. No read grows with anybody's history. */
+/** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const { db } = call;
   const of = ofIntent(intentId);

@@ -1,5 +1,5 @@
-// Facilitation in the form of the AEA/P clients: the payment alone, which finds its intent. The settled amount is what it is found
-// by, so the chain is asked before the first trip; but never for somebody who has shown no more than a certificate.
+// Facilitation by payment, the form of AEA/P clients (FAC-1, FAC-8): the payment finds its intent by the settled amount, so the chain is
+// asked before the first trip, but never for a caller that has shown only a certificate (FAC-3).
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { intentHash } from "../chain/hashes.ts";
@@ -43,7 +43,7 @@ export async function facilitatePayment(
   return recordSettlement(call, evidence);
 }
 
-/** The first trip. No read grows with anybody's history. */
+/** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
   const { db, now } = call;
   const { network, pair, txHash } = claim;
@@ -66,7 +66,7 @@ const paidBy = ({ network, pair }: PaymentClaim, settled: Settled, minedAt: numb
   minedAt,
 });
 
-/** A payment that names its intent settles that one, also behind a newer one of the same amount: then it costs a trip more. */
+/** A payment that names its intent settles that one, also behind a newer one of the same amount, at the cost of a further trip (FAC-8). */
 async function intentPaid(
   call: AgentCall,
   claim: PaymentClaim,

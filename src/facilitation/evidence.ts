@@ -1,5 +1,4 @@
-// What the chain says against what the intent says. Nothing is read or written here; a settlement comes out, or the code of the
-// refusal.
+// Compares the chain's facts with the intent (FAC-6 to FAC-9). Nothing is read or written here; the result is a settlement or a refusal.
 import type { ChainResult, Settled, SettlementReading } from "../chain/gateway.ts";
 import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, type Network } from "../chain/networks.ts";
@@ -7,13 +6,13 @@ import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { isOlderThan, judgeSettlement } from "../payments/states.ts";
 
-/** Asks the chain for the transaction of a call, once. */
+/** Reads the transaction of a call from the chain, once. */
 export type ReadChain = (network: Network) => Promise<ChainResult<SettlementReading>>;
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };
 
-/** Which comparison failed, for `detail.failed_check`: all of it is public on the chain. */
+/** The comparison that failed, for `detail.failed_check`: all of it is public on the chain. */
 export type FailedCheck =
   | "network"
   | "reverted"
@@ -31,7 +30,7 @@ export const unverified = (check: FailedCheck): ServiceError =>
 const SECONDS_A_BLOCK = 2;
 const RETRY_UNAVAILABLE_SECONDS = 2;
 
-/** A final, successful transaction, or why it is none. What is not known yet leaves the intent usable. */
+/** A final, successful transaction, or the refusal. One that is not final yet leaves the intent usable (FAC-6). */
 export function minedOf(network: Network, reading: ChainResult<SettlementReading>): Mined {
   if (!reading.ok) {
     const headers = { "Retry-After": String(RETRY_UNAVAILABLE_SECONDS) };
@@ -59,8 +58,8 @@ export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settl
 }
 
 /**
- * The one settlement of the transaction that pays this intent: of the pair, not naming another intent (`pay` names none),
- * not facilitated before, of exactly the amount, and in time.
+ * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
+ * facilitated before, of exactly the amount, and in time.
  */
 export function judgePayment(
   network: Network,

@@ -1,5 +1,4 @@
-// Specification 4, Facilitation: the consumer's proof, the settlement on-chain, the intent; then escrow, transaction, task and events
-// in one batch. The body decides the form: an intent by name (by-intent.ts), or a payment that finds its intent (by-payment.ts).
+// Facilitates a payment (FAC-1): the body decides between the two forms, by intent (by-intent.ts) and by payment (by-payment.ts).
 import type { AgentCall } from "../call.ts";
 import { parseTxHash } from "../chain/hashes.ts";
 import { findNetwork } from "../chain/networks.ts";
@@ -30,7 +29,7 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
   return retryConflicts(ATTEMPTS, () => facilitatePayment(call, { txHash, network, pair }, readChain));
 }
 
-/** One RPC batch a call, however often a conflict makes the call decide again. */
+/** One RPC batch for each call, however often a conflict repeats the decision. */
 function readOnce({ deps }: AgentCall, txHash: string): ReadChain {
   let reading: ReturnType<ReadChain> | undefined;
   return ({ network }) => {

@@ -1,13 +1,13 @@
-// Who may say that a payment was made: either agent of the pair as itself, or whoever holds the consumer's proof bound to the provider.
+// Proves that the caller may facilitate: either agent of the pair as itself, or with the consumer's proof bound to the provider (FAC-2).
 import type { AgentCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Pair, unverified } from "./evidence.ts";
 
-/** What a body says of the pair beside what is stored: it is held against it. */
+/** The DIDs that a body names, to be checked against the stored pair. */
 export type Said = { readonly [K in keyof Pair]?: Pair[K] | undefined };
 
-/** Throws where the caller is neither agent of the pair, or its proof is not one that counts here. */
+/** Throws when the caller is neither agent of the pair, or its proof does not count here. */
 export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promise<void> {
   const isProvider = call.did === pair.providerDid;
   const isConsumer = call.did === pair.consumerDid;
@@ -25,17 +25,17 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
   }
 }
 
-/** The body names both agents: one that is neither disagrees with its own certificate. */
+/** Refuses a caller that is neither of the agents that the body names (FAC-3). */
 export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): Promise<void> {
   if (call.did === providerDid || call.did === consumerDid) return;
   throw await call.unproven("aeap_verification_failed");
 }
 
-/** Certificates are public: whoever shows no more is told of nothing but the proof. */
+/** Hides the refusal from a caller that has shown only a certificate (PRF-11). */
 export const refusedUnproven = async (call: AgentCall, refusal: ServiceError): Promise<ServiceError> =>
   call.proven ? refusal : call.unproven("proof_invalid");
 
-/** Sandbox and production objects are never mixed. */
+/** Refuses objects of both environments in one call (ACC-8). */
 export function refuseMixed(environments: readonly (Environment | undefined)[]): void {
   if (new Set(environments.filter((one) => one !== undefined)).size > 1) throw new ServiceError("environment_mismatch");
 }

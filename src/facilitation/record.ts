@@ -1,5 +1,5 @@
-// Specification 2.6 and 4, Facilitation: all that a verified settlement changes, in one guarded batch. What many settlements of one
-// provider change together is changed relatively; the unique keys of the transaction make a second one impossible whatever races.
+// Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that many settlements of one provider change at once are
+// changed relatively; the unique keys of the transaction exclude a second record.
 import { recordEscrowChange } from "../agents/rate.ts";
 import { touchDocument } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
@@ -27,13 +27,13 @@ export type Evidence = {
   readonly network: Network;
   readonly txHash: string;
   readonly mined: Mined;
-  /** On the service's clock. */
+  /** Block time on the intent's clock, in epoch milliseconds. */
   readonly minedAt: number;
   readonly settlement: Settled;
   readonly intent: IntentRow;
   readonly provider: AgentWithPrincipal;
   readonly consumer: Buyer;
-  /** The provider's on this network; null where it has none there. */
+  /** The provider's escrow on this network; null where it has none. */
   readonly escrow: EscrowRow | null;
 };
 
@@ -63,7 +63,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...spendStatements(db, intent, now),
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),
-      // The version that is recorded is the one that the provider has.
+      // Guards that the recorded version is still the provider's.
       ...touchDocument(db, provider.agent, moved ? { updatedAt: now } : {}),
       ...(change ? creditEscrow(db, change.before, change.after, seen) : []),
       ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
@@ -79,7 +79,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
   const { intent, settlement, provider, consumer, mined } = evidence;
   const transactionId = newId("fac", call.now);
   const { disputeWindowDays } = provider.agent;
-  // Who buys from itself is paid and credited, but nobody is there to judge it: no task, no rating.
+  // Agents of one principal: no task, no rating (FAC-14).
   const samePrincipal = provider.agent.principalId === consumer.principalId;
   return {
     transactionId,
@@ -106,7 +106,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     disputeWindowDays,
     disputeWindowClosesAt: disputeWindowDays === 0 ? null : call.now + disputeWindowDays * DAY_MS,
     providerAidVersion: provider.agent.version,
-    // It opened the intent, or it is its proof that came with this call.
+    // The consumer opened the intent, or its proof came with this call (TSK-12).
     consumerWilled: intent.openedBy === intent.consumerDid || call.did === intent.consumerDid,
     blockNumber: mined.blockNumber,
     blockHash: mined.blockHash,

@@ -1,4 +1,4 @@
-// Specification 4, Facilitation: what makes a transaction record (2.6).
+// Route of facilitation.
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { facilitationAct, facilitationFaults, facilitationInput, facilitationView } from "./schema.ts";

@@ -1,4 +1,4 @@
-// Specification 2.6 on the wire: facilitation in its two forms, and the transaction record that it makes.
+// Facilitation in its two forms on the wire, and the transaction that it makes (FAC-1).
 import * as z from "zod";
 import { parseTxHash } from "../chain/hashes.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
@@ -38,7 +38,7 @@ export type FacilitationInput = z.infer<typeof facilitationInput>;
 
 const CLIENT_FIELDS = ["provider_did", "consumer_did", "network"] as const;
 
-/** What the form that the caller uses is missing. */
+/** The members that the chosen form lacks. */
 export function facilitationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const body = raw as Record<string, unknown>;
@@ -54,7 +54,7 @@ export function facilitationFaults(raw: unknown): FieldError[] {
   return missing;
 }
 
-/** What a proof of facilitation is used for: this payment for this intent, or for this pair. */
+/** The act of a proof of facilitation: this payment for this intent, or for this pair (PRF-8). */
 export function facilitationAct(body: FacilitationInput): string {
   const hash = parseTxHash(body.payment_tx ?? body.tx_hash ?? "") ?? "";
   const { intent_id, provider_did, consumer_did, network } = body;

@@ -1,4 +1,4 @@
-// Facilitated settlements as stored. (network, transaction, log index) and the intent are unique: none counts twice.
+// Store of facilitated settlements. (network, transaction, log index) and the intent are unique, so none counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -6,7 +6,7 @@ import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
 
-/** A settlement, and the receipt that was signed for it. */
+/** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
 
 const facilitated = { transaction: getTableColumns(transactions), receipt: receipts.receipt };
@@ -19,7 +19,7 @@ export const findFacilitatedIntent = (db: Database, intentId: string): Read<Faci
 const isOnChain = (network: string | SQL<string>, txHash: string) =>
   and(eq(transactions.network, network), eq(transactions.txHash, txHash));
 
-/** Which settlements of an on-chain transaction were facilitated; one that pays several intents has several. */
+/** The facilitated settlements of one on-chain transaction (FAC-9). */
 export const findUsedSettlements = (
   db: Database,
   txHash: string,
@@ -55,11 +55,11 @@ export const insertFacilitated = (db: Database, { transaction, receipt }: Facili
 export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
 const buyer = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
 
-/** What facilitation asks of the consumer; nothing of it is signed anew. */
+/** The columns of the consumer that facilitation reads. */
 export const findBuyer = (db: Database, did: string | SQL<string>): Read<Buyer | null> =>
   readOne(db.select(buyer).from(agents).where(eq(agents.did, did)));
 
-/** With the clock of its platform, which rules its intents. */
+/** The consumer with the clock of its platform, which rules its intents (ACC-9). */
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
   readOne(
     db
@@ -68,7 +68,7 @@ export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | n
       .where(eq(agents.did, did)),
   );
 
-/** The seller's escrow in the intent's environment and network. */
+/** The provider's escrow in the intent's environment and network. */
 export const findEscrowOfIntent = (db: Database, intentId: string): Read<EscrowRow | null> =>
   readOne(
     db

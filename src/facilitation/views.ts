@@ -1,4 +1,4 @@
-// Rows → the shapes of schema.ts. An answer is made from the rows alone, so a retry reads what the first call was told.
+// Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the answer of the first call (FAC-13).
 import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
@@ -14,7 +14,7 @@ export const toFacilitationView = (config: Config, { transaction, receipt }: Fac
   receipt,
 });
 
-/** As events report it: without the receipt, which its own answer carries. */
+/** The transaction for events, without the receipt (EVT-5). */
 export const toTransactionView = (config: Config, row: TransactionRow): TransactionView => ({
   ...settlementOf(config, row),
   environment: row.environment,

@@ -1,4 +1,4 @@
-// What a handler returns when it needs more than a JSON view: other headers, another type, no body.
+// The result of a handler that needs more than a JSON view: other headers, another type, no body.
 
 export type Answer = {
   readonly answer: true;

@@ -1,4 +1,4 @@
-// What Hono carries for every request: the bindings, and what the middleware and the surfaces leave for the answer.
+// The Hono environment of a request: the bindings, and the values that middleware and surfaces set for the answer.
 import type { Context } from "hono";
 import type { Deps, Env } from "../context.ts";
 

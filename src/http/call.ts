@@ -1,6 +1,6 @@
-// One way in. `openCall` takes a request to its handler: which of the route's entrances, its credential, the limiter, the lock of the
-// Idempotency-Key, the lock of the agent; then the handler with its two trips, run again when a commit met a change or when
-// another clock rules; last the outcome that a retry is answered with.
+// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, charges the limiter, and takes
+// the locks of the Idempotency-Key and of the agent. The handler runs with its two trips, again after a conflict or under another clock.
+// Last, the outcome is stored for a retry.
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
@@ -16,35 +16,35 @@ import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOu
 import type { Incoming } from "./incoming.ts";
 import { chargeAddress, chargeCredential } from "./rate-limit.ts";
 
-/** How one kind of caller is recognised. */
+/** Recognises one kind of caller. */
 export type Entrance = {
-  /** Whether the request brings this kind of credential. */
+  /** True when the request brings this kind of credential. */
   readonly presents: (incoming: Incoming) => boolean;
-  /** All that the credential tells without a database. Throws 401. */
+  /** Checks the credential as far as that needs no database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
 
-/** A credential whose form is good. Who it is, the first trip tells. */
+/** A credential of good form. The first trip finds its owner. */
 export type Credential = {
-  /** Whose quota the call is charged to; null: the client address's. */
+  /** The quota that the call is charged to; null for the client's address (HTTP-29). */
   readonly quota: string | null;
-  /** Whose Idempotency-Keys these are, and what seals the secrets of their answers. Null: the surface takes none. */
+  /** The owner of the Idempotency-Keys, and the secret that seals their answers. Null: the surface takes none. */
   readonly keys: { readonly space: string; readonly secret: string; readonly platformId: Tenant["platformId"] } | null;
-  /** What the first trip reads of the caller. */
+  /** The caller's rows, which the first trip reads. */
   readonly reads: (db: Database, now: number) => Reads;
-  /** How far the caller's own clock was moved; null where no test clock is: in production, and for who has no platform. */
+  /** The offset of the caller's own clock; null in production and for callers without a platform (ACC-9). */
   readonly offsetOf: (who: never) => number | null;
-  /** Who it is, or the refusal. */
+  /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admitted>;
-  /** What is refused only where no outcome was stored: a proof that was used before. */
+  /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
-  /** What calls of this surface have beside the common part. */
+  /** The members that calls of this surface add to the common part. */
   readonly parts: object;
 };
 export type Admitted = { readonly caller: object | null; readonly platformId: string | null };
 
-/** The order in which a request's credentials are looked for: an agent's certificate, when sent, decides alone. */
+/** The order in which a request's credentials are tried (CRED-2). */
 const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
 
 const ATTEMPTS = 6;
@@ -57,7 +57,7 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
   const { deps, background } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
   const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
-  // The first trip runs beside it; whoever fails first is heard there.
+  // The first trip runs at the same time and awaits the lock, where its failure is handled.
   keyLock?.catch(() => undefined);
   const run: Run = { incoming, surface, credential, idempotency, keyLock, offset: 0, platformId: null };
   try {
@@ -75,7 +75,7 @@ function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
   return surface;
 }
 
-/** A credential that is none, and a call without one, are charged to the address. */
+/** An unusable credential, and a call without one, are charged to the address (HTTP-29). */
 async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
   const { context, deps } = incoming;
   let credential: Credential;
@@ -89,20 +89,20 @@ async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<
   return credential;
 }
 
-/** One request on its way: what its attempts share. */
+/** The state that the attempts of one request share. */
 type Run = {
   readonly incoming: Incoming;
   readonly surface: Surface;
   readonly credential: Credential;
   readonly idempotency: Idempotency | null;
   readonly keyLock: Promise<unknown> | null;
-  /** How far the clock that rules the call was moved; known after a first trip. */
+  /** The offset of the clock that rules the call; known after a first trip. */
   offset: number;
-  /** Whose outcome is kept; known after the first trip. */
+  /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
 };
 
-/** The clock that rules the call is another than it was read by. */
+/** Another clock rules the call than the one that it was read by. */
 class ClockMoved extends Error {}
 
 async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
@@ -144,7 +144,7 @@ function callOf(run: Run, unlock: () => void): AnyCall {
 
 const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now() - systemClock.now());
 
-/** The caller, the stored outcome, the clock and what the service asked for, in one batch. */
+/** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
 async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
   const { credential, idempotency, keyLock } = run;
   const { db } = run.incoming.deps;
@@ -174,7 +174,7 @@ function followClock(run: Run, offset: number): void {
   throw new ClockMoved();
 }
 
-/** The effect, and the outcome that a retry is answered with, in one batch. Whoever waits for its events is told. */
+/** Writes the effect and the outcome for a retry in one batch (IDM-3). */
 async function secondTrip(run: Run, statements: readonly Statement[], view: unknown): Promise<void> {
   const { idempotency, platformId, incoming } = run;
   const { deps, route, background } = incoming;
@@ -185,9 +185,9 @@ async function secondTrip(run: Run, statements: readonly Statement[], view: unkn
   await commitAll(deps, [...statements, ...kept], background);
 }
 
-// ---- What a retry is answered with -----------------------------------------------------------------------------------
+// ---- Stored outcomes -------------------------------------------------------------------------------------------------
 
-/** The call was answered before. */
+/** A stored outcome answers the call. */
 class Replay extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -215,20 +215,20 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
   "payment_not_found",
 ]);
 
-/** A refusal of the handler is an outcome too: 4xx that came after validation and authentication. */
+/** Stores a refusal of the handler: a 4xx after authentication and validation (IDM-7). */
 async function keepRefusal(run: Run, refusal: ServiceError): Promise<void> {
   const { idempotency, platformId, incoming } = run;
   const { db, clock } = incoming.deps;
   if (!idempotency || platformId === null) return;
   if (!KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
-  // Faulty values are no outcome: the body put right may come under the same key.
+  // Faulty values are no outcome: the corrected body may use the same key.
   if (refusal.extra.field_errors || refusal.extra.unkept) return;
   const { message, detail, type } = refusal.extra;
   const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {
     await commit(db, await outcomeStatements(db, idempotency, platformId, refusal.status, stored, clock.now()));
   } catch (thrown) {
-    // A racing call kept its own outcome first: that one stands.
+    // A racing call stored its outcome first: that one counts.
     if (!(thrown instanceof Conflict)) throw thrown;
   }
 }

@@ -1,4 +1,4 @@
-// The Deps of a request. Tests put their own clock in; everything else comes from the bindings.
+// Finds the Deps of a request. Tests bring their own clock; everything else comes from the bindings.
 import { type Deps, depsFor } from "../context.ts";
 import type { AppContext } from "./app-env.ts";
 

@@ -1,5 +1,5 @@
-// What the service says of itself, beside its routes: the OpenAPI document, the interactive reference, and whether it answers. The
-// reference's script and style are assets of this Worker, nothing comes from elsewhere.
+// The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The reference's
+// script and style are assets of this Worker.
 import type { Hono } from "hono";
 import { ServiceError } from "../core/errors.ts";
 import type { AppEnv } from "./app-env.ts";
@@ -54,6 +54,6 @@ const ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundl
 async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
   if (!ASSETS.has(name)) return null;
   const stored = await assets.fetch(new URL(`/${name}`, url));
-  // Copied, because the headers of a fetched response cannot be added to.
+  // Copied, because the headers of a fetched response are immutable.
   return new Response(stored.body, stored);
 }

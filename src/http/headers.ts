@@ -1,4 +1,4 @@
-// What every answer carries, whatever it is: the request's id, security headers, the quota, and who may read it in a browser.
+// The headers of every answer: the request's id, security headers, the quota, and CORS (HTTP-23, HTTP-25, HTTP-30).
 import type { AppContext } from "./app-env.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
 import { rateHeaders } from "./rate-limit.ts";

@@ -1,5 +1,5 @@
-// One effect per Idempotency-Key. The object orders requests in flight; the outcome is written in the same batch as the effect, so
-// a crash between the two can't execute twice. Once-only secrets are sealed under a key that only the caller can derive.
+// One effect per Idempotency-Key (IDM-1 to IDM-8). The object orders requests in flight; the outcome is written in the batch of the
+// effect, so that a crash cannot execute twice. Once-only secrets are sealed under a key that only the caller can derive.
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
@@ -19,7 +19,7 @@ export type Idempotency = {
   readonly key: string;
 };
 
-/** Printable ASCII, bare or in double quotes; the same key either way. Null: none was sent. */
+/** Printable ASCII, bare or in double quotes, which are the same key. Null: none was sent. */
 export function parseIdempotencyKey(
   header: string | undefined,
 ): { ok: true; value: string | null } | { ok: false; faults: FieldError[] } {
@@ -31,8 +31,8 @@ export function parseIdempotencyKey(
 }
 
 /**
- * The call's Idempotency-Key, or null when it has none or the route takes none. `space` is whose key it is within a
- * platform: the environment of a management key, or one agent.
+ * The call's Idempotency-Key, or null when it has none or the route takes none. `space` separates the keys of one platform: by
+ * environment, or by agent (IDM-2).
  */
 export async function openIdempotency(
   { idempotencyKey: key, body, route, context }: Incoming,
@@ -40,7 +40,7 @@ export async function openIdempotency(
 ): Promise<Idempotency | null> {
   if (key === null) return null;
   const canonical = body === undefined ? "" : canonicalJson(body);
-  // The path as it was read: a DID in it is the same raw or with %3A.
+  // The decoded path: a DID in it is the same raw or with %3A.
   const path = JSON.stringify([route.path, context.req.param()]);
   return {
     requestKey: await sha256Hex([space, route.method, path, key].join("\n")),
@@ -51,7 +51,7 @@ export async function openIdempotency(
   };
 }
 
-/** Takes the key's lock: at once, or 409 while the original is in flight. Returns how to give it back. */
+/** Takes the key's lock, or throws 409 while the original is in flight (IDM-5). Returns the function that releases it. */
 export async function lockKey(env: Env, idempotency: Idempotency): Promise<() => Promise<void>> {
   const { secret, requestKey, bodyHash } = idempotency;
   const stub = env.IDEMPOTENCY.get(env.IDEMPOTENCY.idFromName(await sha256Hex(secret)));
@@ -78,7 +78,7 @@ export async function outcomeStatements(
   return insertOutcome(db, { platformId, requestKey, bodyHash, status, body, sealed, expiresAt }, now);
 }
 
-/** The stored answer, opened with what the caller presents; another body under the same key is refused. */
+/** Opens the stored answer with the caller's credential; another body under the same key is refused (IDM-4). */
 export async function replayOutcome(
   idempotency: Idempotency,
   outcome: Outcome,
@@ -87,7 +87,7 @@ export async function replayOutcome(
   const body = outcome.sealed
     ? await unseal(await sealingKey(idempotency), outcome.body, idempotency.requestKey)
     : outcome.body;
-  // Another credential of the same platform: the answer was sealed for the one that made the call.
+  // Another credential of the same platform: the answer is sealed for the one that made the call (IDM-8).
   if (body === undefined) {
     const message = "The original call was made with another credential.";
     throw new ServiceError("idempotency_key_reused", { message });

@@ -1,4 +1,4 @@
-// A request as the router hands it on: parsed as far as it can be, with everything that the entrances need of it.
+// A request as the router passes it to the entrances, parsed as far as possible.
 import type { Deps } from "../context.ts";
 import type { AppContext } from "./app-env.ts";
 import type { Route } from "./route.ts";
@@ -10,12 +10,12 @@ export type Incoming = {
   readonly background: (work: Promise<unknown>) => void;
   readonly url: URL;
   readonly rawBody: Uint8Array<ArrayBuffer>;
-  /** As it was read; `validBody` once the schema has passed it. */
+  /** The body as it was read, and the same after its schema accepted it. */
   readonly body: unknown;
   readonly validBody: unknown;
   readonly route: Route;
   /** Null when there is none, the route takes none, or it is malformed (then the call is refused). */
   readonly idempotencyKey: string | null;
-  /** The agent whose lock the call takes first. */
+  /** The agent whose lock the call takes. */
   readonly lockedDid: string | null;
 };

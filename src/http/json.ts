@@ -1,9 +1,9 @@
-// What of a body can be read at all. Unparseable, wrong type, duplicate keys: 400; too large or too deep: 413. The raw text is
-// kept, because a request-bound proof signs it.
+// Reads bodies: unparseable, of the wrong type or with duplicate keys is 400, too large or too deep is 413 (HTTP-9, HTTP-10). The raw
+// bytes are kept, because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../core/limits.ts";
 
-/** Amounts keep their own characters, so that a JSON number is never rounded by a binary float. */
+/** Fields whose JSON numbers keep their own characters, so that no binary float rounds an amount (HTTP-4). */
 const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
 
 export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
@@ -31,7 +31,7 @@ const tooLarge = () =>
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 
-/** `verbatim`: numbers under the names of amounts are numbers, as in a document that is only checked. */
+/** `verbatim`: numbers stay numbers also in the fields of amounts, as in a document that is only checked. */
 export function parseJson(bytes: Uint8Array, contentType: string | null, verbatim: boolean): unknown {
   if (bytes.byteLength === 0) throw unreadable("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
@@ -48,13 +48,13 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, verbati
     return JSON.parse(text, verbatim ? receiveAsIs : receive);
   } catch (thrown) {
     if (thrown instanceof ServiceError) throw thrown;
-    // Of the parser's words only the place: the rest quotes the body.
+    // Only the place of the parser's message is repeated: the rest quotes the body.
     const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
     throw unreadable(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
 }
 
-/** "No body" also means an empty object: some clients always send one. A byte order mark is neither. */
+/** Accepts no body or an empty object, which some clients always send. A byte order mark is neither. */
 export function emptyBody(raw: Uint8Array): undefined {
   if (raw.byteLength === 0) return undefined;
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw);
@@ -64,13 +64,13 @@ export function emptyBody(raw: Uint8Array): undefined {
 
 type Source = { source?: string };
 
-/** A JSON number is an amount in its own characters. */
+/** Keeps the characters of a number in a field of amounts. */
 function receive(this: unknown, key: string, value: unknown, context?: Source): unknown {
   if (typeof value === "number" && AMOUNT_FIELDS.has(key) && context?.source !== undefined) return context.source;
   return receiveAsIs(key, value);
 }
 
-/** I-JSON (RFC 7493): text that is no Unicode and numbers that are no double can neither be stored nor signed. */
+/** I-JSON (RFC 7493): text that is not Unicode and numbers that are no double can neither be stored nor signed. */
 function receiveAsIs(key: string, value: unknown): unknown {
   if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed())) {
     throw unreadable("The body holds half a surrogate pair.");
@@ -80,7 +80,7 @@ function receiveAsIs(key: string, value: unknown): unknown {
   return value;
 }
 
-/** One pass over the text, before it is parsed: depth is bounded and no object names a key twice. */
+/** Bounds the depth and refuses duplicate keys, in one pass over the text before it is parsed. */
 function checkShape(text: string): void {
   const open: (Set<string> | null)[] = [];
   for (let i = 0; i < text.length; i++) {

@@ -1,4 +1,4 @@
-// Which methods a path knows, and which origins may read it: from the routes, and from the few paths that the service has beside them.
+// The methods and the CORS rule of every path, from the routes and from the few paths beside them (HTTP-20, HTTP-21, HTTP-25).
 import { memoizeBy } from "../core/memo.ts";
 import type { Route } from "./route.ts";
 
@@ -27,11 +27,11 @@ export const methodsOf = (routes: readonly Route[], path: string): string[] => [
   ),
 ];
 
-/** Whether any origin may read the answer. */
+/** True when any origin may read the answer. */
 export const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
   rulesOf(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
 
-/** What a browser asks before it sends: answered for paths that any origin may use, else null. */
+/** Answers a browser's preflight for paths that any origin may use; null for other paths. */
 export function preflight(
   routes: readonly Route[],
   method: string,

@@ -1,5 +1,5 @@
-// How a request with faulty values is refused: first whoever may not call, then what its path names and whose it is, then all
-// faults together, those that only the database knows among them. A body that could not be read comes last, as a fault of its own.
+// Refuses a request with faulty values in the order of HTTP-18: first the caller, then the object of the path and its parties, then all
+// faults together, also those that only the database knows (HTTP-12). An unreadable body is refused in their place.
 import type { AnyCall, Precheck } from "../call.ts";
 import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
 
@@ -22,14 +22,14 @@ export async function refuseFaults(
   }
 }
 
-/** Who may not call is told that before anything of the request is named. */
+/** Refuses a caller that may not call before anything of the request is named. */
 export async function refuseUnknownPath(call: AnyCall): Promise<never> {
   await call.read({});
   await refuseUnproven(call);
   throw new ServiceError("not_found");
 }
 
-/** Certificates are public: one whose proof is still to be checked against the body learns nothing of the body. */
+/** Certificates are public: a caller whose proof would be checked against the body learns nothing about the body (PRF-11). */
 async function refuseUnproven(call: AnyCall): Promise<void> {
   if (call.surface === "agent" && !call.proven) throw await call.unproven("proof_invalid");
 }

@@ -1,5 +1,5 @@
-// Contract section 1: 429 with Retry-After, and the RateLimit headers of the IETF draft on every answer. Cloudflare's
-// limiter decides (per location); the counts that the headers show are this isolate's, so `r` is an upper bound.
+// Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per
+// location; the headers show the counts of this isolate, so `r` is an upper bound.
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
@@ -8,7 +8,7 @@ import type { AppContext, RateState } from "./app-env.ts";
 const windows = new Map<string, { start: number; used: number }>();
 const WINDOWS_KEPT = 10_000;
 
-/** By credential: a management key's hash or an agent's DID, once it is known to be well-formed. */
+/** Charges a credential: a well-formed management key's hash, or an agent's DID. */
 export const chargeCredential = (context: AppContext, deps: Deps, credential: string): Promise<void> =>
   charge(
     context,
@@ -19,7 +19,7 @@ export const chargeCredential = (context: AppContext, deps: Deps, credential: st
     credential,
   );
 
-/** By client address: public routes, and calls whose credential is none. */
+/** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
   charge(
     context,
@@ -47,7 +47,7 @@ async function charge(
 }
 
 function count(key: string, policy: string, quota: number, windowSeconds: number): RateState {
-  // The wall clock: a quota is of real time (contract section 3, test clock).
+  // The system's clock: quotas run on real time (ACC-9).
   const now = Date.now();
   const span = windowSeconds * SECOND_MS;
   const start = now - (now % span);

@@ -1,4 +1,4 @@
-// The shapes of an answer: a JSON view, or the flat error envelope of section 7 (as RFC 9457 members where those are asked for).
+// The shapes of an answer: a JSON view, or the flat error envelope, as RFC 9457 members on request (HTTP-14, HTTP-15).
 import { ERRORS, ServiceError } from "../core/errors.ts";
 import type { AppContext } from "./app-env.ts";
 
@@ -32,12 +32,12 @@ export function errorEnvelope(error: ServiceError, requestId: string): ErrorEnve
   };
 }
 
-/** Every failure ends here: what is ours is said, everything else is 500 and only logged. */
+/** Answers every failure. A ServiceError is answered as it is; anything else is logged and answered as 500 (HTTP-22). */
 export function errorResponse(thrown: unknown, requestId: string, context: AppContext): Response {
   const error = thrown instanceof ServiceError ? thrown : unexpected(thrown, requestId);
   if (error.extra.reason) {
     const said = line("refused", requestId, { code: error.code, reason: error.extra.reason });
-    // What a caller did wrong is no error of ours.
+    // A caller's mistake is no error of the service.
     if (error.status < 500) console.info(said);
     else console.error(said);
   }
@@ -50,7 +50,7 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
   });
 }
 
-/** RFC 9110, 11.6.1: a 401 names how to authenticate. */
+/** RFC 9110, 11.6.1: a 401 names the scheme (HTTP-24). */
 function challengeOf(error: ServiceError): Record<string, string> {
   if (error.status !== 401) return {};
   const agents =
@@ -58,11 +58,11 @@ function challengeOf(error: ServiceError): Record<string, string> {
   return { "WWW-Authenticate": agents ? 'AEAP-Certificate realm="agents"' : 'Service-Api-Key realm="platforms"' };
 }
 
-/** Whether a client asks for RFC 9457 members, by name: a wildcard is answered with the envelope. */
+/** True when the client names the type of RFC 9457; a wildcard gets the envelope. */
 const prefersProblem = (accept: string | undefined): boolean =>
   accept !== undefined && /(?:^|,)\s*application\/problem\+json\s*(?:;|,|$)/i.test(accept);
 
-/** RFC 9457, made from the same refusal. */
+/** RFC 9457 members of the same refusal. */
 function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, origin: string) {
   return {
     type: `${origin}/docs#${code}`,
@@ -87,6 +87,6 @@ function unexpected(thrown: unknown, requestId: string): ServiceError {
   return new ServiceError("internal_error", { message: ERRORS.internal_error.message });
 }
 
-/** Structured, one line. Callers pass reasons and names, never bodies, headers or keys. */
+/** One structured line of the log. Callers pass reasons and names, never bodies, headers or keys. */
 const line = (event: string, requestId: string, fields: Record<string, unknown>): string =>
   JSON.stringify({ event, request_id: requestId, ...fields });

@@ -1,10 +1,10 @@
-// A route is data: what it takes and answers, who may call it, and the function that does it. app.ts binds routes to the
-// entrances (auth/); the OpenAPI document is printed from the same data.
+// A route is data: its request and answer, its surfaces, and its handler. app.ts binds routes to the entrances (auth/); the OpenAPI
+// document is printed from the same data.
 import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
 
-/** What a handler is given: parts that are valid. */
+/** The valid parts of a request, for the handler. */
 export type Input<P, Q, B> = {
   readonly params: P;
   readonly query: Q;
@@ -12,7 +12,7 @@ export type Input<P, Q, B> = {
   readonly headers: Readonly<Record<string, string | undefined>>;
 };
 
-/** A request as it was sent; whatever of it is valid may be judged beside the schema's faults. */
+/** A request as it was sent, for the precheck: its valid parts are judged beside the schema's faults. */
 export type Asked<P> = { readonly params: P; readonly query: Readonly<Record<string, string>>; readonly body: unknown };
 
 export type RouteOf<S extends Surface, P, Q, B> = {
@@ -22,46 +22,46 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Who may call. Of several the credential that the request brings decides; an agent's certificate comes first. */
+  /** The surfaces that the route takes. With several, the presented credential decides (CRED-2). */
   readonly surfaces: readonly S[];
   /** The code for a call without any credential, where it is not the surface's usual one. */
   readonly withoutCredential?: ErrorCode;
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
-  /** The body is somebody else's document: its numbers stay what they are. */
+  /** The body holds a foreign document: its numbers stay numbers. */
   readonly verbatim?: true;
-  /** Faults that look across fields; run on the raw body whatever its schema found. */
+  /** Faults across fields; they run on the raw body even when its schema found faults. */
   readonly rules?: (raw: unknown) => FieldError[];
   readonly status: 200 | 201 | 202 | 204;
   readonly response: { readonly schema: z.ZodType; readonly description: string; readonly types?: readonly string[] };
   readonly errors: readonly ErrorCode[];
   /** Accepts an Idempotency-Key. `secret` answers are sealed at rest. */
   readonly idempotency?: "plain" | "secret";
-  /** The agent whose lock is taken first, so that its transitions come in order. */
+  /** The agent whose lock the call takes, so that its transitions come in order (AGT-27). */
   readonly lock?: (params: P) => string;
   /** Request headers that the handler reads, lower-case. */
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
-  /** A GET that changes something: no HEAD then, whose proof would cover nothing of it. */
+  /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
   readonly effects?: true;
   /**
-   * A proof is accepted once. Where the same act may be asked for again under one proof, this names the act: under a proof that
-   * was used for it the call is let through, for any other it is a replay.
+   * A proof is accepted once (PRF-7). Where the same act may be repeated under one proof, this names the act: a proof that was used for
+   * it is accepted again, and is a replay for any other (PRF-8).
    */
   readonly act?: (body: B) => string;
-  /** Also the consumer's proof bound to its counterparty counts: the handler says to whom. */
+  /** The consumer's proof bound to its counterparty counts too; the handler names the counterparty (FAC-2). */
   readonly boundProofs?: true;
   readonly handle: (call: CallOf<S>, input: Input<P, Q, B>) => Promise<unknown>;
   /**
-   * Judges a request that the schema finds faulty by what the handler would have found: a foreign id is 404 and a stranger 403
-   * before it is 422, and all faults of one body are told together.
+   * Judges a request that the schema refuses as the handler would have: a foreign id is 404 and a stranger 403 before 422, and all
+   * faults of one body come together (HTTP-12, HTTP-18).
    */
   readonly precheck?: (call: CallOf<S>, asked: Asked<P>) => Precheck;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many kinds; `route` has checked each
+// biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `route` checks each
 export type Route = RouteOf<any, any, any, any>;
 
 export const route = <const S extends Surface, P = undefined, Q = undefined, B = undefined>(

@@ -1,4 +1,4 @@
-// Binds a route to Hono: reads the request, parses its parts, opens the call, and makes the handler's view an answer.
+// Binds a route to Hono: reads and parses the request, opens the call, and makes an answer of the handler's view.
 import type { Hono } from "hono";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
@@ -26,7 +26,7 @@ export function bindRoute(app: Hono<AppEnv>, route: Route, entrances: Entrances)
 
 export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
-/** The parts of a request, each valid or with its faults. */
+/** The parts of a request, each valid or with faults. */
 type ParsedRequest = {
   readonly incoming: Incoming;
   readonly params: Parsed<unknown>;
@@ -91,8 +91,8 @@ async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest): Prom
 type Received = Pick<Incoming, "rawBody" | "body"> & { readonly unreadable?: ServiceError };
 
 /**
- * What is too large is refused before anybody is known, and so is charged to the address. What cannot be read is refused like
- * a fault of its values: after the caller is known, and whether the object of the path is there.
+ * A body that is too large is refused before authentication, and so is charged to the address. An unreadable one is refused where faults
+ * of values are: after the caller and the object of the path are known (HTTP-18).
  */
 async function receiveBody(context: AppContext, { body: schema, verbatim }: Route): Promise<Received> {
   const rawBody = await readBody(context.req.raw).catch(async (refusal) => {

@@ -1,5 +1,5 @@
-// Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. What occurs twice has a name in the
-// OpenAPI document; its sentences stand in scripts/openapi/fields.ts.
+// Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
+// in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
 import * as z from "zod";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { isCursor } from "../core/page.ts";
@@ -14,7 +14,7 @@ import {
   TIERS,
 } from "../core/vocabulary.ts";
 
-// ---- Words of the specification ------------------------------------------------------------------------------------------
+// ---- Shared words --------------------------------------------------------------------------------------------------------
 
 export const environment = z.enum(ENVIRONMENTS).register(z.globalRegistry, { id: "Environment" });
 export const tier = z.enum(TIERS).register(z.globalRegistry, { id: "Tier" });
@@ -55,7 +55,7 @@ const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, {
 export const instantInput = anyInstant.transform((text) => Date.parse(text));
 
 export const did = z.string().register(z.globalRegistry, { id: "Did" });
-/** A DID in a body; whether it is one of somebody's agents is told in the call's own words. */
+/** A DID in a body; the call itself judges whether it names an agent. */
 export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput" });
 /** An id of this service in a body. */
 export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
@@ -69,12 +69,12 @@ export const currencyInput = z
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** An amount as the service writes it, in whole currency units. */
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
-/** A JSON object of somebody else's making. */
+/** Any JSON object. */
 export const jsonObject = z.looseObject({}).register(z.globalRegistry, { id: "JsonObject" });
 /** 0 to 1. */
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
-/** A whole number in a query, in digits: what JavaScript would also make one of (`0x10`, `1e1`, nothing) is a fault. */
+/** A whole number in a query, in digits: other texts that JavaScript reads as a number (`0x10`, `1e1`, the empty text) are faults. */
 export const wholeNumber = (number: z.ZodNumber) =>
   z.preprocess((text) => (typeof text === "string" && /^-?\d{1,9}$/.test(text) ? Number(text) : text), number.int());
 
@@ -91,14 +91,14 @@ export const pageQuery = {
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
 
-/** One fault a value: what comes after a wrong length says nothing more. */
+/** One fault a value: after a wrong length no further check runs. */
 const STOP = { abort: true };
 
-/** Text of several lines that a person reads: no control characters but line breaks and tabs, trimmed, bounded. */
+/** Text of several lines for people (HTTP-8), trimmed and bounded. */
 export const text = (max: number, min = 1) =>
   z.string().trim().min(min, STOP).max(max, STOP).superRefine(refuse(textFault));
 
-/** A name or a word of one line, which is compared and signed: nothing that nobody sees, and something that everybody does. */
+/** A name of one line, which is compared and signed (HTTP-8). */
 export const name = (max: number) => z.string().trim().min(1, STOP).max(max, STOP).superRefine(refuse(nameFault));
 
 type Check = (value: string) => string | null;
@@ -116,7 +116,7 @@ export const httpUrl = z
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
-  // What a parser drops or mends is refused: the text is stored and signed as it is written.
+  // Characters that a URL parser drops or corrects are refused, because the text is stored and signed as it is written.
   if (!/^https?:\/\/(?!\/)[^\s\p{Cc}\\<>"^`{|}]+$/iu.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);
   return (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
@@ -129,7 +129,7 @@ export const amountInput = z
   .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "Must be a decimal number of whole units, such as 10.50.")
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 
-/** Of an object that may be faulty, the fields that are valid: what is left to say of them is said beside the faults. */
+/** The valid fields of an object that may be faulty, for further checks beside the schema's faults. */
 export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
   if (typeof raw !== "object" || raw === null) return {};
   const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {

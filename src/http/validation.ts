@@ -1,16 +1,16 @@
-// Strict bodies and queries: every fault is found and reported at once, in the contract's field codes.
+// Strict bodies and queries: every fault is found and reported at once, with a field code (HTTP-11, HTTP-12, HTTP-17).
 import type * as z from "zod";
 import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; faults: FieldError[] };
 
-/** Parses one part of a request. `rules` look across fields and run on the raw value, whatever the schema found. */
+/** Parses one part of a request. `rules` look across fields and run on the raw value even when the schema found faults. */
 export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: unknown) => FieldError[]): Parsed<T> {
   const result = schema.safeParse(raw);
   const broken = rules?.(raw) ?? [];
   if (result.success && broken.length === 0) return { ok: true, value: result.data };
   const faults = result.success ? [] : result.error.issues.flatMap((issue) => toFieldErrors(issue, raw));
-  // A rule knows more of its field than the schema does: where both find a fault, the rule's code is said.
+  // Where the schema and a rule both find a fault in a field, the rule's more precise code is reported.
   const ruled = new Set(broken.map((fault) => fault.field));
   return { ok: false, faults: [...faults.filter((fault) => !ruled.has(fault.field)), ...broken] };
 }
@@ -46,7 +46,7 @@ function bound(count: number | bigint, origin: string): string {
   return `${count} ${Number(count) === 1 ? unit : PLURALS[unit]}`;
 }
 
-/** What would be right, in the schema's own bounds; undefined where the code's own sentence says as much. */
+/** A sentence with the schema's own bounds; undefined where the code's sentence is enough. */
 function fieldMessage(issue: Issue): string | undefined {
   switch (issue.code) {
     case "custom":
@@ -62,14 +62,14 @@ function fieldMessage(issue: Issue): string | undefined {
     case "invalid_format":
       if (issue.format === "datetime")
         return "Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.";
-      // What a schema says of its pattern; zod's own words begin like this.
+      // A message of the schema itself; zod's own messages begin with these words.
       return issue.message.startsWith("Invalid ") ? undefined : issue.message;
     default:
       return undefined;
   }
 }
 
-/** Of the shapes that a value may have, the one that was meant: of the right type, with the fewest unknown fields. */
+/** The option of a union that the sender most likely meant: of the right type, with the fewest unknown fields. */
 function meantOption(options: Issue[][]): Issue[] | undefined {
   const unknown = (issues: Issue[]) =>
     issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []));
@@ -94,7 +94,7 @@ function fieldCode(issue: Issue, value: unknown): FieldErrorCode {
     case "invalid_format":
       return "invalid_format";
     case "invalid_union":
-      // Of a union told apart by one field, that field's value is what is wrong.
+      // In a discriminated union the discriminator's value is wrong.
       return "discriminator" in issue && issue.discriminator !== undefined ? "invalid_value" : "invalid_type";
     case "custom":
       return typeof issue.params?.["code"] === "string" ? (issue.params["code"] as FieldErrorCode) : "invalid_format";

@@ -1,5 +1,5 @@
-// Stands in for zod's writing of JSON Schema when the Worker is bundled (wrangler.toml, alias): the OpenAPI document is printed when the
-// service is built, so nothing of it is needed at run time. Whatever calls it all the same fails with its name.
+// Replaces zod's JSON Schema writer in the bundled Worker (wrangler.toml, alias): the OpenAPI document is printed at build time, so the
+// writer is not needed at run time. A call of it throws.
 
 function leftOut(): never {
   throw new Error("zod's JSON Schema is left out of the Worker: see wrangler.toml");

@@ -1,5 +1,5 @@
-// The identity document as anyone reads it: the stored bytes, signed anew first where somebody's doing has changed what they say, with
-// the status of this instant beside them.
+// Serves the identity document to anyone: the stored bytes, signed again first when they are stale (IDN-18), with the live status beside
+// them (IDN-20).
 import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
@@ -22,14 +22,14 @@ export type ServedAid = {
   readonly json: string;
   /** Null for a DRAFT, which is never signed. */
   readonly jwt: string | null;
-  /** All that the answer says but `live.as_of`: what its entity tag is made of. */
+  /** The answer without `live.as_of`, from which the entity tag is made (IDN-22). */
   readonly says: string;
-  /** A version or a revision that was asked for by its number: the same for ever. */
+  /** A version or revision that was requested by number and never changes (IDN-21). */
   readonly immutable: boolean;
 };
 
 export type AidNumbers = {
-  /** An earlier version: what the platform controlled then. */
+  /** An earlier version: the content that the platform controlled then. */
   readonly version?: number | undefined;
   /** The whole signed content of the present revision. */
   readonly revision?: number | undefined;
@@ -48,7 +48,7 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   return serveFixed({ content: signed.content, proof: signed.proof });
 }
 
-const movedOn = () => new ServiceError("not_found", { message: "The document has another revision by now." });
+const movedOn = () => new ServiceError("not_found", { message: "The document has moved on to another revision." });
 
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });
@@ -78,8 +78,8 @@ type Signed = { readonly content: string; readonly proof: string | null; readonl
 const SIGNING_ATTEMPTS = 6;
 
 /**
- * Others' doing has moved the revision: the document is signed now, for this and later readings. Of several readers that sign the same
- * revision, the first one stores it, and that is what all of them get. A DRAFT is read unsigned.
+ * Signs a stale document, for this and later readings (IDN-18). Of several readers that sign the same revision, the first one stores its
+ * signature, and all of them get that one. A DRAFT is read unsigned.
  */
 function signStale(call: PublicCall, did: string): Promise<Signed> {
   const { db, deps, now } = call;

@@ -1,4 +1,4 @@
-// Specification 2.5: the five pillars of an agent's identity document, built from what is stored, and signed.
+// Builds the five pillars of an agent's identity document from the stored rows, and signs it (IDN-15 to IDN-20).
 import { amountOn, caip2Of, networkNamed, soleCurrency } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -14,7 +14,7 @@ import { type AidContent, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
 import { insertAidVersion, storeAid } from "./store.ts";
 
-/** All that a document states, read in one trip. */
+/** The rows that a document is built from, read in one trip. */
 export type AidSource = {
   readonly agent: AgentRow;
   /** The agent's certificate, a JWT; null for a DRAFT. */
@@ -26,7 +26,7 @@ export type AidSource = {
 
 const DISPUTE_POLICY = "Seven days of pre-arbitration between the parties, then arbitration by the operator.";
 
-/** What of an agent its scope is made of. */
+/** The columns of an agent that make its scope. */
 export type ScopeColumns = Pick<
   AgentRow,
   | "economicRole"
@@ -63,7 +63,7 @@ export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Dele
   return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
 }
 
-/** Only markets that work: one still provisioning is no promise. */
+/** The codes of ACTIVE markets; a document states no other (IDN-23). */
 export const marketCodes = (markets: readonly MarketRow[]): string[] =>
   [...new Set(markets.filter((market) => market.status === "ACTIVE").map((market) => market.market))].sort();
 
@@ -165,9 +165,9 @@ function escrowPillar(
 }
 
 /**
- * The statements of a change by the platform: the new version is signed in the transaction that makes it and kept for good, and so
- * is the whole document, unless somebody else's change came between: then it is stale, and signed at its next reading. A
- * DRAFT is never signed. `source.agent` is the agent after the change.
+ * The statements that sign a change by the platform. The new version is signed in its batch and kept for good; so is the whole document,
+ * unless another change came between: then it is stale, and signed at its next reading (IDN-18). A DRAFT is never signed (IDN-19).
+ * `source.agent` is the agent after the change.
  */
 export async function signVersion(db: Database, deps: Deps, source: AidSource, now: number): Promise<Statement[]> {
   if (source.certificate === null) return [];
@@ -184,7 +184,7 @@ export async function signVersion(db: Database, deps: Deps, source: AidSource, n
   ];
 }
 
-/** What the platform controls: no rating, no escrow balance, so that a version is immutable. */
+/** The content that the platform controls, without rating and escrow, so that a version is immutable. */
 function platformControlled(content: AidContent): AidContent {
   const { dispute_window_days, policy } = content.disputes;
   const controlled = { ...content, performance: {}, escrow: null, disputes: { dispute_window_days, policy } };
@@ -197,7 +197,7 @@ export function certificateIn(content: string): string | null {
   return identity.certificate;
 }
 
-/** The status that counts now; never signed, always computed. */
+/** The effective status, which is computed at each reading and never signed (IDN-20). */
 export function liveOf(
   agent: Pick<AgentRow, "status" | "environment">,
   principal: PrincipalStanding,
@@ -207,6 +207,6 @@ export function liveOf(
   return { status, environment: agent.environment, as_of: toIso(now) };
 }
 
-/** The served JSON, from the stored bytes: what was signed is never serialised again. */
+/** The served JSON, made from the stored bytes: signed content is never serialised again. */
 export const serveAid = (canonical: string, proof: string | null, live?: object): string =>
   `${canonical.slice(0, -1)},"proof":${JSON.stringify(proof)}${live ? `,"live":${JSON.stringify(live)}` : ""}}`;

@@ -1,4 +1,4 @@
-// Specification 2.5: the agent's certificate, issued for its present key and scope against its principal's attestation.
+// Issues an agent's certificate for its present key and scope (IDN-6, IDN-7).
 import type { ManagementCall } from "../call.ts";
 import { addMonths, systemClock } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
@@ -19,8 +19,8 @@ export type IssuedCertificate = {
 };
 
 /**
- * Never past its principal's attestation. On the real clock, whatever a test clock says: whoever verifies it offline has no other.
- * `drawn` is where the status list tells of it, drawn in the trip that read the agent.
+ * It never outlives the principal's attestation. Its dates are of real time, whatever a test clock says, because an offline reader has no
+ * other clock (IDN-7). `drawn` is its place in the status list, drawn in the trip that read the agent.
  */
 export async function certify(
   { deps, background }: Pick<ManagementCall, "deps" | "background">,
@@ -28,7 +28,7 @@ export async function certify(
   principal: PrincipalRow,
   drawn: DrawnPlace | null,
 ): Promise<IssuedCertificate> {
-  // Every place that was drawn is taken: others are drawn with the next reading.
+  // Every drawn place is taken: the next attempt draws others.
   if (!drawn) throw new Conflict();
   background(watchCrowding(deps, drawn));
   const { taken: _drawnBefore, ...place } = drawn;

@@ -1,4 +1,4 @@
-// Specification 4, Runtime, and contract section 7: what a counterparty needs before it pays, all without a credential.
+// Public routes for counterparties before they pay: challenge, checks, keys, discovery, status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
 import { STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
 import { answer } from "../http/answer.ts";

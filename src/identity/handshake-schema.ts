@@ -1,4 +1,4 @@
-// The handshake on the wire: challenge, and the checks of a certificate, a proof and a document.
+// The handshake on the wire: the challenge, and the checks of a certificate, a proof and a document (IDN-25).
 import * as z from "zod";
 import { did, didInput, instant, jsonObject } from "../http/schemas.ts";
 

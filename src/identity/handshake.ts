@@ -1,5 +1,5 @@
-// Specification 5, rule 6: the handshake that two agents make. The service issues the nonce and, for a client that would
-// rather ask than compute, checks a certificate, a proof or a document. 200 also when it does not hold: the answer says.
+// The handshake of two agents (PRF-14). The service issues the nonce and checks a certificate, a proof or a document for clients that do
+// not verify themselves. The status is 200 also when something does not hold (IDN-25).
 import type { PublicCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -60,7 +60,7 @@ export async function checkProof(call: PublicCall, input: ProofInput) {
 
 const refused = (reason: string) => ({ verified: false, reason, agent_id: null });
 
-/** A nonce is single use here; checking a bound proof does not use it up. */
+/** Uses up a nonce (PRF-13). */
 async function useNonceOnce(call: PublicCall, nonce: string, expiresAt: number): Promise<boolean> {
   const { REPLAY } = call.deps.env;
   // Spread over objects by the nonce itself: no single object sees every handshake.

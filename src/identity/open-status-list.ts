@@ -1,4 +1,4 @@
-// A new status list begins when the newest one is three quarters full: places are drawn blindly, and most of them have to be free.
+// Opens a new status list when the newest one is three quarters full (IDN-13): places are drawn at random, so some have to be free.
 import type { Deps } from "../context.ts";
 import { HOUR_MS, SECOND_MS, STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -12,7 +12,7 @@ import {
   openList,
 } from "./status-list-store.ts";
 
-/** Counting reads a row for each place that is taken, so it is done now and then, and when draws say that it is time. */
+/** Counting reads a row for each taken place, so it runs hourly, and earlier when draws met taken places. */
 const COUNTED_EVERY_MS = HOUR_MS;
 const COUNTED_AT_MOST_EVERY_MS = 10 * SECOND_MS;
 
@@ -22,7 +22,7 @@ export const openStatusLists: BulkJob = {
   run: async (deps) => ({ done: await openWhenFull(deps, COUNTED_EVERY_MS), more: false }),
 };
 
-/** After a draw that found places taken, for whoever works after the answer. */
+/** Counts after a draw that met taken places; runs after the answer. */
 export async function watchCrowding(deps: Deps, place: DrawnPlace): Promise<void> {
   if (isCrowded(place)) await openWhenFull(deps, COUNTED_AT_MOST_EVERY_MS);
 }

@@ -1,5 +1,5 @@
-// What anyone may read of an agent beside its document, without a credential: status, certificate and DID document. One trip each;
-// state is computed at the instant of the reading and never cached.
+// Public readings of an agent beside its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). One trip each; state is
+// computed at the instant of the reading and never cached.
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,5 +1,4 @@
-// Specification 4: what anyone may read of an agent. Never stored by a cache on the way, but for an earlier version of a document,
-// which is immutable.
+// Public routes of an agent. No answer may be cached but a document that was requested by number (IDN-21).
 import { parseAccept } from "hono/utils/accept";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -9,7 +8,7 @@ import { getAid, type ServedAid } from "./aid-read.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
 import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
 
-/** RFC 9110, 12.5.1: how much the caller weighs a type, by the most particular range that covers it. */
+/** RFC 9110, 12.5.1: the caller's weight of a type, by the most specific range that covers it. */
 function weights(accept: string): (type: string) => number {
   const ranges = parseAccept(accept);
   return (type) => {
@@ -28,7 +27,7 @@ const IMMUTABLE = "public, max-age=31536000, immutable";
 const JSON_TYPE = "application/json";
 const JWT_TYPE = "application/jwt";
 
-/** The entity tag differs by representation, and with all that the answer says but the instant of the reading. */
+/** The entity tag differs by representation and covers the answer but the instant of the reading (IDN-22). */
 async function serve(aid: ServedAid, headers: Record<string, string | undefined>): Promise<Answer> {
   const weight = weights(headers["accept"] ?? "*/*");
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (aid.jwt !== null || weight(JSON_TYPE) === 0);

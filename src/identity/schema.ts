@@ -1,5 +1,5 @@
-// Specification 2.5 on the wire: the identity document with its five pillars, and the DID document. Loose, because what is signed
-// grows: a reader takes what it knows.
+// The identity document, the DID document, the status and the certificate on the wire. Documents are loose objects, because later
+// versions add members that readers ignore (HTTP-33).
 import * as z from "zod";
 import { INTENTS_FROM } from "../core/vocabulary.ts";
 import {
@@ -44,7 +44,7 @@ export const profileView = z
   .register(z.globalRegistry, { id: "AgentProfile" });
 
 const ecKey = { kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string() };
-/** Of the agent's P-256 key. */
+/** The agent's public P-256 key. */
 const publicJwk = z.looseObject(ecKey).register(z.globalRegistry, { id: "PublicJwk" });
 
 const identityPillar = z.looseObject({

@@ -1,4 +1,4 @@
-// Status lists as stored, and the places of certificates in them. A list costs what its exceptions cost, not its certificates.
+// Store of status lists and of the places of certificates in them (IDN-12 to IDN-14).
 import { and, desc, eq, lt, ne, or, sql } from "drizzle-orm";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
@@ -7,25 +7,28 @@ import { certificates, statusLists } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 
 export type Place = { readonly listId: number; readonly idx: number };
-/** `taken`: how many places were drawn before it that are not free. */
+/** `taken`: how many taken places were drawn before it. */
 export type DrawnPlace = Place & { readonly taken: number };
 
-/** How long after its end a certificate's place stays its own. */
+/** How long a certificate keeps its place after its end. */
 const RESTS_MS = 30 * DAY_MS;
-/** A list is at most three quarters full when a new one begins: that all of these are taken happens once in a hundred draws. */
+/** With the list three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
+
+/** From the end of the key: `max` in its place would read every list. */
+const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
 
 const drawPlaces = (): string =>
   JSON.stringify(
     Array.from(crypto.getRandomValues(new Uint32Array(PLACES_DRAWN)), (value) => value % STATUS_LIST_SIZE),
   );
 
-/** After so many draws of a place that is taken, the list may be full enough for another one to begin. */
+/** After so many draws of taken places, the list may be full enough for a new one. */
 const CROWDED_AFTER = 2;
 
 /**
- * A free place of the newest list, drawn at random, so that it tells nothing of when or for whom a certificate was issued. Null when
- * every place that was drawn is taken. Somebody else may be faster: the insert is refused then, and drawn again.
+ * A free place of the newest list, drawn at random, so that it says nothing about when or for whom a certificate was issued. Null when
+ * every drawn place is taken. When another call takes the place first, the insert is refused and the call draws again.
  */
 export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
   readOne(
@@ -35,7 +38,7 @@ export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
         idx: sql<number>`drawn.value`.as("idx"),
         taken: sql<number>`drawn.key`.as("taken"),
       })
-      .from(sql`(select max(list_id) as list_id from status_lists) as newest`)
+      .from(NEWEST)
       .innerJoin(sql`json_each(${drawPlaces()}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
@@ -44,7 +47,7 @@ export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
       .limit(1),
   );
 
-/** Makes a place free whose certificate ended long ago. */
+/** Frees a place whose certificate ended long ago (IDN-13). */
 export const clearPlace = (db: Database, { listId, idx }: Place, now: number): Statement =>
   db
     .delete(certificates)
@@ -54,7 +57,7 @@ export const clearPlace = (db: Database, { listId, idx }: Place, now: number): S
 
 export const isCrowded = ({ taken }: DrawnPlace): boolean => taken >= CROWDED_AFTER;
 
-/** The newest list, and how many of its places are taken: as many rows as that. */
+/** Counts the taken places of the newest list; it reads as many rows. */
 export const countNewestList = (db: Database, now: number): Read<{ listId: number; taken: number } | null> =>
   readOne(
     db
@@ -63,7 +66,7 @@ export const countNewestList = (db: Database, now: number): Read<{ listId: numbe
         taken: sql<number>`(select count(*) from certificates c where c.list_id = newest.list_id
             and c.expires_at > ${now - RESTS_MS})`.as("taken"),
       })
-      .from(sql`(select max(list_id) as list_id from status_lists) as newest`),
+      .from(NEWEST),
   );
 
 export const findNewestList = (db: Database) =>
@@ -78,14 +81,14 @@ export const findNewestList = (db: Database) =>
 export const noteCount = (db: Database, listId: number, countedAt: number): Statement =>
   db.update(statusLists).set({ countedAt }).where(eq(statusLists.listId, listId));
 
-/** The list after the newest one, once: of two that open it, one is kept. */
+/** Opens the next list; of two callers that open it, one succeeds. */
 export const openList = (db: Database, listId: number, createdAt: number): Statement =>
   db.insert(statusLists).values({ listId, size: STATUS_LIST_SIZE, createdAt }).onConflictDoNothing();
 
 export const findStatusList = (db: Database, listId: number) =>
   readOne(db.select().from(statusLists).where(eq(statusLists.listId, listId)));
 
-/** What the lists say of the certificates of agents in a status. FUNDING is a provider that may not sell yet. */
+/** The list's value for the certificates of agents in a status (IDN-12). */
 const LISTED: Readonly<Record<AgentStatus, number>> = {
   DRAFT: CERTIFICATE_STATUS.valid,
   ACTIVE: CERTIFICATE_STATUS.valid,
@@ -95,10 +98,10 @@ const LISTED: Readonly<Record<AgentStatus, number>> = {
   TERMINATED: CERTIFICATE_STATUS.invalid,
 };
 
-/** What the lists say of the certificate of an agent in a status. */
+/** The list's value for the certificate of an agent in a status. */
 export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
 
-/** With a change of their agents' status, in its batch. */
+/** Updates the list's values with a change of their agents' status, in its batch. */
 export const listCertificates = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
   db
     .update(certificates)
@@ -112,7 +115,7 @@ export const listCertificates = (db: Database, dids: readonly string[], status: 
       ),
     );
 
-/** What a list says beside "valid": expired certificates are left out. */
+/** The entries of a list that are not "valid", without expired certificates (IDN-14). */
 export const findExceptions = (
   db: Database,
   listId: number,
@@ -125,14 +128,14 @@ export const findExceptions = (
       .where(
         and(
           eq(certificates.listId, listId),
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`(listed_status <> 0 or replaced_at is not null)`,
           sql`${certificates.expiresAt} > ${now}`,
         ),
       ),
   );
 
-/** Kept for a minute: of several readers that sign at once, one is kept. */
+/** Stores a signed list; of several readers that sign at once, one is stored. */
 export const keepSigned = (
   db: Database,
   listId: number,

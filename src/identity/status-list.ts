@@ -1,4 +1,4 @@
-// The status lists that certificates name: a list is signed at most once a minute and served from what was signed.
+// Serves the status lists that certificates name, signed at most once a minute (IDN-14).
 import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
@@ -13,7 +13,7 @@ export async function getStatusList(call: PublicCall, name: string): Promise<str
   const { db, deps } = call;
   const { list } = await call.read({ list: findStatusList(db, listId) });
   if (!list) throw new ServiceError("not_found");
-  // The real clock: whoever verifies the list offline has no other.
+  // Real time, because an offline reader has no other clock.
   const now = Date.now();
   if (list.signed !== null && list.signedAt !== null && now < list.signedAt + MINUTE_MS) return list.signed;
   const { exceptions } = await readBatch(db, { exceptions: findExceptions(db, listId, now) });

@@ -1,5 +1,5 @@
-// What is signed about agents, as stored: documents, their versions, certificates. And the readings of an agent that are nobody's in
-// particular, because the registry is public: the public's, counterparties', the caller's own.
+// Store of signed documents, their versions and certificates, and the reads of an agent without a tenant: for the public, for
+// counterparties and for the calling agent itself.
 import { and, asc, desc, eq, getTableColumns, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import {
@@ -28,9 +28,9 @@ import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
-// ---- Readings of an agent ----------------------------------------------------------------------------------------------
+// ---- Reads of an agent -------------------------------------------------------------------------------------------------
 
-// Drizzle reads a column of its own three times as fast as one under another name: only the principal's are renamed.
+// Drizzle maps a column three times as fast under its own name, so only the principal's columns are renamed.
 const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
 
 export const selectAgent = (db: Database, where: SQL | undefined) =>
@@ -42,7 +42,7 @@ export const selectAgent = (db: Database, where: SQL | undefined) =>
 
 const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`${sql.placeholder("did")}`)));
 
-/** For the public and for counterparties: no tenancy, because the registry itself is public. */
+/** For the public and for counterparties: without a tenant, because the registry is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
 
@@ -71,7 +71,7 @@ const calling = {
   clockOffsetMs: platforms.clockOffsetMs,
 };
 
-/** What decides whether an agent may call: its own state, its principal's and its platform's. */
+/** The states that decide whether an agent may call: its own, its principal's and its platform's. */
 export const findCallingAgent = (db: Database, did: string) =>
   readOne(
     db
@@ -83,7 +83,7 @@ export const findCallingAgent = (db: Database, did: string) =>
   );
 export type CallingAgent = NonNullable<ReturnType<ReturnType<typeof findCallingAgent>["map"]>>;
 
-/** Whom an agent's scope was delegated by, nearest first; how many is bounded when a delegate is registered. */
+/** The delegators of an agent, nearest first; registration bounds their number (AGT-24). */
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
   read(
     db
@@ -93,37 +93,38 @@ export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
         sql`json_each((select delegators from agents where did = ${did})) as chain`,
         sql`${agents.did} = chain.value`,
       ),
-    // At most five: put in order here, which costs the database a sort.
+    // At most five rows, sorted here to spare the database a sort.
     (rows) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
   );
 
-// ---- What a document states beside its agent -----------------------------------------------------------------------------
+// ---- Markets and escrows of a document -----------------------------------------------------------------------------------
+
+const marketsWhere = (db: Database, where: SQL | undefined): Read<MarketRow[]> =>
+  readAll(db.select().from(agentMarkets).where(where).orderBy(asc(agentMarkets.market), asc(agentMarkets.network)));
 
 export const findMarkets = (
   db: Database,
-  did: string | SQL<string>,
+  did: string,
   environment: Environment | SQL<Environment>,
-): Read<MarketRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(agentMarkets)
-      .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)))
-      .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-  );
+): Read<MarketRow[]> => marketsWhere(db, and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
+
+const escrowsWhere = (db: Database, where: SQL | undefined): Read<EscrowRow[]> =>
+  readAll(db.select().from(escrows).where(where).orderBy(asc(escrows.network)));
 
 export const findEscrows = (
   db: Database,
-  did: string | SQL<string>,
+  did: string,
   environment: Environment | SQL<Environment>,
-): Read<EscrowRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(escrows)
-      .where(and(eq(escrows.did, did), eq(escrows.environment, environment)))
-      .orderBy(asc(escrows.network)),
-  );
+): Read<EscrowRow[]> => escrowsWhere(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
+
+/** Of an agent that the trip itself finds, in its environment: asked for together, which reads the agent once. */
+const ownedBy = (did: SQL<string>): SQL => sql`(select did, environment from agents where did = ${did})`;
+
+export const findMarketsOf = (db: Database, did: SQL<string>): Read<MarketRow[]> =>
+  marketsWhere(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${ownedBy(did)}`);
+
+export const findEscrowsOf = (db: Database, did: SQL<string>): Read<EscrowRow[]> =>
+  escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${ownedBy(did)}`);
 
 // ---- Documents -----------------------------------------------------------------------------------------------------------
 
@@ -170,8 +171,8 @@ export const findCertified = (db: Database, did: string) =>
   );
 
 /**
- * Stores what a change of the platform signed in its own transaction, while the revision is the one that it foresaw: somebody else's
- * doing may have taken that number.
+ * Stores the document that a change of the platform signed in its own batch, if the revision is the foreseen one: another change may have
+ * taken that number.
  */
 export const storeAid = (
   db: Database,
@@ -188,7 +189,7 @@ export const storeAid = (
       setWhere: sql`aids.revision < ${revision}`,
     });
 
-/** Stores what a reader signed. The first signature of a revision stays, and a newer revision is never replaced by an older one. */
+/** Stores a document that a reader signed. The first signature of a revision stays, and a newer revision is never replaced (IDN-18). */
 export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
   const { revision, content, proof } = row;
   return db
@@ -206,7 +207,7 @@ export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferIns
 
 // ---- Certificates --------------------------------------------------------------------------------------------------------
 
-/** A certificate that still counts: current, or replaced with a grace that is not over. */
+/** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
 export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
   readOne(
     db
@@ -220,6 +221,15 @@ export const findLiveCertificate = (db: Database, did: string, jti: string, now:
         ),
       ),
   );
+
+/** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
+export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
+  db
+    .update(certificates)
+    .set({ replacedAt })
+    .where(
+      and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
+    );
 
 export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
   db.insert(certificates).values(row);

@@ -1,15 +1,19 @@
-// What operators are told of jobs.
+// Alerts about jobs (JOB-9).
 import { MINUTE_MS } from "../core/limits.ts";
 import type { Alert } from "../journal/alerts.ts";
 
-/** What was due so long ago should have been recorded by now. */
+/** A row that has been due for this long should have been recorded. */
 const LATE_MS = 10 * MINUTE_MS;
 
 export const jobFailed = (job: string, message: string): Alert => ({ kind: "job_failed", subject: job, message });
 
-/** Null while the job keeps up. */
+/** Returns null while the job keeps up. */
 export function jobLate(job: string, oldestDueAt: number | null, now: number): Alert | null {
   if (oldestDueAt === null || now < oldestDueAt + LATE_MS) return null;
   const minutes = Math.floor((now - oldestDueAt) / MINUTE_MS);
-  return { kind: "job_lag", subject: job, message: `What it found has been due for ${minutes} minutes.` };
+  return {
+    kind: "job_lag",
+    subject: job,
+    message: `The oldest row that it found has been due for ${minutes} minutes.`,
+  };
 }

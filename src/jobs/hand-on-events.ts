@@ -1,4 +1,4 @@
-// Events whose nudge was lost are handed on by the minute's run.
+// Delivers events whose notification was lost, each minute (EVT-4).
 import { handOnSlice, SLICE, type Subscriber } from "../journal/outbox.ts";
 import type { BulkJob } from "./job.ts";
 

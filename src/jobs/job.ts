@@ -1,21 +1,21 @@
-// Work that falls due by itself. A job finds what is due through an index and records each by its id; one that changes many rows at once
-// runs slice by slice. Every job may run late, twice, or beside itself: what it records is decided again on what is stored.
+// The kinds of jobs. An `each` job finds due rows through an index and records each by its id; a `bulk` job changes many rows at once,
+// slice by slice. A job may run late, twice or beside itself: each row is decided again on what is stored (JOB-2).
 import type { Deps } from "../context.ts";
 import type { Due } from "../core/due.ts";
 
 export type EachJob = {
   readonly kind: "each";
   readonly name: string;
-  /** What is due now and comes after `after`, longest due first. */
+  /** The rows that are due now, after the position `after`, longest due first. */
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
-  /** False when nothing was left to do. */
+  /** Returns false when nothing was left to do. */
   readonly record: (deps: Deps, id: string) => Promise<boolean>;
 };
 
 export type BulkJob = {
   readonly kind: "bulk";
   readonly name: string;
-  /** One slice. `more` when another may follow at once. */
+  /** Runs one slice. `more` when another may follow at once. */
   readonly run: (deps: Deps) => Promise<{ readonly done: number; readonly more: boolean }>;
 };
 

@@ -1,4 +1,4 @@
-// Operators are told of alerts by mail, at most once an hour for each kind.
+// Mails alerts to the operator, each minute (JOB-11).
 import { mailAlerts } from "../journal/alert-mails.ts";
 import type { BulkJob } from "./job.ts";
 

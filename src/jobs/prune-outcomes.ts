@@ -1,4 +1,4 @@
-// What calls under an Idempotency-Key answered is forgotten when their window is over.
+// Deletes outcomes of Idempotency-Keys when their window has ended (IDM-2).
 import { commit, readBatch } from "../db/batch.ts";
 import { countOutcomes, pruneOutcomes } from "../db/outcomes.ts";
 import type { BulkJob } from "./job.ts";

@@ -1,4 +1,4 @@
-// What operators read of the jobs: the latest run of each.
+// Lists the latest run of each job, for operators (JOB-6).
 import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
@@ -24,6 +24,6 @@ const toView = (row: JobRow): JobView => ({
     row.lastError === null || row.lastErrorAt === null ? null : { at: toIso(row.lastErrorAt), message: row.lastError },
 });
 
-/** How long the oldest of what the run found had been due when it began. */
+/** How long the oldest found row had been due when the run began. */
 export const lagSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
   oldestDueAt === null ? 0 : Math.max(0, Math.floor((startedAt - oldestDueAt) / SECOND_MS));

@@ -1,4 +1,4 @@
-// The operator's view of the jobs.
+// Route of the operator's view of the jobs (JOB-6).
 import { route } from "../http/route.ts";
 import { getJobs } from "./read.ts";
 import { jobList } from "./schema.ts";

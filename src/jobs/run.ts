@@ -1,6 +1,6 @@
-// How jobs run. The minute's trigger finds what is due and hands it to the queue in parts; a part's rows are recorded six at a time, as many
-// as an invocation may ask the database at once. A row that fails stops none of the others and is found again in a minute. What one
-// reading does not hold is found by the queue, so that nothing bounds what a minute can take up.
+// Runs jobs (JOB-1 to JOB-5). The minute's trigger finds due rows and passes them to the queue in parts. A part's rows are recorded six at
+// a time, which is the limit of an invocation's concurrent requests. A row that fails stops no other row and is found again. The queue
+// finds the rows beyond one reading, so nothing bounds what a minute can take up.
 import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
@@ -11,31 +11,31 @@ import { jobFailed, jobLate } from "./alerts.ts";
 import type { BulkJob, EachJob, Job } from "./job.ts";
 import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
 
-/** How many rows one reading finds, and how many of them are a part. */
+/** The rows of one reading, of one part, and of one moment within a part. */
 const FOUND_AT_ONCE = 1_000;
 const PART = 20;
 const AT_ONCE = 6;
-/** A queue takes so many messages at once. */
+/** The most messages that a queue takes at once. */
 const MESSAGES = 100;
-/** How many slices of a bulk job one message runs. */
+/** The slices of a bulk job that one message runs. */
 const SLICES = 5;
-/** A run that has not moved for so long has lost a part: another one begins. */
+/** A run without progress for this long has lost a part: another one begins (JOB-5). */
 const STALLED_MS = 5 * MINUTE_MS;
 
-/** The minute's trigger. A job that cannot be started stops none of the others; the next minute tries again. */
+/** Starts all jobs. One that cannot be started stops no other; the next minute tries again. */
 export async function startJobs(deps: Deps, jobs: readonly Job[]): Promise<void> {
   for (const job of jobs) {
     try {
       await startJob(deps, job);
     } catch (thrown) {
       const { lastError } = failureOf(job.name, null, thrown);
-      // Where the database itself is away, the log is all there is.
+      // When the database itself fails, only the log remains.
       await commit(deps.db, [raiseAlert(deps.db, jobFailed(job.name, lastError))]).catch(() => undefined);
     }
   }
 }
 
-/** A run that still moves is left alone: what has fallen due since is found by the next one. */
+/** Starts a run, unless the last one still makes progress; the next run finds what has fallen due since. */
 export async function startJob(deps: Deps, job: Job): Promise<void> {
   const { db } = deps;
   const now = Date.now();
@@ -73,10 +73,10 @@ async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly
   }
 }
 
-/** One message of the queue. */
+/** Works one message of the queue. */
 export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
   const job = jobs.find(({ name }) => name === message.job);
-  // A message of a version that knew another job.
+  // The message is of a version with other jobs.
   if (!job) return;
   const progress = await work(deps, job, message);
   const { failed, lastError } = progress;
@@ -145,7 +145,7 @@ async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Recorded
   try {
     return { done: (await job.record(deps, id)) ? 1 : 0, failed: 0, lastError: null };
   } catch (thrown) {
-    // Somebody else was faster: what is still due is found again.
+    // Another writer was faster: a row that is still due is found again.
     if (thrown instanceof Conflict) return { done: 0, failed: 0, lastError: null };
     return { done: 0, ...failureOf(job.name, id, thrown) };
   }
@@ -157,7 +157,7 @@ function failureOf(job: string, id: string | null, thrown: unknown): { failed: n
   return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };
 }
 
-/** Runs a job to its end in this invocation: for the sandbox's clock, and for tests. Returns how many were recorded. */
+/** Runs a job to its end in this invocation, for the sandbox's clock and for tests. Returns the number of recorded rows. */
 export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   let done = 0;
   if (job.kind === "bulk") {

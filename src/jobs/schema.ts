@@ -1,4 +1,4 @@
-// The jobs as operators read them.
+// Jobs on the wire.
 import * as z from "zod";
 import { instant } from "../http/schemas.ts";
 

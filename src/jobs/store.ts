@@ -1,4 +1,4 @@
-// What is known of each job's latest run. A run is over when each part that was handed out has come back.
+// Store of each job's latest run. A run is over when every part is reported done.
 import { asc, eq, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type JobRow, jobs } from "../db/tables/journal.ts";
@@ -15,7 +15,7 @@ type Run = {
   readonly oldestDueAt: number | null;
 };
 
-/** A new run: its counts begin at nothing. */
+/** Begins a run with counts of zero. */
 export const beginRun = (db: Database, name: string, { startedAt, found, pending, oldestDueAt }: Run): Statement => {
   const set = {
     startedAt,
@@ -37,7 +37,7 @@ export type Progress = {
   readonly at: number;
   readonly done: number;
   readonly failed: number;
-  /** Parts that were handed out on the way, less the one that came back. */
+  /** New parts of this message, less the part that it reports done. */
   readonly pending: number;
   readonly found: number;
   readonly lastError: string | null;

@@ -1,14 +1,14 @@
-// Specification 2.11: the activity log. An entry is written in the batch of the change that it tells of.
+// The activity log (EVT-6 to EVT-8). An entry is written in the batch of the change that it reports.
 import { newId } from "../core/ids.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./store.ts";
 
-/** Before and after of each field that an edit changed. */
+/** The values before and after of each field that an edit changed. */
 export type Changes = Record<string, { from: unknown; to: unknown }>;
 
-/** The actions of the log, by area of specification 2.11. */
+/** The actions of the log (EVT-7). */
 export type ActivityAction =
   | "principal.registered"
   | "principal.attestation_expired"
@@ -40,7 +40,7 @@ export const recordActivity = (
     changes: entry.changes ?? null,
   });
 
-/** One entry of each, as `recordActivity`. */
+/** One entry for each subject, as `recordActivity`. */
 export const recordActivities = (
   db: Database,
   now: number,

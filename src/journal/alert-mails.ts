@@ -1,4 +1,4 @@
-// Mails about alerts: to the operator's address, at most one an hour for each kind, with all of the kind that no mail told of.
+// Mails about alerts to the operator's address (JOB-11).
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
@@ -10,7 +10,7 @@ import { findUnmailed, giveMailBack, noteMailed, takeMail } from "./alert-store.
 
 const AT_ONCE = 50;
 
-/** Sends what is due. Returns how many mails. Without an address nothing is sent: the alerts stand in their list. */
+/** Sends due mails and returns their number. Without an address nothing is sent; the alerts stay in their list. */
 export async function mailAlerts(deps: Deps): Promise<number> {
   const { db, env } = deps;
   if (env.OPERATOR_ALERT_EMAIL === "") return 0;

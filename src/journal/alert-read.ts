@@ -1,4 +1,4 @@
-// The operator's list of alerts, and taking one off it.
+// Lists and acknowledges alerts, for operators (JOB-10).
 import { askedPage, type OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// What operators have to look at.
+// Routes of the operator's alerts (JOB-10).
 import { route } from "../http/route.ts";
 import { acknowledgeAlert, getAlerts } from "./alert-read.ts";
 import { alertList, alertParams, alertQuery, alertView } from "./alert-schema.ts";

@@ -1,4 +1,4 @@
-// Alerts as operators read them.
+// Alerts on the wire.
 import * as z from "zod";
 import { ALERT_KINDS } from "../core/vocabulary.ts";
 import { instant, listOf, pageQuery } from "../http/schemas.ts";

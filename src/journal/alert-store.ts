@@ -1,11 +1,11 @@
-// Alerts as stored.
+// Store of alerts and of the mails about them.
 import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
-/** One that is open for the same thing is seen once more. */
+/** Inserts an alert, or counts the open one of the same kind and subject. */
 export const putAlert = (db: Database, row: typeof alerts.$inferInsert): Statement =>
   db
     .insert(alerts)
@@ -17,26 +17,30 @@ export const putAlert = (db: Database, row: typeof alerts.$inferInsert): Stateme
     });
 
 /** Newest first. */
-export const listAlerts = (
+export function listAlerts(
   db: Database,
   filter: { readonly open: boolean },
   page: { readonly limit: number; readonly after: Position | null },
-): Read<AlertRow[]> =>
-  readAll(
+): Read<AlertRow[]> {
+  // The sign keeps SQLite from walking all alerts by time past those that are acknowledged: the open ones have an index of their own.
+  const raisedAt = filter.open ? sql`+${alerts.raisedAt}` : alerts.raisedAt;
+  return readAll(
     db
       .select()
       .from(alerts)
       .where(
         and(
-          filter.open ? isNull(alerts.acknowledgedAt) : isNotNull(alerts.acknowledgedAt),
+          // Literal, as the partial index says it.
+          filter.open ? sql`acknowledged_at is null` : isNotNull(alerts.acknowledgedAt),
           page.after === null
             ? undefined
-            : sql`(${alerts.raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
+            : sql`(${raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
         ),
       )
-      .orderBy(desc(alerts.raisedAt), desc(alerts.alertId))
+      .orderBy(desc(raisedAt), desc(alerts.alertId))
       .limit(page.limit + 1),
   );
+}
 
 export const findAlert = (db: Database, alertId: string): Read<AlertRow | null> =>
   readOne(db.select().from(alerts).where(eq(alerts.alertId, alertId)));
@@ -52,7 +56,7 @@ export const acknowledge = (db: Database, alertId: string, by: string, now: numb
 
 // ---- Mails -----------------------------------------------------------------------------------------------------------------
 
-/** Open alerts that no mail told of, of kinds of which none was sent since `sentBefore`. */
+/** Open alerts that no mail has named, of kinds without a mail since `sentBefore`. */
 export const findUnmailed = (db: Database, sentBefore: number, limit: number): Read<AlertRow[]> =>
   readAll(
     db
@@ -60,7 +64,7 @@ export const findUnmailed = (db: Database, sentBefore: number, limit: number): R
       .from(alerts)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`mailed_at is null and acknowledged_at is null`,
           sql`not exists (select 1 from alert_mails m where m.kind = ${alerts.kind} and m.sent_at > ${sentBefore})`,
         ),
@@ -69,7 +73,7 @@ export const findUnmailed = (db: Database, sentBefore: number, limit: number): R
       .limit(limit),
   );
 
-/** Takes the hour of a kind, before its mail is sent: of two that would send one, one does. */
+/** Reserves the hour of a kind before its mail is sent: of two runs, one sends. */
 export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore: number): Statement[] =>
   mustChange(
     db,
@@ -83,7 +87,7 @@ export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore:
       }),
   );
 
-/** A mail that could not be sent takes no hour. */
+/** Gives the hour back when the mail could not be sent. */
 export const giveMailBack = (db: Database, kind: AlertKind): Statement =>
   db.delete(alertMails).where(eq(alertMails.kind, kind));
 

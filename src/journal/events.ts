@@ -1,9 +1,9 @@
-// Specification 6: the catalogue of events, and the outbox. An event is written in the batch of the change that it reports, and
-// handed on after the commit (outbox.ts).
+// The catalogue of events (EVT-1 to EVT-3). An event is written in the batch of the change that it reports, and delivered after the
+// commit (outbox.ts).
 import { newId } from "../core/ids.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { announcing } from "../db/announce.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import { markEventWriter } from "../db/event-writers.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEvent, insertEvents } from "./store.ts";
 
@@ -28,11 +28,11 @@ export type EventType =
   | "market.provisioned"
   | "api_key.rotated";
 
-/** `object` is the resource as the API would return it. */
+/** `object` is the resource as the API returns it. */
 export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
-  announcing(
+  markEventWriter(
     insertEvent(db, {
       platformId: owner.platformId,
       environment: owner.environment,
@@ -43,7 +43,7 @@ export const recordEvent = (db: Database, owner: Owner, now: number, event: Even
     }),
   );
 
-/** One event of each, as `recordEvent`. */
+/** One event for each object, as `recordEvent`. */
 export const recordEvents = (
   db: Database,
   now: number,
@@ -59,9 +59,9 @@ export const recordEvents = (
       id: newId("evt", now),
       object,
     })),
-  ).map(announcing);
+  ).map(markEventWriter);
 
-/** The same event for each platform that is a party; one when both sides are of one platform. */
+/** The same event for each platform that is a party; one event when both sides are of one platform (EVT-2). */
 export const recordEventForParties = (
   db: Database,
   platformIds: readonly string[],

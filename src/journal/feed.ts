@@ -1,4 +1,4 @@
-// The directory's change feed. A record is written in the batch of the change that it tells of.
+// The directory's change feed (DIR-1). A record is written in the batch of the change that it reports.
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { insertChange, insertChanges } from "./store.ts";
@@ -13,7 +13,7 @@ export const recordDirectoryChange = (
   now: number,
 ): Statement => insertChange(db, { environment, did }, { at: now, changeType });
 
-/** One record of each, in one order, as `recordDirectoryChange`. */
+/** One record for each agent, in their order, as `recordDirectoryChange`. */
 export const recordDirectoryChanges = (
   db: Database,
   changeType: ChangeType,

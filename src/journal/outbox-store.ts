@@ -1,4 +1,4 @@
-// The outbox as stored: events by their number, and how far they were handed on.
+// Store of the outbox: events by number, and the number of the last delivered one.
 import { asc, eq, gt } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, outbox } from "../db/tables/journal.ts";
@@ -11,7 +11,7 @@ export const findMark = (db: Database): Read<{ seq: number } | null> =>
 export const findEventsAfter = (db: Database, seq: number, limit: number): Read<EventRow[]> =>
   readAll(db.select().from(events).where(gt(events.seq, seq)).orderBy(asc(events.seq)).limit(limit));
 
-/** Of two that handed on the same events, one moves the mark. */
+/** Moves the mark, for one of two runs that delivered the same events. */
 export const moveMark = (db: Database, from: number, to: number): Statement[] =>
   mustChange(
     db,

@@ -1,16 +1,16 @@
-// What has happened is handed on once it is committed. The outbox is read by its number, from where the last reading ended: a nudge that was
-// lost loses nothing, and a crash in between hands the same events on again.
+// Delivers events to their subscribers after the commit (EVT-4). The outbox is read by number from the last mark, so a lost notification
+// loses nothing, and a crash in between delivers the same events again.
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
 
-/** Is handed events in their order, each at least once. What it throws stops the handing on; it is tried again. */
+/** Receives events in their order, each at least once. An exception stops the delivery, which is tried again. */
 export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<void>;
 
 export const SLICE = 100;
 
-/** Hands on what is new, to the end. */
+/** Delivers all new events. */
 export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   for (let handedOn = 0; ; ) {
     const slice = await handOnSlice(deps, subscribers);
@@ -19,7 +19,7 @@ export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[
   }
 }
 
-/** One slice of them. Returns how many. */
+/** Delivers one slice and returns its size. */
 export async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   const { db } = deps;
   const { mark } = await readBatch(db, { mark: findMark(db) });

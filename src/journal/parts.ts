@@ -1,8 +1,8 @@
-// What is written of many rows at once goes in as JSON, in parts that D1 takes: at most 2 MB a parameter.
+// Splits many rows into JSON parameters that D1 accepts: at most 2 MB each.
 
 const PART_CHARS = 500_000;
 
-/** Each part is a JSON array of rows. No row, no part. */
+/** Each part is a JSON array of rows. Without rows there is no part. */
 export function inParts(rows: readonly unknown[]): string[] {
   const parts: string[][] = [];
   let size = PART_CHARS;

@@ -1,4 +1,4 @@
-// The journal as stored: entries of the activity log, events, and records of the directory's feed. Each also in many at once, as JSON.
+// Store of activity entries, events and directory changes, one at a time or many at once as JSON.
 import { sql } from "drizzle-orm";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -42,10 +42,10 @@ export const insertEvents = (
   );
 
 type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
-type ToldOf = { readonly at: number; readonly changeType: string };
+type ChangeFacts = { readonly at: number; readonly changeType: string };
 
-/** The number is drawn inside the batch: D1 runs one batch at a time, so its order is the order of commits. */
-export const insertChange = (db: Database, { environment, did }: Change, { at, changeType }: ToldOf): Statement =>
+/** The number is drawn inside the batch: D1 runs one batch at a time, so its order is the order of commits (DIR-2). */
+export const insertChange = (db: Database, { environment, did }: Change, { at, changeType }: ChangeFacts): Statement =>
   db.insert(directoryChanges).values({
     environment,
     seq: sql`(select coalesce(max(seq), 0) + 1 from directory_changes where environment = ${environment})`,
@@ -54,7 +54,7 @@ export const insertChange = (db: Database, { environment, did }: Change, { at, c
     occurredAt: at,
   });
 
-export const insertChanges = (db: Database, each: readonly Change[], { at, changeType }: ToldOf): Statement[] =>
+export const insertChanges = (db: Database, each: readonly Change[], { at, changeType }: ChangeFacts): Statement[] =>
   inParts(each.map(({ environment, did }) => [environment, did])).map((part) =>
     db.insert(directoryChanges).select(
       sql`select value ->> 0, row_number() over (partition by value ->> 0 order by key)

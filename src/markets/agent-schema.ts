@@ -1,4 +1,4 @@
-// Specification 4 on the wire: the body of authorized_markets, and what it answers.
+// A provider's own markets on the wire (MKT-5, MKT-10).
 import * as z from "zod";
 import { marketView } from "../agents/schema.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
@@ -13,7 +13,7 @@ const address = z
   .regex(/^0x[0-9a-fA-F]{40}$/, "Must be an address: 0x and 40 hexadecimal digits.")
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
-    message: "The zero address holds nothing.",
+    message: "Must not be the zero address.",
   });
 
 const marketEntry = z.strictObject({
@@ -29,13 +29,13 @@ export const marketInput = z
 export type MarketInput = z.infer<typeof marketInput>;
 export type ProposedMarket = Partial<z.infer<typeof marketEntry>>;
 
-/** What of a faulty body is valid, each entry at its place. */
+/** The valid parts of a faulty body, each entry at its place. */
 export const proposedMarkets = (raw: unknown): ProposedMarket[] =>
   entriesOf(raw)
     .slice(0, MARKETS_PER_CALL_MAX)
     .map((entry) => validFields(marketEntry, entry));
 
-/** A malformed identifier has a code of its own (section 7). */
+/** A malformed identifier has a code of its own (MKT-1). */
 export function marketRules(raw: unknown): FieldError[] {
   return entriesOf(raw).flatMap((entry, i) => {
     const market = typeof entry === "object" && entry !== null && "market" in entry ? entry.market : undefined;

@@ -1,5 +1,5 @@
-// Specification 4, authorized_markets, the platform's side: what may be asked for, and what it does to the rows. The chain's
-// side is provision.ts; a row that waits (PROVISIONING) is all that passes between them.
+// Opens markets, the platform's side (MKT-5 to MKT-12): judges the request and writes the rows. The chain's side is provision.ts; a row in
+// PROVISIONING is all that passes between them (MKT-8).
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { findOwnAgent } from "../agents/store.ts";
@@ -49,14 +49,13 @@ export async function authorizeMarkets(
   const networks = [...new Set(wanted.map((row) => row.network))];
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
-  // One split per network: a market that waits there follows the wallet that is asked for last; one that is open follows
-  // when the chain has said it.
+  // One split per network (MKT-9): a waiting market takes the wallet of the last request; an open one follows when the contract has it.
   const moved = markets
     .filter((row) => row.status === "PROVISIONING")
     .filter((row) => networks.includes(row.network) && !wanted.some((other) => sameMarket(row, other)))
     .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
     .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: now }));
-  // A market that leaves ACTIVE for another wallet is promised by the document no longer.
+  // A market that leaves ACTIVE for another wallet also leaves the document (MKT-12).
   const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
   const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
   const unpromised = found && left && environment === agent.environment;
@@ -77,7 +76,7 @@ export async function authorizeMarkets(
     null,
   );
 
-  // The chain may take its time: nobody who would suspend the agent waits for it.
+  // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
   const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const done = await Promise.all(
@@ -90,7 +89,7 @@ export async function authorizeMarkets(
   return { did, markets: after.markets.map((row) => toMarketView(deps.config, row)) };
 }
 
-/** Of a body that the schema finds faulty: whether the agent may have markets, and what else is wrong with the rest. */
+/** Judges the agent, and finds the further faults of a body that the schema refuses. */
 export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
   return precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
     marketable(found, call.environment);
@@ -112,7 +111,7 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
     const known = network === undefined ? null : findNetwork(deps.config.networks, network);
     const [jurisdiction = "", currency] = market?.split("-") ?? [];
     const faults: FieldError[] = [];
-    // With a live key an unknown network is one without a production market: see refuseUnknownNetwork.
+    // With a live key an unknown network is `market_not_authorized` (MKT-11): see refuseUnknownNetwork.
     if (network !== undefined && !known && environment === "sandbox")
       faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
     if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
@@ -131,7 +130,9 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
     const wallet = operational_wallet.toLowerCase();
     const other = wallets.get(name);
     if (other !== undefined && other !== wallet) {
-      faults.push(fieldError(at("operational_wallet"), "invalid_value", "A network has one operational wallet."));
+      faults.push(
+        fieldError(at("operational_wallet"), "invalid_value", "Must be the same wallet for all markets of a network."),
+      );
     }
     wallets.set(name, wallet);
     return faults;
@@ -144,8 +145,8 @@ function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void
 }
 
 /**
- * The row that asks the chain for this market; null when it is open already, as asked. One whose wallet moves keeps what the
- * chain has said of it, and takes no new intents until the chain says the new wallet too.
+ * The row that asks the chain for this market; null when the market is open as requested. A market whose wallet changes keeps its vault
+ * and takes no new intents until the contract has the new wallet.
  */
 function provisioningRow(
   deps: Deps,

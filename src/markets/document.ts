@@ -1,4 +1,4 @@
-// A change of markets is a change of the agent's document.
+// Signs a change of markets into the agent's document (IDN-23).
 import { updateAgent } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
@@ -6,7 +6,7 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, signVersion } from "../identity/aid.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 
-/** The agent's own environment: its document states the market, and the directory is told. `source` has the markets as they are now. */
+/** For markets of the agent's own environment: a new version of its document and a directory record. `source` has the new markets. */
 export async function documentChange(deps: Deps, source: AidSource, now: number): Promise<Statement[]> {
   const { db } = deps;
   const { agent: before, certificate } = source;

@@ -1,5 +1,4 @@
-// A market is `{JURISDICTION}-{CURRENCY}`. The buyer's country decides which of a provider's markets cover a
-// payment: its own, a region that contains it, or the whole world.
+// Market codes and the markets that cover a buyer (MKT-1, MKT-3): its country's, those of regions that contain it, and the world's.
 
 /** Jurisdictions that are more than one country, and the countries in them. */
 export const REGIONS: Readonly<Record<string, ReadonlySet<string>>> = {

@@ -1,4 +1,4 @@
-// What can be traded where. It is configuration, so a reading asks no database.
+// Lists the markets (MKT-2). They are configuration, so no database is read.
 import { askedPage, type PublicCall } from "../call.ts";
 import { caip2Of, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";

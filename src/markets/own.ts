@@ -1,4 +1,4 @@
-// A provider's own markets as its platform reads them, and taking one away.
+// Lists and removes a provider's own markets (MKT-11, MKT-13).
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { findOwnAgent } from "../agents/store.ts";
@@ -23,7 +23,7 @@ export const marketReads = ({ db, tenant, environment }: ManagementCall, did: st
   newest: findNewestVersion(db, did),
 });
 
-/** A live key reaches the platform's sandbox agents here: the market waits for the promotion. */
+/** A live key reaches the platform's sandbox agents here (MKT-11). */
 export function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
   const visible = found && (found.agent.environment === environment || environment === "production");
   if (!visible) throw new ServiceError("not_found");
@@ -47,7 +47,7 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
   );
 }
 
-/** Takes a market away. The vault and what it holds stay: they belong to the provider, not to the market. */
+/** Removes a market. The vault and its balance stay: they belong to the provider and not to the market (MKT-13). */
 export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
   const { db, now, deps, environment } = call;
   const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));

@@ -1,5 +1,5 @@
-// The chain's side of a provider's markets. First the wish is written (PROVISIONING), then the chain is asked, then what it says is written
-// (settle.ts): a crash between any two leaves a row that the queue or the minute's job takes up again. Doing it twice changes nothing.
+// Opens markets, the chain's side (MKT-6 to MKT-8). The wish is written first (PROVISIONING), then the chain is asked, then its answer is
+// written (settle.ts). A crash between any two leaves a row that the queue or the minute's job takes up again.
 import { networkNamed } from "../chain/networks.ts";
 import { type Driven, driveSplit } from "../chain/operations.ts";
 import type { Deps } from "../context.ts";
@@ -18,8 +18,8 @@ import { findStalledMarkets } from "./store.ts";
 import { holdsOtherWallet } from "./wallets.ts";
 
 /**
- * Brings the chain to what the rows ask for, and the rows to what the chain says. True when nothing is left to do; false when
- * time ran out first, or the chain could not be asked. Safe to run at any time, by anyone, twice.
+ * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns true when nothing is left to do, false
+ * when time ran out or the chain could not be asked. Safe to run at any time and twice.
  */
 export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<boolean> {
   const { db, config, env, chain } = deps;
@@ -51,13 +51,13 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   return true;
 }
 
-/** What may have become so while the market waited: nobody is told of it but by the market's reason. */
+/** Refusals that arose while the market waited; the market's `reason` reports them. */
 function forbiddenBy(agent: AgentRow, asked: MarketRow, production: readonly MarketRow[]): ErrorCode | null {
   if (isFinal(agent.status)) return "agent_status_not_mutable";
   return asked.environment === "sandbox" && holdsOtherWallet([asked], production) ? "environment_mismatch" : null;
 }
 
-/** What a crash or a slow chain left: the queue takes it up again. */
+/** Sends markets that a crash or a slow chain left waiting to the queue again. */
 export const resumeProvisioning: EachJob = {
   kind: "each",
   name: "resume_market_provisioning",

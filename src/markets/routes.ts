@@ -1,4 +1,4 @@
-// Specification 4, markets: the public listing, and a provider's own, each a settlement split and an escrow wallet on-chain.
+// Routes of the public list of markets and of a provider's own markets (MKT-2, MKT-5, MKT-13).
 import * as z from "zod";
 import { precheckOwnAgent } from "../agents/read.ts";
 import { route } from "../http/route.ts";

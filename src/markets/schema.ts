@@ -1,4 +1,4 @@
-// The public listing on the wire: a market and the networks on which it settles.
+// The public list of markets on the wire (MKT-2).
 import * as z from "zod";
 import { listOf, pageQuery } from "../http/schemas.ts";
 

@@ -1,4 +1,5 @@
-// What the chain has said of a provider's markets, written: markets, escrow, document, events and the directory's record in one batch.
+// Writes the chain's answer about a provider's markets in one batch: markets, escrow, document, events and directory record (MKT-6,
+// MKT-12).
 
 import { toMarketView } from "../agents/views.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
@@ -25,14 +26,14 @@ const ATTEMPTS = 5;
 
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
 
-/** What came of it; `split` is what was asked for, `base` the threshold of an unrated provider. */
+/** The outcome; `split` is the requested state, `base` the threshold of an unrated provider. */
 export type Provisioned = {
   readonly driven: Exclude<Driven, { state: "waiting" }>;
   readonly split: Split & { readonly wallet: string };
   readonly base: number;
 };
 
-/** Nothing is decided: the markets wait, and say what for. An empty gas account is an operator's to fill. */
+/** Nothing is decided: the markets wait with a reason. An empty gas account raises an alert (MKT-7). */
 export async function noteWaiting(
   { db }: Pick<Deps, "db">,
   job: Provisioning,
@@ -73,12 +74,12 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const { environment, network, did } = job;
   const facts = await readBatch(db, settleReads(deps, job));
   const { found, markets, otherMarkets } = facts;
-  // Another wallet may have been asked for meanwhile: what waits for that is not answered by this.
+  // Another wallet may have been requested meanwhile: this answer does not settle markets that wait for that one.
   const waiting = markets
     .filter((row) => row.network === network)
     .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.split.wallet);
   if (!found || waiting.length === 0) return;
-  // A production market opened while a sandbox key's transaction was on its way: the chain is told its wallet again.
+  // A production market opened while a sandbox key's transaction was waiting: its wallet is written to the contract again (MKT-9).
   const overtaken =
     environment === "sandbox" && result.driven.state === "done" && holdsOtherWallet(waiting, otherMarkets);
   const said = judge(result, isFinal(found.agent.status), overtaken);
@@ -130,7 +131,7 @@ async function settlement(
   ];
 }
 
-/** The chain has one split: what is open there follows it, in both environments. */
+/** The contract has one split: open markets of both environments follow it (MKT-9). */
 const following = (
   { markets, otherMarkets }: Facts,
   { network }: Provisioning,
@@ -150,7 +151,7 @@ function escrowStatements({ db }: Deps, escrow: EscrowRow, { otherEscrows }: Fac
   return [putEscrow(db, escrow), ...(other ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [])];
 }
 
-/** The document of the agent's own environment, where it promises another market than before. */
+/** A new document when the ACTIVE markets of the agent's own environment have changed. */
 async function documented(
   deps: Deps,
   { environment, network }: Provisioning,
@@ -189,7 +190,7 @@ function provisionedEvents(
     );
 }
 
-/** A market that the chain has goes on with the wallet that the chain has, when another is refused. */
+/** When a new wallet is refused, an open market continues with the wallet that the contract has (MKT-12). */
 function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, now: number): MarketRow {
   if ("failed" in said) {
     const { failed: reason } = said;
@@ -203,8 +204,8 @@ function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, no
 }
 
 /**
- * The vault as the chain has it when the first market opens. Later it is not written from a reading that others may have
- * overtaken: its balance follows the settlements, its threshold the rating, and only what the contract splits by is said here.
+ * The escrow as the chain has it when the first market opens. An existing one is not overwritten from a reading that may be outdated: its
+ * balance follows the settlements and its threshold the rating; only wallet and contract threshold are written here.
  */
 function escrowRow(
   { config }: Deps,

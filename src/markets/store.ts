@@ -1,4 +1,4 @@
-// A provider's markets as stored. Reading them all at once is a part of its document: identity/store.ts.
+// Store of a provider's markets. identity/store.ts reads all of them for the document.
 import { and, asc, eq, inArray, lt, or, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -16,7 +16,7 @@ const keyed = ({ did, environment, market, network }: MarketKey) =>
     eq(agentMarkets.network, network),
   );
 
-/** A page of them; the codes of market and network are the keyset. */
+/** A page of markets; the codes of market and network are the keyset. */
 export const listMarketRows = (
   db: Database,
   did: string,
@@ -40,7 +40,7 @@ export const listMarketRows = (
 
 export type Offer = { market: string; network: string };
 
-/** The provider's working markets that may cover the consumer: its country's, a region's or the world's. */
+/** The provider's ACTIVE markets that may cover the consumer (MKT-3). */
 export const findOffers = (
   db: Database,
   providerDid: string,
@@ -68,7 +68,7 @@ export const findOffers = (
   );
 };
 
-/** Markets that have waited since before the instant, those longest waiting first. */
+/** Markets that have waited since before the instant, the oldest first. */
 export const findStalledMarkets = (db: Database, before: number, after: Due, limit: number): Read<Due[]> => {
   const id = sql<string>`did || ' ' || environment || ' ' || network`;
   return readAll(
@@ -77,7 +77,7 @@ export const findStalledMarkets = (db: Database, before: number, after: Due, lim
       .from(agentMarkets)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`status = 'PROVISIONING'`,
           lt(agentMarkets.updatedAt, before),
           sql`(${agentMarkets.updatedAt}, ${id}) > (${after.at}, ${after.id})`,
@@ -97,7 +97,7 @@ export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): 
       set: row,
     });
 
-/** Only onto what was read: another wallet may have been asked for, or the market taken away, meanwhile. */
+/** Writes only onto the row that was read: another wallet may have been requested, or the market removed, meanwhile. */
 export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>
   mustChange(
     db,
@@ -113,7 +113,7 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
       ),
   );
 
-/** The transaction that what waits on this network now waits for, if there is one, and why it waits. */
+/** Writes the transaction that the waiting markets of a network wait for, if there is one, and the reason. */
 export const noteRegistration = (
   db: Database,
   { did, environment, network }: Omit<MarketKey, "market">,

@@ -1,4 +1,4 @@
-// The minute's look after the registrar's keys: what waits is sent again or replaced, and an operator is told of what money alone can mend.
+// Tends the registrar's transactions each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
@@ -8,7 +8,7 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { tendSigner } from "../objects/signers.ts";
 import type { SignerStanding } from "../objects/transactions.ts";
 
-/** So long a transaction may wait before it is an operator's to look at. */
+/** A transaction that waits longer raises an alert. */
 const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
 const WEI_PER_GWEI = 1_000_000_000n;
 const GWEI_PER_ETH = 1_000_000_000;

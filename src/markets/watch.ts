@@ -1,5 +1,5 @@
-// What the contract once said is looked at again for a quarter of an hour: a reorganisation may have taken a registration back. Then the
-// markets that rest on it wait again, the document promises them no longer, and the queue brings the chain to say it once more.
+// Reads the contract again for a quarter of an hour after an operation (MKT-14, CHN-19): a reorganisation may have undone a registration.
+// Then its markets wait again and leave the document, and the queue repeats the operation.
 import { didHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { nextCheck, splitKey } from "../chain/operations.ts";
@@ -41,7 +41,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
   const { operation } = await readBatch(db, { operation: findOperation(db, splitKey(network, did)) });
   if (operation?.status !== "done" || operation.nextCheckAt === null) return false;
   const read = await chain.readProvider(network, didHash(did));
-  // A node that does not answer says nothing: it is asked again in a minute.
+  // A node that does not answer proves nothing: the next minute asks again.
   if (!read.ok) return false;
   const { registered, operationalWallet, threshold } = read.value;
   const { wallet } = operation.wanted;
@@ -55,7 +55,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
   return true;
 }
 
-/** The contract does not say it any more. `stands`: only the threshold has gone. */
+/** Undoes a state that the contract has lost. `stands`: only the threshold was lost. */
 async function takeBack(
   deps: Deps,
   operation: OperationRow,
@@ -95,7 +95,7 @@ async function takeBack(
     raiseAlert(db, {
       kind: "chain_reorganised",
       subject: `${did} on ${networkNamed(config.networks, network).network}`,
-      message: "A reorganisation took back what the contract had said of the provider: it is said again.",
+      message: "A reorganisation undid the provider's registration or threshold; it is being repeated.",
     }),
   ]);
   for (const one of new Set(moved.map((row) => row.environment))) {
@@ -110,7 +110,7 @@ async function escrowsOf({ db }: Deps, did: string, environment: Environment) {
   return (await readBatch(db, { escrows: findEscrows(db, did, environment) })).escrows;
 }
 
-/** What the contract splits by now: the threshold follows anew. */
+/** Writes the contract's present threshold, so that the job writes the threshold again (MKT-20). */
 const thresholdGone = ({ db }: Deps, did: string, network: string, threshold: number): Statement[] =>
   (["sandbox", "production"] as const).map((environment) =>
     setChainThreshold(db, { did, environment, network }, threshold),

@@ -1,4 +1,4 @@
-// The locks of agents, as their holders see them.
+// Takes the locks of agents (AGT-27).
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import type { AgentObject } from "./agent-object.ts";
 
@@ -10,9 +10,9 @@ export const lockAgent = ({ AGENTS }: AgentsBinding, did: string): Promise<Dispo
   AGENTS.get(AGENTS.idFromName(did)).lock();
 
 /**
- * What many callers may change at once (two agents' rating sums) is tried at once, and after a conflict under the locks of every
- * agent that it touches: a busy agent's changes then come one after the other instead of starving each other. `attempt` reads,
- * decides and commits; it names the agents that it touches before it commits.
+ * Tries a change that many callers may make at once (two agents' rating sums) without locks first, and after a conflict under the locks
+ * of every agent that it touches, so that the changes of a busy agent queue instead of starving each other. `attempt` reads, decides
+ * and commits, and names the agents that it touches before it commits.
  */
 export async function retryUnderLocks<T>(
   binding: AgentsBinding,
@@ -29,7 +29,7 @@ export async function retryUnderLocks<T>(
   }
   const held: Disposable[] = [];
   try {
-    // Always in one order, so that two that want the same two agents never wait for each other.
+    // Always in one order, so that two callers with the same two agents never deadlock.
     for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did));
     return await retryConflicts(TRIES_UNDER_LOCKS, () => attempt(touches));
   } finally {

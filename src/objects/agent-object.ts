@@ -1,12 +1,12 @@
-// One object per agent: it gives the agent's transitions an order, first come first served. Correctness lives in the
-// conditional batch; this keeps racing callers from meeting there. A Durable Object does not serialise its own calls
-// across an await, so the queue is a chain of promises (never blockConcurrencyWhile).
+// One object per agent: a lock that orders the agent's transitions, first come first served (AGT-27). The conditional batch makes them
+// correct; the lock only keeps racing callers apart. A Durable Object does not serialise its own calls across an await, so the queue is
+// a chain of promises (never blockConcurrencyWhile).
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { SECOND_MS } from "../core/limits.ts";
 
 const LEASE_MS = 10 * SECOND_MS;
 
-/** Held while the caller works; given back when it is disposed, when the caller dies, or when the lease is over. */
+/** Held while the caller works; released when it is disposed, when the caller dies, or when the lease ends. */
 export class AgentLock extends RpcTarget {
   readonly #release: () => void;
 
@@ -23,7 +23,7 @@ export class AgentLock extends RpcTarget {
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
 
-  /** Resolves when every lock that was asked for before is given back. */
+  /** Resolves when every earlier lock is released. */
   async lock(): Promise<AgentLock> {
     const before = this.last;
     let release: () => void = () => undefined;

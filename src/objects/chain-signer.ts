@@ -1,4 +1,4 @@
-// One object for each key and network: it owns the key's nonces, and works on one call after the other.
+// One object for each key and network: it owns the key's nonces and works on one call after the other (CHN-15).
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Submission } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
@@ -15,7 +15,7 @@ const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
   registrar: (env) => env.CHAIN_REGISTRAR_KEY,
 };
 
-/** Whose nonces these are. */
+/** The key and the network of the nonces. */
 export type KeyOn = { readonly signer: SignerName; readonly network: string };
 
 export class ChainSigner extends DurableObject<SignerEnv> {
@@ -26,7 +26,7 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return this.inOrder(on, (desk) => submitTransaction(desk, key, call));
   }
 
-  /** Looks after what waits: sends it again, or replaces it. */
+  /** Sends waiting transactions again, or replaces them. */
   tend(on: KeyOn): Promise<ChainResult<SignerStanding>> {
     return this.inOrder(on, tendTransactions);
   }

@@ -1,11 +1,11 @@
-// The transactions of one key on one network that are not deep in the chain yet, by their nonces, in the object's own storage. Rows of a key
-// that was replaced stay apart, by its address: the new one has nonces of its own.
+// The transactions of one key on one network that are not final yet, by nonce, in the object's own storage (CHN-16). Rows carry the key's
+// address: a key that replaces another has nonces of its own.
 import type { Fees } from "../chain/fees.ts";
 import type { ChainCall } from "../chain/gateway.ts";
 
 export type SentRow = {
   readonly nonce: number;
-  /** What the call is for. */
+  /** The purpose of the call. */
   readonly key: string;
   readonly call: ChainCall;
   readonly gas: bigint;
@@ -62,7 +62,7 @@ export class SentTransactions {
     this.#sql.exec("delete from sent where owner = ? and nonce = ?", this.#owner, nonce);
   }
 
-  /** Those that wait for a block, by nonce. */
+  /** The transactions that wait for a block, by nonce. */
   waiting(): SentRow[] {
     return this.#sql
       .exec(`select ${COLUMNS} from sent where owner = ? and mined_at is null order by nonce`, this.#owner)
@@ -74,7 +74,7 @@ export class SentTransactions {
     return this.waiting().find((row) => row.key === key);
   }
 
-  /** `mined` is the chain's count. One that falls back, because of a reorganisation, makes what it had counted wait again, and due to be sent. */
+  /** `mined` is the chain's count. When a reorganisation lowers it, the transactions above it wait again and are due to be sent. */
   noteMined(mined: number, now: number): void {
     const [sql, owner] = [this.#sql, this.#owner];
     sql.exec("update sent set mined_at = ? where owner = ? and nonce < ? and mined_at is null", now, owner, mined);
@@ -89,7 +89,7 @@ export class SentTransactions {
     this.#sql.exec("delete from sent where owner = ? and mined_at < ?", this.#owner, minedBefore);
   }
 
-  /** The lowest nonce from the chain's count on under which nothing waits. */
+  /** The lowest nonce, from the chain's count on, that no waiting transaction has. */
   freeNonce(mined: number): number {
     const taken = new Set(this.waiting().map(({ nonce }) => nonce));
     let nonce = mined;

@@ -1,4 +1,4 @@
-// A key on a network as a Signer: the object that owns its nonces there.
+// Makes a Signer of a key on a network: a client of the object that owns its nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
 import type { ChainSigner, SignerName } from "./chain-signer.ts";
 import type { SignerStanding } from "./transactions.ts";
@@ -13,7 +13,7 @@ export function signerOn(binding: SignersBinding, signer: SignerName, network: s
   return { submit: (key, call) => stub.submit({ signer, network }, key, call) };
 }
 
-/** Looks after what waits, and tells how the key stands. */
+/** Tends waiting transactions and returns the standing of the key. */
 export const tendSigner = (
   binding: SignersBinding,
   signer: SignerName,

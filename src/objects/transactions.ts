@@ -1,6 +1,6 @@
-// How a key's transactions get into blocks. What was sent is kept until it is deep in the chain, and sent again with the same bytes while
-// the chain's count of nonces stays below it; what waits too long is replaced at a higher fee; a nonce whose bytes the node refuses for
-// good is filled, so that nothing behind it hangs.
+// Gets a key's transactions into blocks (CHN-16 to CHN-18). A transaction is stored until it is final, and sent again with the same bytes
+// while the chain's count stays below its nonce. One that waits too long is replaced at a higher fee. A nonce whose bytes the node
+// refuses for good is filled, so that the transactions behind it are not blocked.
 import { type Fees, replacementFees } from "../chain/fees.ts";
 import type { ChainCall, ChainResult, Submission, WaitingReason } from "../chain/gateway.ts";
 import type { Account, ChainSender } from "../chain/sender.ts";
@@ -8,7 +8,7 @@ import { signCall } from "../chain/sign.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import type { SentRow, SentTransactions } from "./sent-transactions.ts";
 
-/** Whose key it is, the node, and what the key has sent there. Whoever works at it works alone. */
+/** The key, the node, and the transactions that the key has sent there. Only one call works on it at a time. */
 export type Desk = {
   readonly sender: ChainSender;
   readonly privateKey: string;
@@ -16,7 +16,7 @@ export type Desk = {
   readonly sent: SentTransactions;
 };
 
-/** Why what waits is not on its way; null where it is. */
+/** The reason why waiting transactions cannot be sent; null when they are sent. */
 type Obstacle = "insufficient_gas" | "fee_above_bound" | null;
 
 export type SignerStanding = {
@@ -30,17 +30,17 @@ export type SignerStanding = {
 
 const SEND_AGAIN_MS = 10 * SECOND_MS;
 const REPLACE_AFTER_MS = MINUTE_MS;
-/** A block that is older than this is not taken back any more. */
+/** A block that is older than this counts as final. */
 const FINAL_AFTER_MS = 15 * MINUTE_MS;
-/** What a transfer of nothing to oneself costs. */
+/** The gas of an empty transfer. */
 const TRANSFER_GAS = 21_000n;
-/** How often a nonce that somebody else used first is drawn again. */
+/** How often another nonce is tried when someone else used it first. */
 const NONCE_ATTEMPTS = 5;
 
 export async function submitTransaction(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await submitOnce(desk, key, call);
-    // The key was used by somebody else, who was faster.
+    // Another user of the same key was faster.
     if (outcome !== "nonce_taken") return outcome;
     if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
   }
@@ -57,7 +57,7 @@ async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<Cha
   const obstacle = await tendWaiting(desk, account);
   const waiting = sent.waitingFor(key);
   if (waiting) return submitted(waiting.hash);
-  // Whoever asked has decided on what was so before.
+  // The caller decided before this transaction was mined, so it plans again.
   if (known) return { ok: true, value: { state: "mined", txHash: known.hash } };
   if (obstacle !== null) return waitingFor(obstacle);
   if (dryRun.state === "refused") return refusal(dryRun.reason);
@@ -66,7 +66,7 @@ async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<Cha
   if (balance < dryRun.gas * fees.maxFeePerGas) return waitingFor("insufficient_gas");
 
   const row = await signed(desk, { nonce: sent.freeNonce(mined), key, call, gas: dryRun.gas, fees, firstSentAt: now });
-  // Before it leaves: what was sent is known, whatever becomes of the answer.
+  // Stored before it is sent, so that it is known even when the answer is lost.
   sent.put(row);
   const taken = await sender.send(row);
   if (!taken.ok) return taken;
@@ -98,7 +98,7 @@ export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerSt
   return { ok: true, value: { address, balance, waiting: waiting.length, oldestSentAt, reason } };
 }
 
-/** In the order of their nonces. Ends at the first that could not be brought on its way: those behind it wait for it. */
+/** In the order of their nonces. Stops at the first that cannot be sent, because those behind it wait for it. */
 async function tendWaiting(desk: Desk, account: Account): Promise<Obstacle> {
   let next = account.mined;
   for (const row of desk.sent.waiting()) {
@@ -138,12 +138,12 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
   }
 }
 
-/** The same call under the same nonce, for more. */
+/** Sends the same call under the same nonce at a higher fee. */
 async function replace(desk: Desk, row: SentRow, present: Fees): Promise<Obstacle> {
   const { sender, sent } = desk;
   const fees = replacementFees(row.fees, present, sender.network);
   if (fees === null) {
-    // The bound stands: what was sent goes on waiting, and is known to the node at least.
+    // The bound forbids a higher fee: the old transaction keeps waiting, and the node gets it once more.
     const again = await sender.send(row);
     if (again.ok && again.value.state === "taken") sent.put({ ...row, lastSentAt: Date.now() });
     return "fee_above_bound";
@@ -154,19 +154,19 @@ async function replace(desk: Desk, row: SentRow, present: Fees): Promise<Obstacl
     sent.put(replacement);
     return null;
   }
-  // The node knows a dearer one. The bound ends this.
+  // The node knows a transaction with a higher fee. The bound ends this recursion.
   if (taken.value.reason === "underpriced") return replace(desk, { ...row, fees }, present);
   return taken.value.reason === "insufficient_funds" ? "insufficient_gas" : null;
 }
 
-/** These bytes will never be taken. The next call takes their nonce; where something waits behind it, nothing at all does. */
+/** The node will never take these bytes. The next call uses the nonce, or an empty transfer where something waits behind it. */
 async function giveUp(desk: Desk, account: Account, row: SentRow): Promise<Obstacle> {
   desk.sent.drop(row.nonce);
   const isLast = desk.sent.waiting().every(({ nonce }) => nonce < row.nonce);
   return isLast ? null : fill(desk, account, row.nonce);
 }
 
-/** A transfer of nothing to oneself, so that what waits behind a nonce that nobody uses goes on. */
+/** Sends an empty transfer, so that transactions behind an unused nonce can be mined. */
 async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obstacle> {
   if (fees === null) return "fee_above_bound";
   const { sender, sent, address } = desk;

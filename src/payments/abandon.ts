@@ -1,4 +1,4 @@
-// Intents that nobody paid in time end, with their events.
+// Records the end of intents that nobody paid, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
@@ -13,7 +13,7 @@ import { toIntentView } from "./views.ts";
 
 const ATTEMPTS = 3;
 
-/** Each intent brings two events. */
+/** Each intent writes up to two events. */
 const SLICE = 100;
 
 export const abandonIntents: BulkJob = {
@@ -25,11 +25,11 @@ export const abandonIntents: BulkJob = {
   },
 };
 
-/** Ends a slice of them in one batch. Returns how many. */
+/** Ends a slice of intents in one batch and returns its size. */
 export async function abandonSlice(deps: Deps, slice: number): Promise<number> {
   const { db, config } = deps;
   const now = deps.clock.now();
-  // One of them may be settled in between: the others are read again.
+  // One of them may be settled meanwhile: the slice is read again.
   return retryConflicts(ATTEMPTS, async () => {
     const { due } = await readBatch(db, { due: findDueIntents(db, now, slice) });
     if (due.length === 0) return 0;

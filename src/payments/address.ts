@@ -1,4 +1,4 @@
-// The client form of an intent (public clients, step 5): where to pay; with the parties and the amount, an intent too.
+// The form of AEA/P clients (PAY-18, PAY-19): where to pay and, with the parties and the amount, an intent.
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { fieldError, validationError } from "../core/errors.ts";
@@ -38,7 +38,7 @@ async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
   throw validationError(missing.map((name) => fieldError(name, "required")));
 }
 
-/** The client form: a faulty order is refused as every other refusal of an intent is; without an order it is a plain 422. */
+/** A faulty order is refused as every other refusal of an intent (PAY-19); without an order it is a plain 422. */
 export const precheckAddress = (query: Readonly<Record<string, string>>): Precheck => ({
   ...precheck({}, () => []),
   ...(isOrder(query) && { mapRefusal: asPolicyViolation }),

@@ -1,4 +1,4 @@
-// Who may pay whom now: the refusals of a payment intent in their order, one a function. Pure.
+// The refusals of a payment intent in their order, one function each (PAY-3). Pure.
 import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
@@ -13,7 +13,7 @@ import { ratingSums } from "../ratings/signals.ts";
 import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 
-/** What a floor is held against: the provider's rating at this instant, as its status shows it. */
+/** The provider's rating at this instant, which floors are compared with. */
 export const ratingNow = ({ provider, heaviest, method }: Parties, now: number): number | null =>
   liveRating(ratingSums(provider.agent), heaviest, method, now);
 
@@ -22,7 +22,7 @@ export type Parties = {
   /** Nearest first. */
   readonly delegators: readonly SpenderRow[];
   readonly provider: AgentWithPrincipal;
-  /** The provider's own, nearest first: of its principal, as every delegator is. */
+  /** The provider's own delegators, nearest first; all are of its principal. */
   readonly providerDelegators: readonly AgentRow[];
   readonly escrows: readonly EscrowRow[];
   /** The provider's heaviest counterparties. */
@@ -33,7 +33,7 @@ export type Parties = {
 export type Deal = { readonly network: Network; readonly market: string };
 export type DealRequest = { readonly units: number; readonly network: Network | null; readonly deal: Deal | null };
 
-/** Throws the first refusal; what it returns may be opened. */
+/** Throws the first refusal; returns the deal otherwise. */
 export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
   const { consumer, delegators, provider, providerDelegators } = parties;
   refuseMixedEnvironments(consumer.agent, provider.agent);
@@ -57,8 +57,8 @@ export function refuseIneligible(parties: Parties, request: DealRequest, wanted:
 }
 
 /**
- * Where the payment is made: the network asked for, or the one on which the provider has a market for this buyer; of
- * several the testnet in sandbox and the mainnet in production. The narrowest market that covers the buyer is the one.
+ * The network and market of the payment: the named network, or one on which the provider has a market for this buyer; of several a testnet
+ * in the sandbox and a mainnet in production (MKT-3, MKT-4).
  */
 export function findDeal(
   offers: readonly Offer[],
@@ -85,7 +85,7 @@ function refuseMixedEnvironments(consumer: AgentRow, provider: AgentRow): void {
   });
 }
 
-/** The agent's own state, then its principal's: 3.2, no grace. The detail names which. */
+/** Refuses an agent that is not ACTIVE, by its own status or its principal's (PRN-12). The detail names which. */
 function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: number): void {
   const principalStatus = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(agent.status, principalStatus);
@@ -101,7 +101,7 @@ function refuseConstrained({ provider, escrows }: Parties, network: Network | nu
   throw new ServiceError("escrow_constrained", { detail: { did: provider.agent.did, network: escrow.network } });
 }
 
-/** The live scope of the agent, which its role bounds: buying and selling are what a role permits or not. */
+/** Refuses an agent whose live scope lacks the action. */
 function refuseWithoutAction(agent: AgentRow, action: "purchase" | "sell"): void {
   if (agent.authorizedActions.includes(action)) return;
   throw new ServiceError("role_not_permitted", {
@@ -117,8 +117,8 @@ function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): 
 const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422]);
 
 /**
- * AEA/P clients stop at a 403 alone and would pay after any other failure (public clients, step 5): there every refusal of an
- * intent is this one, naming the code that POST /v1/payment-intents would have answered.
+ * AEA/P clients stop at a 403 alone and would pay after any other failure, so every refusal of an intent is a 403 for them that names the
+ * code of POST /v1/payment-intents (PAY-19).
  */
 export function asPolicyViolation(thrown: unknown): unknown {
   if (!(thrown instanceof ServiceError) || !STOPPING.has(thrown.status)) return thrown;

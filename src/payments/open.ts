@@ -1,4 +1,4 @@
-// Specification 2.6, the payment intent: opened by either party against the consumer's policy.
+// Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -31,7 +31,7 @@ export async function createIntent(call: AgentCall, input: IntentInput): Promise
   return openIntent(call, order, (intent) => toIntentView(call.deps.config, intent, call.now));
 }
 
-/** One trip to read, the refusals in the contract's order, one trip that holds the amount and opens the intent. */
+/** One trip to read, the refusals in the order of PAY-3, one trip that holds the amount and opens the intent. */
 export async function openIntent<V>(call: AgentCall, order: Order, show: (intent: IntentRow) => V): Promise<V> {
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
@@ -96,7 +96,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   return view;
 }
 
-/** An intent holds the consumer's window: who else may open one, and how many, is bounded. */
+/** An intent holds a part of the consumer's window, so a provider's own intents are bounded (PAY-6). */
 function refuseProvidersShare(call: AgentCall, consumer: AgentRow, opened: number): void {
   if (call.did === consumer.did) return;
   if (consumer.intentsFrom === "self") {
@@ -109,7 +109,7 @@ function refuseProvidersShare(call: AgentCall, consumer: AgentRow, opened: numbe
   }
 }
 
-/** Of a body that the schema finds faulty: a stranger to the pair is 403 before 422; else what is wrong with the rest. */
+/** Refuses a stranger (403) before 422, and finds the further faults of a body that the schema refuses. */
 export function precheckIntent(call: AgentCall, input: Partial<IntentInput>): Precheck {
   const { consumer_did: consumerDid, provider_did: providerDid, ...rest } = input;
   const order = { ...rest, consumerDid, providerDid };

@@ -1,11 +1,11 @@
-// What is ordered, and what is wrong with it that no schema knows: which networks there are, how fine their tokens, and who the parties.
+// An order of a payment, and its faults that no schema knows: networks, precision of the token, parties (PAY-4, PAY-5).
 import type { AgentCall } from "../call.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { type MoneyFault, parseAmount } from "../core/money.ts";
 
-/** What is ordered; the client form names a network instead of a currency. */
+/** An order; the form of AEA/P clients names a network instead of a currency. */
 export type Order = {
   consumerDid: string;
   providerDid: string;
@@ -43,7 +43,7 @@ export function orderFaults(config: Config, order: Proposed, found: { consumer: 
   if (providerDid !== undefined && !found.provider)
     faults.push(fieldError("provider_did", "not_found", "No such agent."));
   if (consumerDid !== undefined && consumerDid === providerDid) {
-    faults.push(fieldError("provider_did", "invalid_value", "An agent does not pay itself."));
+    faults.push(fieldError("provider_did", "invalid_value", "Must be another agent than the consumer."));
   }
   return faults;
 }
@@ -58,7 +58,7 @@ function networkFaults(config: Config, { network, currency }: Payable, candidate
   ];
 }
 
-/** Judged by the finest token that could be paid with; the chosen one's decimals are held to again. */
+/** Judges the amount by the finest candidate token; `unitsOf` judges it again by the chosen one. */
 function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
   const decimals = candidates.map((network) => network.decimals);
   const parsed = parseAmount(amount, Math.max(0, ...decimals));
@@ -66,14 +66,14 @@ function amountFaults(amount: string, candidates: readonly Network[]): FieldErro
     return candidates.length === 0 && parsed.fault === "invalid_format"
       ? []
       : [unfit(parsed.fault, Math.max(...decimals))];
-  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "The amount is more than zero.")];
+  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "Must be more than zero.")];
 }
 
 const unfit = (fault: MoneyFault, decimals: number): FieldError =>
   fieldError(
     "amount",
     fault,
-    fault === "invalid_format" ? `The token has ${decimals} decimals; the amount is finer.` : undefined,
+    fault === "invalid_format" ? `Must have at most ${decimals} decimals, as the token has.` : undefined,
   );
 
 export function unitsOf(amount: string, network: Network | undefined): number {

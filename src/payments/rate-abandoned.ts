@@ -1,6 +1,5 @@
-// Specification 2.8: an intent that its consumer left unpaid tells something of the consumer. Only of one that it opened itself: either
-// party may open an intent, and nobody's rating is in a counterparty's hands. And only when it can no longer be settled late, so
-// that no signal ever has to be taken back.
+// Rates consumers for intents that they opened themselves and left unpaid (TSK-11). Either party may open an intent, so an intent of the
+// other party gives no signal. The signal comes when no late payment can settle the intent any more, so it never has to be undone.
 import { rateAgent } from "../agents/rate.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";

@@ -1,4 +1,4 @@
-// An intent as its parties read it.
+// Reads an intent for its parties (PAY-17).
 import type { AgentCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { refuseStrangers } from "./order.ts";

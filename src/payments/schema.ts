@@ -1,4 +1,4 @@
-// Specification 2.6, the payment intent, on the wire.
+// Payment intents on the wire (PAY-2).
 import * as z from "zod";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
 import { amount, amountInput, currencyInput, did, didInput, instant, networkInput } from "../http/schemas.ts";
@@ -17,7 +17,7 @@ export type IntentInput = z.infer<typeof intentInput>;
 
 const hash = z.string().register(z.globalRegistry, { id: "Keccak256" });
 
-/** Where and in what a payment is made. */
+/** The contract, token and network of a payment. */
 const addressFields = {
   contract: z.string(),
   token: z.string(),
@@ -48,7 +48,7 @@ export type IntentView = z.infer<typeof intentView>;
 
 export const intentParams = z.object({ intent_id: z.string() });
 
-/** Loose, because every refusal of an intent is told in the one way at which these clients stop (public clients, step 5). */
+/** Loose, because faults of an order are answered as a 403, at which AEA/P clients stop (PAY-19). */
 const order = z.string().max(200).optional();
 export const addressQuery = z.strictObject({
   market: z.string().min(1).max(100),

@@ -1,5 +1,5 @@
-// The consumer's spend policy and that of every delegator, live. Pure. Each check names the
-// narrowest bound among them, and all of them count.
+// The spend policies of the consumer and of every delegator, judged live (PAY-8, PAY-9). Pure. Each check names the narrowest bound among
+// them.
 import { floorAmount, formatAmount } from "../core/money.ts";
 import { type Tier, tierRank } from "../core/vocabulary.ts";
 
@@ -11,7 +11,7 @@ export const POLICY_CHECKS = [
 ] as const;
 export type PolicyCheck = (typeof POLICY_CHECKS)[number];
 
-/** One agent whose policy and window count, as it is at this instant. The consumer comes first, then its delegators. */
+/** An agent whose policy and window count, at this instant. The consumer comes first, then its delegators. */
 export type Spender = {
   readonly did: string;
   readonly maxTransactionValue: string | null;
@@ -21,7 +21,7 @@ export type Spender = {
   readonly spend: SpendSums;
 };
 
-/** Base units. `settledBefore`: the running total as the window began; `expired`: held by intents that have ended. */
+/** Base units. `settledBefore`: the running total when the window began; `expired`: holds of intents that have ended. */
 export type SpendSums = {
   readonly settled: number;
   readonly settledBefore: number;
@@ -38,17 +38,17 @@ export type CheckOutcome = {
   readonly limit: string | number;
   readonly attempted: string | number | null;
   readonly remaining?: string;
-  /** Of a spending limit that is in another currency than the payment: nothing can be measured against it. */
+  /** The limit's currency, where it is another than the payment's and refuses it (PAY-9). */
   readonly currency?: string;
-  /** Whose bound it is, when it is not the consumer's own. */
+  /** The delegator whose bound it is; absent for the consumer's own. */
   readonly delegator?: string;
 };
 
-/** What counts in the window now: settled in it, and held by intents that are open. */
+/** The amount that counts in the window: settled in it, and held by open intents (PAY-10). */
 export const spentInWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
   settled - settledBefore + open - expired;
 
-/** Every check that some spender's policy makes, in the contract's order; one that nobody makes is absent. */
+/** The checks that some spender's policy makes, in the order of PAY-8. */
 export function judgePolicy(spenders: readonly Spender[], provider: Counterparty, payment: Payment): CheckOutcome[] {
   const outcomes = [
     judgeCeiling(spenders, payment),
@@ -129,7 +129,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
   };
 }
 
-/** Of equal bounds the one nearest to the consumer. */
+/** The lowest bound; of equal ones that of the agent nearest to the consumer. */
 const lowest = <T extends { readonly bound: number }>(bounds: readonly T[]): T | undefined =>
   bounds.reduce<T | undefined>(
     (least, one) => (least === undefined || one.bound < least.bound ? one : least),

@@ -1,6 +1,6 @@
-// What agents spend, as stored: sums, the ledger of their totals, and what open intents hold. A window is a difference of running
-// totals, so it costs the same however long the history is; what has expired lets go at its instant, whether or not the cron came by.
-import { and, eq, getTableColumns, inArray, lte, type SQL, sql } from "drizzle-orm";
+// Store of spending: sums, the ledger of running totals, and the holds of open intents. A window is a difference of running totals, so it
+// costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
+import { and, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
@@ -14,7 +14,7 @@ import type { SpendSums } from "./spend-policy.ts";
 export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "country">;
 export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
 
-/** The running total as a window begins: one row, whatever the ledger's length. */
+/** The running total when a window began: one row, whatever the ledger's length. */
 const settledBefore = (did: SQL, windowDays: SQL, now: number): SQL<number> =>
   sql<number>`coalesce((select l.total from spend_ledger l where l.did = ${did}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
@@ -22,7 +22,7 @@ const settledBefore = (did: SQL, windowDays: SQL, now: number): SQL<number> =>
 const expiredHolds = (did: SQL, now: number): SQL<number> =>
   sql<number>`coalesce((select sum(h.amount) from spend_holds h where h.did = ${did} and h.expires_at <= ${now}), 0)`;
 
-/** The consumer and its delegators, nearest first: live scopes, their principals' standing, and their windows. */
+/** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows. */
 export const findSpenders = (db: Database, consumerDid: string, now: number): Read<SpenderRow[]> => {
   const did = sql`${agents.did}`;
   const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
@@ -38,7 +38,7 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
         settledBefore: settledBefore(did, windowDays, now).as("settled_before"),
         expired: expiredHolds(did, now).as("expired"),
         depth: sql<number>`chain.depth`.as("depth"),
-        // The consumer's clock rules.
+        // The clock of the consumer's platform rules (ACC-9).
         clockOffsetMs: sql<number>`case when chain.depth = 0
             then (select p.clock_offset_ms from platforms p where p.platform_id = ${agents.platformId}) else 0 end`.as(
           "clock_offset_ms",
@@ -69,10 +69,10 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
   );
 };
 
-/** The provider or one of its delegators, as it was judged. */
+/** The provider or one of its delegators, in the version that was judged. */
 export type Seller = Pick<AgentRow, "did" | "version">;
 
-/** The holds of an intent on its spenders' windows; the batch fails when what it was decided on is no more. */
+/** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
 export function holdStatements(
   db: Database,
   intent: IntentRow,
@@ -94,7 +94,7 @@ export function holdStatements(
   ];
 }
 
-/** What has ended holds nothing: written down with the next intent, so that no sum over it grows. */
+/** Removes expired holds together with the next intent, so that no sum over them grows. */
 const releaseExpiredHolds = (db: Database, dids: string, now: number): Statement[] => [
   db
     .update(spendSums)
@@ -108,7 +108,7 @@ const releaseExpiredHolds = (db: Database, dids: string, now: number): Statement
     .where(and(sql`${spendHolds.did} in (select value from json_each(${dids}))`, lte(spendHolds.expiresAt, now))),
 ];
 
-/** The conditional reservation: of two intents that fit alone but not together, the database takes one. */
+/** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
 function holdSpend(
   db: Database,
   { agent }: SpenderRow,
@@ -130,7 +130,7 @@ function holdSpend(
     db
       .insert(spendSums)
       .select(
-        // The scope that was judged, and an owner in good standing, still at this instant.
+        // The judged scope and an owner in good standing, at the instant of the write.
         sql`select q.did, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
             and ${principalStands(sql`q.principal_id`, now)}
             and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
@@ -154,19 +154,19 @@ const providerStands = (
       and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
           and e.network = ${network} and e.state = 'CONSTRAINED')`;
 
-/** A provider's own intents for one consumer: what they hold is the consumer's. */
+/** Bounds a provider's own intents for one consumer, whose window they hold (PAY-6). */
 const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
   openedBy === providerDid
     ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
     : sql`true`;
 
 const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
-  // The condition of the partial index, literally.
+  // Literal text, so that SQLite uses the partial index.
   sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
       and i.consumer_did = ${consumerDid} and i.status = 'OPEN' and i.opened_by = i.provider_did
       and i.expires_at > ${now})`;
 
-/** How many intents the provider has opened itself for the consumer and that are open. */
+/** The number of open intents that the provider opened itself for the consumer. */
 export const countOpenedByProvider = (
   db: Database,
   providerDid: string,
@@ -181,35 +181,35 @@ export const countOpenedByProvider = (
     (rows) => rows[0]?.count ?? 0,
   );
 
-/** What an intent held becomes spent. */
-export function spendStatements(db: Database, intent: IntentRow, now: number): Statement[] {
-  // By name, not through json_each: D1 counts its rows too, and this is in the budget of a facilitation.
-  const isSpender = inArray(spendSums.did, intent.spenders);
-  const held = sql`coalesce((select h.amount from spend_holds h where h.did = ${spendSums.did}
-      and h.expires_at = ${intent.expiresAt} and h.intent_id = ${intent.intentId}), 0)`;
-  return [
-    db
-      .update(spendSums)
-      .set({ settled: sql`${spendSums.settled} + ${intent.amount}`, open: sql`${spendSums.open} - ${held}` })
-      .where(isSpender),
+/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
+export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
+  intent.spenders.flatMap((did) => [
     db
       .delete(spendHolds)
       .where(
         and(
-          inArray(spendHolds.did, intent.spenders),
+          eq(spendHolds.did, did),
           eq(spendHolds.expiresAt, intent.expiresAt),
           eq(spendHolds.intentId, intent.intentId),
         ),
       ),
+    // Each hold of an intent is of its amount; where it was let go before, there is none to take back.
+    db
+      .update(spendSums)
+      .set({
+        settled: sql`${spendSums.settled} + ${intent.amount}`,
+        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
+      })
+      .where(eq(spendSums.did, did)),
     // One row a settlement, at an instant of its own: the order of totals is the order of instants.
-    db.insert(spendLedger).select(
-      sql`select ${spendSums.did}, max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${spendSums.did}), 0)),
-          ${spendSums.settled} from ${spendSums} where ${isSpender}`,
-    ),
-  ];
-}
+    db.insert(spendLedger).values({
+      did,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${did}), 0))`,
+      total: sql`(select s.settled from spend_sums s where s.did = ${did})`,
+    }),
+  ]);
 
-/** What intents that ended unpaid still hold is given back. */
+/** Releases the holds of intents that ended unpaid. */
 export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
   const keys = JSON.stringify(
     intents.flatMap(({ spenders, expiresAt, intentId }) => spenders.map((did) => [did, expiresAt, intentId])),

@@ -1,5 +1,5 @@
-// Specification 2.6, the payment intent: its machine, as data, the status that counts at this instant, and whether a payment still
-// settles it.
+// The machine of intents as data (PAY-13), the status that counts at an instant, and the judgement whether a payment settles an intent
+// (PAY-14 to PAY-16).
 import { BLOCK_CLOCK_SKEW_SECONDS, HOUR_MS, LATE_FACILITATION_HOURS, SECOND_MS } from "../core/limits.ts";
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
@@ -13,9 +13,9 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   triggers: INTENT_TRIGGERS,
   table: {
     OPEN: { settle: "SETTLED", expire: "ABANDONED" },
-    // Nobody loses a paid intent to a slow provider: a payment mined in time is honoured after the end.
+    // A payment that was mined in time settles after the end (PAY-14).
     ABANDONED: { settle: refuse("intent_expired"), settle_late: "SETTLED" },
-    // One intent, one settlement: a second transaction is none of it.
+    // One intent has one settlement (PAY-16).
     SETTLED: {
       settle: refuse("settlement_verification_failed"),
       settle_late: refuse("settlement_verification_failed"),
@@ -25,23 +25,23 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
 
 export type IntentStanding = { status: IntentStatus; createdAt: number; expiresAt: number };
 
-/** An OPEN intent ends at its instant, whether or not the cron has recorded it. */
+/** An OPEN intent ends at its instant, whether or not a job has recorded it (PAY-13). */
 export function effectiveIntentStatus(intent: Omit<IntentStanding, "createdAt">, now: number): IntentStatus {
   return intent.status === "OPEN" && intent.expiresAt <= now ? "ABANDONED" : intent.status;
 }
 
 export const LATE_MS = LATE_FACILITATION_HOURS * HOUR_MS;
 
-/** How far a block's clock and ours may be apart. */
+/** The tolerated difference between a block's clock and the service's. */
 export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 
-/** A payment is made for an intent that is there: one that is older pays none that was opened for it later. */
+/** True when a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
 /**
- * Whether a payment mined at `minedAt` settles the intent now: while it is OPEN; for 24 hours after, if it was mined before
- * the end. Both instants on the intent's clock, in epoch milliseconds.
+ * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, and for 24 hours after its end if it was mined
+ * before (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
   const inTime = minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;

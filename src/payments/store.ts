@@ -1,4 +1,4 @@
-// Payment intents as stored. Two platforms share an intent, so a read takes no Tenant: who asks is checked as a party.
+// Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -8,10 +8,10 @@ import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
-/** Intents are stored without their hash: the one that a payment names is looked for among so many of its pair and amount. */
+/** Intents are stored without their hash: the one that a payment names is searched among so many of its pair and amount. */
 const NAMED_AMONG = 50;
 
-/** With the clock of its consumer's platform, which rules it. */
+/** An intent with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow> | null> =>
   readOne(
     db
@@ -28,15 +28,14 @@ const payableOf = (by: OfPair): SQL | undefined =>
     eq(paymentIntents.providerDid, by.providerDid),
     eq(paymentIntents.network, by.network),
     eq(paymentIntents.amount, by.amount),
-    // Literal, as the partial index says it.
+    // Literal text, so that SQLite uses the partial index.
     sql`status in ('OPEN', 'ABANDONED')`,
     by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
   );
 
 /**
- * The newest intent that a payment can settle where the caller names none (the client form of facilitation): open, or ended
- * less than 24 hours ago. With `minedAt`, only one that was there and had not ended when the payment was mined, so that a
- * late payment does not take the place of one for a newer intent.
+ * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
+ * only one that existed and had not ended when the payment was mined, so that a late payment does not settle a newer intent.
  */
 export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<IntentRow | null> =>
   readOne(
@@ -54,7 +53,7 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<In
       .limit(1),
   );
 
-/** The same, where the payment names one that is not the newest. */
+/** The same for a payment that names an intent that is not the newest. */
 export const findNamedIntentOf = (
   db: Database,
   by: OfPair & { minedAt: number },
@@ -66,7 +65,7 @@ export const findNamedIntentOf = (
     (rows) => rows.find((row) => row.expiresAt > Math.max(now - LATE_MS, by.minedAt) && isNamed(row.intentId)) ?? null,
   );
 
-/** Intents that have ended and are still stored as OPEN, those longest over first. */
+/** Intents that have ended and are still stored as OPEN, the earliest end first. */
 export const findDueIntents = (db: Database, now: number, slice: number): Read<IntentRow[]> =>
   readAll(
     db
@@ -80,8 +79,7 @@ export const findDueIntents = (db: Database, now: number, slice: number): Read<I
 export const insertIntent = (db: Database, intent: IntentRow): Statement => db.insert(paymentIntents).values(intent);
 
 /**
- * Refuses (Conflict) when the status is no longer the one that was read; whether the payment counts at all is judged by
- * `judgeSettlement`.
+ * Refuses (Conflict) when the status is no longer the one that was read. `judgeSettlement` has judged the payment before.
  */
 export function settleIntent(db: Database, intent: IntentRow): Statement[] {
   const { from, to } = move(intentMachine, intent.status, intent.status === "OPEN" ? "settle" : "settle_late");
@@ -94,7 +92,7 @@ export function settleIntent(db: Database, intent: IntentRow): Statement[] {
   );
 }
 
-/** All of them, from one status to another, or nothing. */
+/** Moves all of the intents from one status to another, or none. */
 export const moveIntents = (
   db: Database,
   intentIds: readonly string[],
@@ -112,7 +110,7 @@ export const moveIntents = (
   guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
 ];
 
-/** Intents that their own consumer opened and left, and that can no longer be settled late; those longest over first. */
+/** Intents that their own consumer opened and left unpaid, and that no late payment can settle; the earliest end first (TSK-11). */
 export const findUnratedIntents = (db: Database, endedBefore: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -120,7 +118,7 @@ export const findUnratedIntents = (db: Database, endedBefore: number, after: Due
       .from(paymentIntents)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`,
           lte(paymentIntents.expiresAt, endedBefore),
           sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
@@ -145,7 +143,7 @@ export const markRated = (db: Database, intentId: string): Statement[] =>
       ),
   );
 
-/** What an intent names, as expressions for reads in the trip that finds the intent. */
+/** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
 export const ofIntent = (intentId: string) => ({
   providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
   consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,

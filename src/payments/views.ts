@@ -1,4 +1,4 @@
-// Rows → the shapes of schema.ts. What a payer needs to pay, and what stands for the parties on-chain.
+// Maps rows to the shapes of schema.ts: the data that a payer needs, and the on-chain hashes of the parties (PAY-2).
 import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, caip2Of, type Network, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";

@@ -1,4 +1,4 @@
-// Specification 2.3, the attestation: what a body says of it, and what is wrong with it. Pure.
+// Attestations of a body: expansion and faults (PRN-6 to PRN-9). Pure.
 import { addMonths } from "../core/clock.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -17,7 +17,7 @@ type AttestationColumns = Pick<
   | "attestationExpiresAt"
 >;
 
-/** In sandbox a placeholder expands to a full record. */
+/** In the sandbox a placeholder expands to a full record (PRN-8). */
 export function expandAttestation(input: AttestationInput, environment: Environment, now: number): AttestationColumns {
   if ("placeholder" in input) {
     return {
@@ -43,18 +43,17 @@ export function attestationFaults(input: ProposedAttestation, environment: Envir
   const fault = (field: string, message: string, code: "invalid_value" | "not_found" = "invalid_value") =>
     fieldError(`verification_attestation.${field}`, code, message);
   if ("placeholder" in input) {
-    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in sandbox only.")];
+    return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in the sandbox only.")];
   }
   const { issued_at: issuedAt, expires_at: expiresAt, verifier_id: verifierId } = input;
   const faults: FieldError[] = [];
-  if (issuedAt !== undefined && issuedAt > now)
-    faults.push(fault("issued_at", "The attestation is issued in the future."));
+  if (issuedAt !== undefined && issuedAt > now) faults.push(fault("issued_at", "Must not be in the future."));
   if (expiresAt !== undefined && expiresAt <= now) faults.push(fault("expires_at", "The attestation has expired."));
   if (issuedAt !== undefined && expiresAt !== undefined && expiresAt <= issuedAt)
-    faults.push(fault("expires_at", "It ends before it begins."));
+    faults.push(fault("expires_at", "Must be later than issued_at."));
   if (issuedAt !== undefined && addMonths(issuedAt, ATTESTATION_MAX_AGE_MONTHS) <= now)
     faults.push(fault("issued_at", "The attestation is older than twelve months."));
-  // In production only a registered Verifier's attestation counts; none can be registered yet.
+  // PRN-9
   if (environment === "production" && verifierId !== undefined)
     faults.push(fault("verifier_id", "No such Verifier is registered.", "not_found"));
   return faults;

@@ -1,4 +1,4 @@
-// Specification 4, Principals: what a platform reads of its own.
+// Reads a platform's own principals (PRN-5).
 import { askedPage, type ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";

@@ -1,4 +1,4 @@
-// Specification 4, Principals: registration against an attestation.
+// Registers a principal against an attestation (PRN-1 to PRN-4).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -76,14 +76,14 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   return view;
 }
 
-/** Of a body that the schema finds faulty: what else is wrong with the rest. */
+/** Finds the further faults of a body that the schema refuses. */
 export function precheckPrincipal(call: ManagementCall, input: ProposedPrincipal): Precheck {
   const customerId = input.customer_id ?? null;
   const reads = present({ customer: customerId === null ? null : findCustomer(call.db, call.tenant, customerId) });
   return precheck(reads, ({ customer }) => principalFaults(call, input, customer ?? null));
 }
 
-/** What the schema cannot know: where the service operates, what time it is, and whose customer that is. */
+/** The faults that no schema knows: jurisdiction, time, and ownership of the customer. */
 function principalFaults(call: ManagementCall, input: ProposedPrincipal, customer: unknown): FieldError[] {
   const { country, verification_attestation: attestation, customer_id: customerId = null } = input;
   return [

@@ -1,4 +1,4 @@
-// Specification 4, Principals.
+// Routes of principals (PRN-1, PRN-5).
 import { route } from "../http/route.ts";
 import { getPrincipal, getPrincipals } from "./read.ts";
 import { precheckPrincipal, registerPrincipal } from "./register.ts";

@@ -1,4 +1,4 @@
-// Specification 2.3 on the wire: the principal and its verification attestation.
+// Principals and their attestations on the wire (PRN-1, PRN-6).
 import * as z from "zod";
 import { ENTITY_TYPES } from "../core/vocabulary.ts";
 import {
@@ -53,7 +53,7 @@ export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attes
   verification_attestation?: ProposedAttestation;
 };
 
-/** What of a faulty body is valid. */
+/** The valid parts of a faulty body. */
 export function proposedPrincipal(raw: unknown): ProposedPrincipal {
   const given = validFields(z.object({ verification_attestation: z.unknown() }), raw).verification_attestation;
   const whole = placeholder.safeParse(given);

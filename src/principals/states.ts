@@ -1,4 +1,4 @@
-// Specification 3.2: the principal's machine, as data. What counts at an instant is computed in standing.ts.
+// The principal's machine as data (PRN-15). standing.ts computes the status that counts at an instant.
 import { defineMachine } from "../core/machine.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 

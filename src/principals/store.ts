@@ -1,4 +1,4 @@
-// Principals and their attestations as stored.
+// Store of principals and their attestations.
 import { and, asc, desc, eq, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
@@ -9,7 +9,7 @@ import { type Database, mustChange, type Read, readAll, readOne, type Statement 
 import { attestations, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 
-/** The tenant principal is visible by id in both environments; every other one in its own. */
+/** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
 export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
   readOne(
     db
@@ -24,13 +24,13 @@ export const findPrincipal = (db: Database, tenant: Tenant, principalId: string)
       ),
   );
 
-/** Whoever's it is: for what the service does by itself. */
+/** Without a tenant: for jobs. */
 export const findPrincipalById = (db: Database, principalId: string): Read<PrincipalRow | null> =>
   readOne(db.select().from(principals).where(eq(principals.principalId, principalId)));
 
 /**
- * A principal that is this one already: by the platform's reference, or by legal name and country. Two searches and not one
- * with `or`: SQLite would try each half of it without the tenant, and read the whole table.
+ * A registered principal with the same reference, or the same legal name and country (PRN-3). Two searches and not one with `or`: SQLite
+ * would run each half without the tenant, and read the whole table.
  */
 export const findDuplicate = (
   db: Database,
@@ -59,15 +59,15 @@ export const findCustomer = (
   );
 
 /**
- * 3.2, no grace: what is ACTIVE in a list is ACTIVE now. What has stopped being so by its date alone is found under its new
- * status once the job has recorded it: no index finds what changes without a write.
+ * A list filtered by ACTIVE shows what is ACTIVE now. A principal that ended by its date alone is found under its new status once the job
+ * has recorded it (PRN-14): no index finds a change without a write.
  */
 export const standsAt = (status: PrincipalStatus, now: number): SQL | undefined => {
   const unexpired = status === "ACTIVE" ? gt(principals.attestationExpiresAt, now) : undefined;
   return and(eq(principals.status, status), unexpired);
 };
 
-/** For the condition of an update: the owner is in good standing when it is written, not only when it was read. */
+/** A condition of an update: the owner is in good standing when the row is written, not only when it was read (AGT-18). */
 export const principalStands = (principalId: SQL, now: number): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
 
@@ -117,7 +117,7 @@ export const insertPrincipal = (db: Database, row: typeof principals.$inferInser
 export const insertAttestation = (db: Database, row: typeof attestations.$inferInsert): Statement =>
   db.insert(attestations).values(row);
 
-/** Principals whose attestation has ended and that are still stored as ACTIVE, those longest over first. */
+/** Principals whose attestation has ended and that are still stored as ACTIVE, the earliest end first. */
 export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -125,7 +125,7 @@ export const findEndedAttestations = (db: Database, now: number, after: Due, lim
       .from(principals)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`status = 'ACTIVE'`,
           lte(principals.attestationExpiresAt, now),
           sql`(${principals.attestationExpiresAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
@@ -135,7 +135,7 @@ export const findEndedAttestations = (db: Database, now: number, after: Due, lim
       .limit(limit),
   );
 
-/** Only from the state, and under the attestation, that the move was decided on. */
+/** Moves a principal only from the state and under the attestation that the move was decided on. */
 export const movePrincipal = (
   db: Database,
   before: PrincipalRow,

@@ -1,4 +1,4 @@
-// Rows → the principal of schema.ts, as it is at an instant.
+// Maps rows to the principal of schema.ts at an instant.
 import { toIso } from "../core/clock.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { PrincipalView } from "./schema.ts";

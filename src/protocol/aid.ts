@@ -1,6 +1,6 @@
-// Specification 2.5 and contract section 5: the Agent Identity Document, one signed record with five pillars.
-// Signed is the RFC 8785 text of the document without `proof`, `live` and `status`: those three say how and when, not
-// what, and a reader must not trust them from the document (live status is asked for, 2.5).
+// The Agent Identity Document, one signed record with five pillars (IDN-15 to IDN-20).
+// The signed text is the RFC 8785 form of the document without `proof`, `live` and `status`. A reader must not trust `live` or `status`
+// from the document: it asks for the live status.
 // One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
 
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
@@ -13,7 +13,7 @@ import { attachPayload, detachPayload, isObject, type JsonObject, type JwsFault,
 /** The header's `typ`, exactly, in both forms. */
 export const AID_TYPE = "aeap-aid+jws";
 
-/** Who the agent is, who answers for it, and what it may do. */
+/** The agent's identity, its principal, and its scope. */
 export type IdentityPillar = {
   readonly did: string;
   readonly profile: {
@@ -50,7 +50,7 @@ export type IdentityPillar = {
   readonly delegation: Delegation | null;
 };
 
-/** What the agent has done. */
+/** The agent's history in numbers. */
 export type PerformancePillar = {
   /** 0.00 to 1.00; null when unrated. */
   readonly agent_rating: number | null;
@@ -60,7 +60,7 @@ export type PerformancePillar = {
   readonly as_of: string;
 };
 
-/** What secures the agent's sales. Amounts are decimal strings in whole units. */
+/** The escrow behind the agent's sales. Amounts are decimal strings in whole units. */
 export type EscrowPillar = {
   readonly liability_profile: {
     readonly total_balance: string;
@@ -78,7 +78,7 @@ export type EscrowPillar = {
   }[];
 };
 
-/** What was disputed, and until when a buyer may dispute. */
+/** The agent's disputes, and the window in which a buyer may dispute. */
 export type DisputesPillar = {
   readonly open: number;
   readonly resolved_for: number;
@@ -88,14 +88,14 @@ export type DisputesPillar = {
   readonly policy: string;
 };
 
-/** Under whose rules the agent stands. */
+/** The operator and the jurisdiction. */
 export type GovernancePillar = {
   readonly operator: string;
   readonly jurisdiction: string;
   readonly enterprise: null;
 };
 
-/** What is signed. Instants are ISO 8601 in UTC. */
+/** The signed content. Instants are ISO 8601 in UTC. */
 export type AidContent = {
   /** Grows by one at every change of identity, scope, key, principal, environment or market. */
   readonly version: number;
@@ -112,7 +112,7 @@ export type AidContent = {
   readonly governance: GovernancePillar;
 };
 
-/** Lifecycle state at a moment: never signed, never to be trusted from the document. */
+/** Lifecycle state at an instant: never signed, never to be trusted from the document. */
 export type AidLive = { readonly status: string; readonly environment: string; readonly as_of: string };
 
 /** The document as it is served. */
@@ -124,7 +124,7 @@ export type AidDocument = AidContent & {
   readonly status?: string;
 };
 
-/** What signing yields, for storing: a later reading needs neither key nor canonicalisation. */
+/** The result of signing, for storage: a later reading needs neither the key nor canonicalisation. */
 export type SignedAid = {
   /** The member `proof`. */
   readonly proof: string;
@@ -227,7 +227,7 @@ function safeCanonical(document: JsonObject): string | undefined {
   }
 }
 
-// What a reader relies on before it reads on. Members that a later version adds are signed like the others.
+// The members that every reader relies on. Members that a later version adds are signed like the others.
 function contentFault(content: JsonObject, issuer: string): AidFault | undefined {
   const { version, revision, did, identity, performance, escrow, disputes, governance } = content;
   if (!Number.isSafeInteger(version) || !Number.isSafeInteger(revision)) return "document_malformed";

@@ -1,5 +1,5 @@
 // RFC 8785 (JCS): the one text of a JSON value, so that a signature or a comparison does not depend on who wrote it.
-// Signed documents (contract, section 5) and the comparison of idempotent bodies (section 9) use it.
+// Signed documents (IDN-17) and the comparison of idempotent bodies (IDM-4) use it.
 
 /** A value that JSON can hold. */
 export type JsonValue =
@@ -43,7 +43,7 @@ function write(value: unknown, place: string, depth: number): string {
   }
 }
 
-// 3.2.2.2: JSON.stringify writes exactly the escapes that the RFC asks for, except that it tolerates lone surrogates.
+// RFC 8785, 3.2.2.2: JSON.stringify writes exactly the escapes that the RFC asks for, except that it tolerates lone surrogates.
 function writeString(text: string, place: string): string {
   if (!text.isWellFormed()) throw new TypeError(`${place}: lone surrogate`);
   return JSON.stringify(text);
@@ -58,7 +58,7 @@ function writeObject(object: object, place: string, depth: number): string {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`${place}: not a plain object`);
   const members = object as Readonly<Record<string, unknown>>;
-  // 3.2.3: Array.prototype.sort without a comparator orders by UTF-16 code units, which is the RFC's order.
+  // RFC 8785, 3.2.3: Array.prototype.sort without a comparator orders by UTF-16 code units, which is the RFC's order.
   const texts = Object.keys(members)
     .sort()
     .map((name) => `${writeString(name, place)}:${write(members[name], `${place}.${name}`, depth + 1)}`);

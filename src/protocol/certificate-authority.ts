@@ -1,5 +1,5 @@
-// Specification 2.5: the operator's CA. Its keys come from one secret, newest last to sign: a new key is published a day
-// before its first use, an old one stays published until the last certificate under it expires.
+// The operator's CA (IDN-3). Its keys come from one secret: a new key is published a day before its first use, and an old one stays
+// published until the last certificate under it expires.
 
 import {
   importJwks,

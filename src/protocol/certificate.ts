@@ -1,7 +1,7 @@
-// Specification 2.5 and contract section 5: the agent certificate, an ES256 JWT by the operator's CA that binds a
+// The agent certificate (IDN-6 to IDN-9), an ES256 JWT by the operator's CA that binds a
 // public key to a DID, role, scope and principal. Verified offline, from the published keys alone.
 // Order of trust: the JWS (jws.ts), then the claims' shape, issuer, subject, key, and last the time. A good certificate
-// says nothing of the agent's present state (5, rule 7): status, escrow and rating are resolved live.
+// says nothing about the agent's present state: status, escrow and rating are resolved live.
 
 import type { CryptoKey } from "jose";
 import { encodeUtf8 } from "../core/encoding.ts";
@@ -12,13 +12,13 @@ import { isObject, type JsonObject, type JwsFault, signJws, verifyJws } from "./
 /** The header's `typ`, exactly. */
 export const CERTIFICATE_TYPE = "aeap-cert+jwt";
 
-/** A value of this list, or one that a later version adds: readers must tolerate it (specification 9). */
+/** A value of this list, or one that a later version adds: readers must tolerate it (HTTP-33). */
 export type Open<Known extends string> = Known | (string & Record<never, never>);
 
 export type EconomicRole = Open<"CONSUMER" | "PROVIDER" | "ENTERPRISE">;
 export type CertTier = Open<"TIER_1" | "TIER_2" | "TIER_3">;
 
-/** The scope as it is signed (specification 2.4, contract section 5). Amounts are decimal strings in whole units. */
+/** The scope as it is signed. Amounts are decimal strings in whole units. */
 export type SignedScope = {
   readonly authorized_actions: readonly string[];
   readonly capabilities: readonly string[];
@@ -29,7 +29,7 @@ export type SignedScope = {
   readonly minimum_counterparty_ar?: number | null;
 };
 
-/** Whose scope an agent acts under: the nearest delegator, and the whole chain, nearest first. */
+/** The nearest delegator, and the whole chain, nearest first. */
 export type Delegation = { readonly delegated_by: string; readonly chain: readonly string[] };
 
 /** The claims under `aeap`. Members that a later version adds are kept as they are. */
@@ -161,7 +161,7 @@ const instant: Judge = (value) => typeof value === "number" && Number.isFinite(v
 const index: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const texts: Judge = (value) => Array.isArray(value) && value.every((item) => typeof item === "string");
 
-// What every reader may rely on. Roles and tiers are any text: specification 9 lets a later version add values.
+// The members that every reader may rely on. Roles and tiers are any text, because a later version may add values (IDN-9).
 const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
   ["iss", text],
   ["sub", text],

@@ -1,5 +1,5 @@
-// Specification 2.1: the permanent identifier of an agent, `did:aeap:<uuid4>`: opaque and case-sensitive.
-// Pure text; the keccak hash that the chain uses is not known here.
+// The permanent identifier of an agent, `did:aeap:<uuid4>`, opaque and case-sensitive (IDN-1).
+// Pure text; the Keccak hash that the chain uses is elsewhere.
 
 /** A DID that `parseDid` has accepted or `generateDid` has made. */
 export type Did = `did:aeap:${string}`;
@@ -11,7 +11,7 @@ export const DID_PATTERN: RegExp = new RegExp(`^did:aeap:${UUID4}$`);
 
 const UUID4_PATTERN = new RegExp(`^${UUID4}$`);
 
-/** Whether a value is a DID of this method, character by character (2.1: case-sensitive). */
+/** True for a DID of this method, compared character by character. */
 export function isDid(value: unknown): value is Did {
   return typeof value === "string" && DID_PATTERN.test(value);
 }
@@ -41,7 +41,7 @@ export function generateDid(): Did {
 }
 
 /**
- * The DID in one path segment, raw or with its colons as `%3A` (either case), or undefined (contract, section 1).
+ * The DID in one path segment, raw or with its colons as `%3A` (either case), or undefined.
  * Only the colon may be encoded: it is the only character of a DID that URL libraries escape.
  */
 export function didFromPath(segment: string): Did | undefined {

@@ -1,4 +1,4 @@
-// ECDSA P-256 with SHA-256, the one signature of the wire contract (specification 5, contract section 7).
+// ECDSA P-256 with SHA-256, the one signature of the wire protocol (PRF-5).
 // Liberal in the form (DER or raw r‖s; base64 or base64url; high s), strict in each form; WebCrypto decides the rest.
 // Nothing here throws on what a caller sent: it answers with a reason.
 import { type CryptoKey, exportJWK, exportPKCS8, importPKCS8 } from "jose";
@@ -41,7 +41,7 @@ export async function sign(privateKey: CryptoKey, message: string | Uint8Array):
   return new Uint8Array(await crypto.subtle.sign(ALGORITHM, privateKey, toBytes(message)));
 }
 
-/** Signs, and writes the signature for a header: DER in padded base64 unless told otherwise. */
+/** Signs, and writes the signature for a header: DER in padded base64 by default. */
 export async function signToText(
   privateKey: CryptoKey,
   message: string | Uint8Array,
@@ -137,7 +137,7 @@ export async function exportPrivateKeyPem(privateKey: CryptoKey): Promise<string
 }
 
 /**
- * A private key from PKCS#8 PEM. It stays extractable so that its public part can be told.
+ * A private key from PKCS#8 PEM. It stays extractable so that its public part can be derived.
  * @throws if the text is not a P-256 private key in PKCS#8 PEM
  */
 export async function importPrivateKeyPem(pem: string): Promise<CryptoKey> {

@@ -1,6 +1,6 @@
-// The keys of the wire contract: P-256 public keys as JWK (RFC 7517), their id (RFC 7638), and the operator's
-// published set at `{iss}/.well-known/aeap-ca-jwks` (specification 2.5, contract section 5).
-// Only ES256 signing keys count. What a set may also hold is passed over, never guessed at.
+// The keys of the wire protocol: P-256 public keys as JWK (RFC 7517), their id (RFC 7638), and the operator's
+// published set at `{iss}/.well-known/aeap-ca-jwks` (IDN-3, IDN-4).
+// Only ES256 signing keys count; other entries of a set are ignored.
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from "jose";
 import { decodeBase64Url } from "../core/encoding.ts";
 
@@ -37,7 +37,7 @@ export type JwkParse =
 
 /**
  * Reads a P-256 public key. Private members are refused, not dropped: a document that carries `d` has leaked a key.
- * Whether the point lies on the curve shows at import.
+ * The import checks that the point lies on the curve.
  */
 export function parsePublicJwk(value: unknown): JwkParse {
   if (typeof value !== "object" || value === null) return { ok: false, reason: "jwk_malformed" };

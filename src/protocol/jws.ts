@@ -82,7 +82,7 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Whether a value is an object with members, not null and not an array. */
+/** True for an object with members, neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-// Specification 5, rule 6: the nonce of the handshake, valid 120 seconds. Stateless: 6 bytes of time, 10 random bytes
+// The nonce of the handshake, valid 120 seconds (PRF-13). Stateless: 6 bytes of time, 10 random bytes
 // and an HMAC-SHA-256 over both, so that issuing one stores nothing. Single use is the caller's to remember.
 import type { CryptoKey } from "jose";
 import { type Bytes, decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";

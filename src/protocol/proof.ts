@@ -1,7 +1,7 @@
-// Specification 5, rules 5 and 6, and contract section 7: the three texts that an agent signs, and their check.
+// The three texts that an agent signs, and their verification (PRF-2 to PRF-5).
 // Order of trust: every part must have its exact form (so that no part can hold the separator `|`), the timestamp must
-// be within 30 seconds, then the signature over the header's own characters. Whether the signer may do what it asks,
-// and whether the proof was used before, is the caller's to judge; `r` and `text` are what a replay is known by.
+// be within 30 seconds, then the signature over the header's own characters. The caller judges
+// whether the signer may do what it asks, and whether the proof was used before; `r` and `text` identify a replay.
 import type { CryptoKey } from "jose";
 import { encodeHex, encodeUtf8, sha256 } from "../core/encoding.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -34,11 +34,11 @@ export type RequestStatement = {
   readonly method: string;
   /** As on the wire: from the first `/`, without host, query and fragment. */
   readonly path: string;
-  /** Of `requestDigest`: 64 lower-case hex digits. */
+  /** The result of `requestDigest`: 64 lower-case hex digits. */
   readonly digest: string;
 };
 
-/** What a proof says. `timestamp` is the header's own text: epoch seconds, or ISO 8601. */
+/** The statement of a proof. `timestamp` is the header's own text: epoch seconds, or ISO 8601. */
 export type ProofStatement = BoundStatement | ChallengeStatement | RequestStatement;
 
 /** Why a statement has no text to sign. */
@@ -134,7 +134,7 @@ export async function requestDigest(request: DigestedRequest): Promise<RequestDi
   return { ok: true, digest: encodeHex(await sha256(encodeUtf8(canonical))) };
 }
 
-/** The header value of an instant in the specification's form: epoch seconds. `now` is epoch milliseconds. */
+/** The header value of an instant as epoch seconds. `now` is epoch milliseconds. */
 export function proofTimestamp(now: number): string {
   return String(Math.floor(now / SECOND_MS));
 }
@@ -163,7 +163,7 @@ export async function signProof(
  * @param input.proof the header `AEAP-Proof`: DER or raw r‖s, base64 or base64url
  * @param input.key the key of the verified certificate (`agentKey`); a JWK costs an import
  * @param input.now epoch milliseconds
- * @param input.windowSeconds how far the timestamp may lie from `now`, inclusive; 30 s to either side unless told
+ * @param input.windowSeconds how far the timestamp may lie from `now`, inclusive; 30 s to either side by default
  */
 export async function verifyProof(input: {
   readonly statement: ProofStatement;

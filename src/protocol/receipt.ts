@@ -1,5 +1,5 @@
-// The settlement receipt, a compact JWS by the CA key over what facilitation found on-chain, so that
-// either party can prove the settlement offline. It never expires: it states facts, not rights.
+// The settlement receipt (FAC-15), a compact JWS by the CA key over the facts that facilitation found on-chain, so that either party can
+// prove the settlement offline. It never expires: it states facts, not rights.
 
 import { encodeUtf8 } from "../core/encoding.ts";
 import { isDid } from "./did.ts";
@@ -9,7 +9,7 @@ import { type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
 /** The header's `typ`, exactly. */
 export const RECEIPT_TYPE = "aeap-receipt+jwt";
 
-/** What a receipt states. Amounts are decimal strings in whole units of `currency`. */
+/** The facts of a receipt. Amounts are decimal strings in whole units of `currency`. */
 export type ReceiptClaims = {
   readonly iss: string;
   /** Epoch seconds. */

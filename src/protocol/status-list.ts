@@ -1,5 +1,5 @@
-// IETF Token Status List (draft-ietf-oauth-status-list): where a certificate's present status can be
-// looked up in bulk, without telling anyone which one is looked up. Two bits a certificate.
+// IETF Token Status List (draft-ietf-oauth-status-list): a reader looks up a certificate's status in a list of all, so nobody learns
+// which certificate it looked up. Two bits a certificate (IDN-12).
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import type { SigningKey } from "./jwks.ts";
 import { signJws } from "./jws.ts";

@@ -1,5 +1,5 @@
-// The parameters of the rating, published at GET /v1/rating-method. They are configuration: what RATING_PARAMETERS leaves out is
-// what stands here.
+// The parameters of the rating, published at GET /v1/rating-method (TSK-7 to TSK-16). RATING_PARAMETERS overrides the defaults that
+// stand here.
 import * as z from "zod";
 import type { Env } from "../context.ts";
 import { memoizeBy } from "../core/memo.ts";
@@ -30,16 +30,16 @@ export type ConsumerCase =
   | "dispute_rejected";
 type Cases<C extends string> = { readonly [name in C]: Case };
 
-/** Before this an agent is unrated. */
+/** Below this an agent is unrated (TSK-13). */
 export type RatingMinimum = { readonly interactions: number; readonly counterparties: number };
 
-/** What an environment rates by. */
+/** The method of one environment. */
 export type RatingMethod = RatingParameters & { readonly minimum: RatingMinimum };
 
-/** The instant at which the forward scale is 1. Never configuration: every stored sum is scaled from it. */
+/** The instant at which the forward scale is 1. It is no configuration, because every stored sum is scaled from it. */
 export const RATING_ORIGIN = Date.UTC(2026, 0, 1);
 
-/** Above this share at most three can stand, and a fourth at exactly the clip: no more are ever looked at. */
+/** At most three counterparties can exceed this share, and a fourth can equal it, so four are read. */
 const CLIP_MIN = 0.25;
 export const HEAVIEST_LOOKED_AT = 1 / CLIP_MIN;
 
@@ -71,9 +71,9 @@ const factor = z.number().positive().max(100);
 const caseSchema = z.strictObject({ r: share.optional(), weight_factor: factor.optional() });
 const scored = z.strictObject({ weight_factor: factor.optional() });
 
-/** In the names of GET /v1/rating-method, every one of them optional. */
+/** RATING_PARAMETERS: the names of GET /v1/rating-method, each optional. */
 const schema = z.strictObject({
-  // Much less, and the forward scale would leave the range of floats within a service's life.
+  // With much less the forward scale would exceed the range of floats within years.
   half_life_days: z.number().min(30).max(36_500).optional(),
   kappa: z.number().positive().max(1_000).optional(),
   mu: share.optional(),
@@ -104,7 +104,7 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Throws, naming the parameter: a service that rates by something else than was meant does not start. */
+/** Throws an error that names the faulty parameter, so that the service does not start with another method than was meant. */
 export function parseRatingParameters(text: string): RatingParameters {
   const given = schema.safeParse(text.trim() === "" ? {} : JSON.parse(text));
   if (!given.success) {
@@ -139,7 +139,7 @@ function casesOf<C extends string>(
 
 type RatingEnv = Pick<Env, "RATING_PARAMETERS" | "RATING_MIN_INTERACTIONS" | "RATING_MIN_COUNTERPARTIES">;
 
-/** What each environment rates by: they differ in their minimums alone. */
+/** The methods of both environments, which differ only in their minimums. */
 export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environment, RatingMethod>> => {
   const parameters = parseRatingParameters(env.RATING_PARAMETERS);
   const methodOf = (environment: Environment): RatingMethod => ({

@@ -1,4 +1,4 @@
-// Specification 2.8: the parameters in the words of the wire. Nothing is read.
+// Describes the rating method for GET /v1/rating-method (TSK-16). It reads no database.
 import { toIso } from "../core/clock.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Case, RATING_ORIGIN, type RatingMethod } from "./method.ts";
@@ -8,7 +8,7 @@ const signals = (cases: Readonly<Record<string, Case>>) =>
   Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
 
 export function describeMethod({ sandbox, production }: Readonly<Record<Environment, RatingMethod>>): RatingMethodView {
-  // They differ in their minimums alone.
+  // The environments differ only in their minimums.
   const { halfLifeDays, kappa, mu, weight, clip, promptHours, provider, consumer } = production;
   return {
     formula: "(sum(w * r) + kappa * mu) / (sum(w) + kappa), each w decayed by 2^(-age_days / half_life_days)",

@@ -1,6 +1,5 @@
-// Specification 2.8: from settlements, not reviews; bilateral; time-decayed. Pure. Sums are
-// stored scaled forward (by 2^((t - origin) / half life)) instead of being decayed, so they stay valid for ever and a
-// signal costs one addition, however long the history is.
+// The computation of ratings (TSK-6 to TSK-15). Pure. Sums are stored scaled forward (by 2^((t - origin) / half life)) instead of being
+// decayed, so they stay valid for ever and a signal costs one addition, however long the history is.
 import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { roundHalfEven2 } from "../core/money.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
@@ -21,9 +20,9 @@ export type AgentSums = Sums & {
   readonly counterparties: number;
 };
 
-/** What one side learns from one interaction: `r` in 0..1, `weight` before any decay. */
+/** One side's signal of one interaction: `r` in 0..1, `weight` before any decay. */
 export type Signal = { readonly r: number; readonly weight: number };
-/** How a task ended, as it is rated. */
+/** The end of a task, as it is rated. */
 export type RatedOutcome = TaskOutcome | "auto_confirmed";
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
@@ -31,7 +30,7 @@ const clamp = (value: number, low: number, high: number): number => Math.min(hig
 export const signalWeight = ({ weight }: RatingParameters, amountWholeUnits: number): number =>
   clamp(Math.log10(1 + amountWholeUnits), weight.min, weight.max);
 
-/** What a signal at this instant is scaled by; `at` is epoch milliseconds. */
+/** The scale of a signal at an instant; `at` is epoch milliseconds. */
 export const forwardScale = ({ halfLifeDays }: RatingParameters, at: number): number =>
   2 ** ((at - RATING_ORIGIN) / (halfLifeDays * DAY_MS));
 
@@ -50,7 +49,7 @@ export function consumerSignal(by: RatingParameters, which: ConsumerCase, amount
   return { r: r ?? 0, weight: factor * signalWeight(by, amountWholeUnits) };
 }
 
-/** A closed task as both sides are rated for it. An answer counts for its consumer whatever it says: honesty is free. */
+/** A closed task as both sides are rated for it. A consumer's answer counts the same whatever it says (TSK-10). */
 export type ClosedTask = {
   readonly outcome: RatedOutcome;
   readonly score: number | null;
@@ -69,7 +68,7 @@ export function taskSignals(by: RatingParameters, task: ClosedTask): { provider:
   };
 }
 
-/** What a signal of that instant adds to stored sums; subtracting it later takes the signal back exactly enough. */
+/** The amount that a signal of that instant adds to the stored sums. Subtracting it later removes the signal. */
 export function contributionOf(by: RatingParameters, signal: Signal, at: number): Sums {
   const weight = signal.weight * forwardScale(by, at);
   return { weight, weighted: weight * signal.r };
@@ -82,12 +81,12 @@ export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   const clipped = clipHeaviest(by, sums, heaviest);
   const scale = forwardScale(by, now);
   const weight = Math.max(0, clipped.weight) / scale;
-  // Within the noise of floats a weighted sum lies between nothing and its weight.
+  // Rounding errors of floats aside, a weighted sum lies between zero and its weight.
   const weighted = clamp(clipped.weighted / scale, 0, weight);
   return roundHalfEven2((weighted + kappa * mu) / (weight + kappa));
 }
 
-/** Measured against the unclipped total, both sums scaled down, no iteration. */
+/** Clips the heaviest counterparties once, measured against the unclipped total (TSK-14). */
 export function clipHeaviest({ clip }: RatingParameters, sums: AgentSums, heaviest: readonly Sums[]): Sums {
   const share = Math.max(clip, 1 / Math.max(1, sums.counterparties));
   const most = share * sums.weight;

@@ -1,4 +1,4 @@
-// Specification 2.8: an agent's rating at this instant, for anyone.
+// Reads an agent's rating at this instant, for anyone (TSK-17).
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// Specification 2.8: ratings and their method are public, so that a counterparty can judge what a rating means.
+// Public routes of ratings and their method (TSK-16, TSK-17).
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { ratingMethods } from "./method.ts";

@@ -1,4 +1,4 @@
-// Specification 2.8 on the wire: a rating, and how it is computed, so that anyone can compute it.
+// Ratings and their method on the wire (TSK-16).
 import * as z from "zod";
 import { did, fraction, instant } from "../http/schemas.ts";
 

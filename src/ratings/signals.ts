@@ -1,5 +1,4 @@
-// A signal joins an agent's sums, and those of its counterparty. Four numbers and one row,
-// whatever the history: the millionth task costs what the first did.
+// Adds a signal to an agent's sums and to those of its counterparty: four numbers and one row, whatever the history (TSK-15).
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
@@ -8,25 +7,25 @@ import { putCounterparty, type RatedAgent } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
-  /** As findCounterparty and findHeaviest found them, in the trip that read the agent. */
+  /** The rows of findCounterparty and findHeaviest, read in the trip that read the agent. */
   readonly counterparty: CounterpartyRow | null;
   readonly heaviest: readonly CounterpartyRow[];
   readonly by: RatingMethod;
-  /** The signal that joins, and the instant that it is decayed from. */
+  /** The new signal, and the instant from which it is decayed. */
   readonly add: Signal;
   readonly at: number;
-  /** A signal that it replaces (a dispute's verdict replaces the task's): no further interaction then. */
+  /** The signal that it replaces (a verdict replaces the task's), which adds no interaction. */
   readonly replaces?: { readonly signal: Signal; readonly at: number };
-  /** False for what is no closed task: it weighs, and is not counted. */
+  /** False for a signal without a closed task: it has weight and is not counted. */
   readonly interaction?: false;
-  /** Base units that join the settled volume. */
+  /** Base units to add to the settled volume. */
   readonly volume: number;
   readonly now: number;
 };
 
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
-/** The columns of the agent's row (for its guarded update), and the statement for its counterparty's sums. */
+/** Returns the columns of the agent's row, for its guarded update, and the statement for its counterparty's sums. */
 export function addSignal(
   db: Database,
   agent: RatedAgent,
@@ -60,7 +59,7 @@ export function addSignal(
   };
 }
 
-/** An agent's own sums, for a reading of its rating. */
+/** An agent's own sums, for the computation of its rating. */
 export const ratingSums = (
   agent: Pick<RatedAgent, "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties">,
 ): AgentSums => ({

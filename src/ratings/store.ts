@@ -1,5 +1,5 @@
-// Ratings as stored: the two sums of each counterparty principal; an agent's own sums are columns of its row.
-import { and, desc, eq, type SQL } from "drizzle-orm";
+// Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
+import { desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
@@ -16,7 +16,7 @@ export type RatedAgent = Pick<
   | "settledVolume"
 >;
 
-/** An agent as far as its rating goes; anyone may read it. */
+/** The rating columns of an agent, for anyone. */
 export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | null> =>
   readOne(
     db
@@ -34,7 +34,7 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
       .where(eq(agents.did, did)),
   );
 
-/** The four heaviest counterparties of an agent: all that a reading of its rating needs beside the agent's row. */
+/** The four heaviest counterparties of an agent, which its rating needs beside the agent's row. */
 export const findHeaviest = (db: Database, did: string | SQL<string>): Read<CounterpartyRow[]> =>
   readAll(
     db
@@ -45,17 +45,14 @@ export const findHeaviest = (db: Database, did: string | SQL<string>): Read<Coun
       .limit(HEAVIEST_LOOKED_AT),
   );
 
-export const findCounterparty = (
-  db: Database,
-  did: string | SQL<string>,
-  principalId: string | SQL<string>,
-): Read<CounterpartyRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(ratingCounterparties)
-      .where(and(eq(ratingCounterparties.did, did), eq(ratingCounterparties.counterpartyPrincipalId, principalId))),
-  );
+const { did: ratedDid, counterpartyPrincipalId } = ratingCounterparties;
+
+export const findCounterparty = (db: Database, did: string, principalId: string): Read<CounterpartyRow | null> =>
+  findCounterpartyOf(db, sql`(${did}, ${principalId})`);
+
+/** `pair` is a DID and the principal of its counterparty, as one expression. */
+export const findCounterpartyOf = (db: Database, pair: SQL): Read<CounterpartyRow | null> =>
+  readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${counterpartyPrincipalId}) = ${pair}`));
 
 /** Absolute sums: write them only beside the guarded update of the agent's row that they were computed with. */
 export const putCounterparty = (db: Database, row: CounterpartyRow): Statement =>

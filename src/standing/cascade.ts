@@ -1,6 +1,6 @@
-// A stop that reaches every agent of a principal. What stands above them moves first, in one guarded batch: from that commit every agent
-// is stopped by its effective status, and none begins to run. Their own rows, with what tells of them, follow in slices, the first
-// of them in the same batch; the others by whoever finds the cascade. Each agent is told of once, whatever dies in between.
+// Stops every agent of a principal (PRN-16, PRN-17). The principal moves first, in one guarded batch: from that commit every agent is
+// stopped by its effective status, and none begins to run. The agents' own rows and records follow in slices, the first in the same
+// batch; any later run continues. Each agent is reported once, also after a crash.
 import { agentMachine } from "../agents/states.ts";
 import { toAgentView } from "../agents/views.ts";
 import { commitAll } from "../commit.ts";
@@ -28,22 +28,22 @@ import {
   suspendAgents,
 } from "./store.ts";
 
-/** How many agents stop in one batch: an event of each holds the whole agent, and a value of D1 ends at 2 MB. */
+/** How many agents stop in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
 
 type Running = ReadResults<ReturnType<typeof findRunningAgents>>;
-/** Why the agents stop, and who stops them. */
+/** The reason of the stop, and the actor. */
 export type Stop = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
 
-/** Whether no agent is left for a further slice. */
+/** True when no agent is left for a further slice. */
 export const isLast = ({ agents }: Pick<Running, "agents">): boolean => agents.length < SLICE;
 
-/** What a stop of a principal reads beside the principal itself. */
+/** The reads of a stop beside the principal itself. */
 export const cascadeReads = (deps: Deps, principalId: string) => findRunningAgents(deps.db, principalId, SLICE);
 
 /**
- * The first slice, for the batch that moves the principal. `principal` is as it is after the move. Where more agents run than a slice
- * holds, the cascade is noted for whoever goes on.
+ * The statements of the first slice, for the batch that moves the principal. `principal` is the row after the move. Where more agents run
+ * than a slice holds, the cascade is stored, so that a later run continues.
  */
 export function startCascade(
   deps: Deps,
@@ -63,7 +63,7 @@ export function startCascade(
 
 const ATTEMPTS = 6;
 
-/** Takes a cascade to its end. False when it was over. */
+/** Runs a cascade to its end. Returns false when it was over before. */
 export async function resumeCascade(deps: Deps, principalId: string): Promise<boolean> {
   for (let slices = 1; ; slices++) {
     const reached = await retryConflicts(ATTEMPTS, () => stopSlice(deps, principalId));
@@ -89,7 +89,7 @@ async function stopSlice(deps: Deps, principalId: string): Promise<Reached> {
   return isLast(running) ? "end" : "slice";
 }
 
-/** Goes on with what a crash left. */
+/** Continues the cascades that a crash interrupted. */
 export const finishCascades: EachJob = {
   kind: "each",
   name: "finish_cascades",
@@ -100,7 +100,7 @@ export const finishCascades: EachJob = {
   record: resumeCascade,
 };
 
-/** Each agent's own part: its row, an entry, an event, a record of the directory. */
+/** The statements for each agent: its row, an activity entry, an event, a directory record. */
 function stopAgents(deps: Deps, principal: PrincipalRow, stop: Stop, running: Running, now: number): Statement[] {
   const { db, config } = deps;
   if (running.agents.length === 0) return [];

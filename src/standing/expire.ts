@@ -1,5 +1,5 @@
-// An attestation ends at its instant, with no grace; every reading computes that. This records it: the principal ATTESTATION_EXPIRED, and
-// every agent of it that ran SUSPENDED.
+// Records the end of attestations (PRN-12, PRN-13): the principal becomes ATTESTATION_EXPIRED, and its running agents SUSPENDED. Every
+// reading computes the same before it is recorded.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -27,7 +27,7 @@ export const endAttestations: EachJob = {
   record: endAttestation,
 };
 
-/** Records the end of one principal's attestation. False when it was recorded before, or the attestation was renewed. */
+/** Records the end of one principal's attestation. Returns false when it was recorded before, or the attestation was renewed. */
 async function endAttestation(deps: Deps, principalId: string): Promise<boolean> {
   const { db } = deps;
   const now = deps.clock.now();

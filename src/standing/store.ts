@@ -1,4 +1,4 @@
-// Cascades that are not over, and the agents that they still have to reach.
+// Store of unfinished cascades and of the agents that they still have to stop.
 import { and, asc, eq, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -8,7 +8,7 @@ import { type CascadeRow, cascades } from "../db/tables/principals.ts";
 
 const RUNNING = sql`status in ('ACTIVE', 'FUNDING')`;
 
-/** A slice of the agents of a principal that run, with what a view of them needs. */
+/** A slice of the running agents of a principal, with the rows that a view of them needs. */
 export const findRunningAgents = (db: Database, principalId: string, slice: number) => {
   const running = sql`(select did, environment from agents where principal_id = ${principalId} and ${RUNNING}
       order by created_at, did limit ${slice})`;
@@ -34,7 +34,7 @@ export const findRunningAgents = (db: Database, principalId: string, slice: numb
   };
 };
 
-/** Stops the agents that were read; refused when one of them has moved meanwhile. */
+/** Stops the agents that were read; refused when one of them has changed its status meanwhile. */
 export const suspendAgents = (
   db: Database,
   read: readonly AgentRow[],
@@ -47,14 +47,14 @@ export const suspendAgents = (
   guard(db, sql`changes() = ${sql.raw(String(read.length))}`),
 ];
 
-/** That no agent of the principal runs. One that began to run after the reading fails the batch, and is read the next time. */
+/** A guard that no agent of the principal runs. One that began to run after the reading fails the batch and is read the next time. */
 export const refuseRunning = (db: Database, principalId: string): Statement =>
   guard(db, sql`not exists (select 1 from agents where principal_id = ${principalId} and ${RUNNING})`);
 
 export const findCascade = (db: Database, principalId: string): Read<CascadeRow | null> =>
   readOne(db.select().from(cascades).where(eq(cascades.principalId, principalId)));
 
-/** Those that wait longest first. There are few: a row stands while its cascade runs. */
+/** The oldest cascades first. There are few: a row exists while its cascade runs. */
 export const findCascades = (db: Database, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -65,7 +65,7 @@ export const findCascades = (db: Database, after: Due, limit: number): Read<Due[
       .limit(limit),
   );
 
-/** Of two stops of one principal the later one goes on with what is left. */
+/** Stores a cascade. A later stop of the same principal replaces an earlier one and continues with the agents that are left. */
 export const beginCascade = (db: Database, row: CascadeRow): Statement =>
   db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.principalId, set: row });
 

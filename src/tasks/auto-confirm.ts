@@ -1,4 +1,4 @@
-// Specification 3.5: a task that nobody answers confirms itself when 72 hours have passed, and counts as satisfactory.
+// Auto-confirms tasks that nobody answered within 72 hours (TSK-3).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -10,7 +10,7 @@ import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
-/** At its own instant, however late it is recorded. */
+/** Closes the task at the end of its window, however late that is recorded. */
 export function autoConfirmed(deps: Deps, facts: ClosingFacts, now: number): Statement[] {
   if (!facts.task) throw new Error("a task without its row");
   const { status, confirmBy } = facts.task.task;
@@ -18,7 +18,7 @@ export function autoConfirmed(deps: Deps, facts: ClosingFacts, now: number): Sta
   return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now).statements;
 }
 
-/** Records what has been so since each task's own instant. Late or twice makes no difference. */
+/** Records the end of each window. Running late or twice makes no difference. */
 export const autoConfirmTasks: EachJob = {
   kind: "each",
   name: "auto_confirm_tasks",

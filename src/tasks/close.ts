@@ -1,4 +1,4 @@
-// Specification 3.5: what closing a task does. The task, both agents' ratings, and the events change together or not at all.
+// Closes a task: the task, both agents' ratings and the events change together or not at all (TSK-5).
 import { type Rated, rateAgent } from "../agents/rate.ts";
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
@@ -7,35 +7,34 @@ import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
-import { environmentOf, findEscrows, findMarkets, findPublicAgent } from "../identity/store.ts";
+import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
-import { findCounterparty, findHeaviest } from "../ratings/store.ts";
+import { findCounterpartyOf, findHeaviest } from "../ratings/store.ts";
 import type { ConfirmationView } from "./schema.ts";
-import { findTask, moveTask, partyOf, principalOfParty } from "./store.ts";
+import { findTask, moveTask, partyOf, ratedPairOf } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
-/** All that closing needs, in one trip and of constant size: no read grows with the agents' history. */
+/** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
 export const closingReads = (db: Database, taskId: string) => {
   const provider = partyOf(taskId, "provider");
   const consumer = partyOf(taskId, "consumer");
-  const environment = environmentOf(provider);
   return {
     task: findTask(db, taskId),
     provider: findPublicAgent(db, provider),
     consumer: findPublicAgent(db, consumer),
-    markets: findMarkets(db, provider, environment),
-    escrows: findEscrows(db, provider, environment),
+    markets: findMarketsOf(db, provider),
+    escrows: findEscrowsOf(db, provider),
     providerHeaviest: findHeaviest(db, provider),
     consumerHeaviest: findHeaviest(db, consumer),
-    providerCounterparty: findCounterparty(db, provider, principalOfParty(taskId, "consumer")),
-    consumerCounterparty: findCounterparty(db, consumer, principalOfParty(taskId, "provider")),
+    providerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "provider")),
+    consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
 };
 export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>>;
 
-/** How a task ends; `at` is its own instant, however late it is recorded. */
+/** The end of a task; `at` is its own instant, however late it is recorded. */
 export type Closing = {
   readonly outcome: TaskOutcome;
   readonly score: number;
@@ -80,8 +79,8 @@ export function closeTask(
 }
 
 /**
- * A task that confirmed itself rates both sides only where the consumer has shown its will: else a provider could open, pay and
- * facilitate strangers' intents and be rated for it.
+ * An auto-confirmation rates both sides only where the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and
+ * facilitate strangers' intents and be rated for them.
  */
 const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
@@ -125,7 +124,7 @@ function rateBoth(
   };
 }
 
-/** A closed task in the words of the rating. */
+/** Maps a closed task to the input of the rating. */
 function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {
   const { decimals } = networkNamed(config.networks, transaction.network);
   return {

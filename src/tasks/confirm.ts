@@ -1,4 +1,4 @@
-// Specification 3.5: a task is confirmed by its consumer, within 72 hours.
+// Confirms a task, for its consumer within 72 hours (TSK-2 to TSK-4).
 import type { AgentCall } from "../call.ts";
 import { commitAll } from "../commit.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -26,13 +26,13 @@ export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput
       await call.commit(closed.statements, closed.view);
       return closed.view;
     }
-    // Late, and the job has not come by: the task closes itself now.
+    // Late, and no job has recorded the end: this call records it (TSK-4).
     if (confirmation.code === "confirmation_window_closed") await commitAll(deps, autoConfirmed(deps, facts, now));
     const status = late && task.status === "open" ? "auto_confirmed" : task.status;
     throw new ServiceError(confirmation.code, { detail: { status } });
   });
 
-/** `confirmed` and `rejected` say their score; a score that is sent with them is not needed and not used. */
+/** `confirmed` and `rejected` imply their score; a score that is sent with them is not used (TSK-2). */
 function outcomeOf({ outcome, score }: ConfirmInput): { outcome: TaskOutcome; score: number } {
   if (outcome === "partial") return { outcome, score: score ?? 0 };
   return { outcome, score: outcome === "confirmed" ? 1 : 0 };

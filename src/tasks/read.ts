@@ -1,4 +1,4 @@
-// Specification 4, Tasks: what a party reads of its task.
+// Reads a task for its parties (TSK-1).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { TaskRow } from "../db/tables/money.ts";
@@ -17,14 +17,14 @@ export async function getTask(call: AgentCall, taskId: string): Promise<TaskView
   return toTaskView(call.deps.config, found, call.now);
 }
 
-/** Of a body that the schema finds faulty: an unknown task is 404, and whoever may not confirm it 403, before 422. */
+/** Refuses an unknown task (404) and a caller that may not confirm it (403) before 422. */
 export const precheckConfirmation = (call: AgentCall, taskId: string): Precheck =>
   precheck({ found: findTask(call.db, taskId) }, ({ found }) => {
     refuseOthers(call, found?.task ?? null);
     return [];
   });
 
-/** 3.5: by the consumer. The provider, and everybody else, is no party to the confirmation. */
+/** Refuses everybody but the consumer, also the provider (TSK-2). */
 export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
   if (!task) throw new ServiceError("not_found");
   if (call.did !== task.consumerDid)

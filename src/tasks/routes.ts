@@ -1,4 +1,4 @@
-// Specification 4, Performance tasks.
+// Routes of performance tasks (TSK-1, TSK-2).
 import { route } from "../http/route.ts";
 import { confirmTask } from "./confirm.ts";
 import { getTask, precheckConfirmation } from "./read.ts";

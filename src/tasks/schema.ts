@@ -1,4 +1,4 @@
-// Specification 2.7 on the wire: the performance task and its confirmation.
+// Performance tasks and their confirmation on the wire.
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { TASK_OUTCOMES, TASK_STATUSES } from "../core/vocabulary.ts";
@@ -43,7 +43,7 @@ export const confirmInput = z
 
 export type ConfirmInput = z.infer<typeof confirmInput>;
 
-/** A partial delivery says how much of it. */
+/** A partial delivery needs a score (TSK-2). */
 export function confirmFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null || !("outcome" in raw) || raw.outcome !== "partial") return [];
   const given = "score" in raw && raw.score !== undefined && raw.score !== null;

@@ -1,8 +1,8 @@
-// Specification 3.5: the performance task's machine, as data, and what a task is at an instant.
+// The task's machine as data, and the state of a task at an instant (TSK-1, TSK-3, TSK-4).
 import { defineMachine, refuse } from "../core/machine.ts";
 import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
-/** `confirm_late` is a confirmation once the window is over; `dispute` and `dispute_ends` are the disputes' to pull. */
+/** `confirm_late` is a confirmation after the window; disputes use `dispute` and `dispute_ends`. */
 export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends"] as const;
 export type TaskTrigger = (typeof TASK_TRIGGERS)[number];
 
@@ -18,7 +18,6 @@ export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
       dispute: "disputed",
     },
     confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
-    // 3.5: the outcome stands.
     auto_confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
     disputed: { dispute_ends: "open" },
   },
@@ -32,7 +31,7 @@ type Standing = {
   closedAt: number | null;
 };
 
-/** 3.5: at 72 hours the task is auto-confirmed, whether or not the cron has recorded it. */
+/** At 72 hours the task is auto-confirmed, whether or not a job has recorded it (TSK-3). */
 export function effectiveTask<T extends Standing>(task: T, now: number): T {
   if (task.status !== "open" || now < task.confirmBy) return task;
   return { ...task, status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: task.confirmBy };

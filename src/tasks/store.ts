@@ -1,4 +1,4 @@
-// Performance tasks as stored. Agents of two platforms share one, so a read takes no Tenant: who asks is checked as a party.
+// Store of performance tasks. Agents of two platforms share one, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
@@ -9,7 +9,7 @@ import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/ta
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
 
-/** With the clock of its consumer's platform, which rules it. */
+/** A task with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findTask = (db: Database, taskId: string): Read<Timed<TaskWithTransaction> | null> =>
   readOne(
     db
@@ -29,11 +29,13 @@ export const partyOf = (taskId: string, side: "provider" | "consumer"): SQL<stri
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
-/** The principal that answers for a party of a task, as an expression. */
-export const principalOfParty = (taskId: string, side: "provider" | "consumer"): SQL<string> =>
-  sql<string>`(select principal_id from agents where did = ${partyOf(taskId, side)})`;
+/** A party of a task, and the principal that answers for the other one, as one expression: each row is read once. */
+export const ratedPairOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select t.provider_did, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
+    : sql`(select t.consumer_did, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
-/** Open tasks whose window is over, those longest over first. */
+/** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -41,7 +43,7 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
       .from(tasks)
       .where(
         and(
-          // Literal, as the partial index says it.
+          // Literal text, so that SQLite uses the partial index.
           sql`status = 'open'`,
           lte(tasks.confirmBy, now),
           sql`(${tasks.confirmBy}, ${tasks.taskId}) > (${after.at}, ${after.id})`,

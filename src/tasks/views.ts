@@ -1,4 +1,4 @@
-// Rows → the task of schema.ts, as it is at an instant.
+// Maps rows to the task of schema.ts at an instant.
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";

@@ -1,5 +1,5 @@
-// Specification 2.14 and contract section 2: the management key, its typo that costs nothing, its header's configured names
-// and its configured brands.
+// The management key (CRED-4 to CRED-9): a typo is refused without a look-up, and header names and brands are
+// configuration.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   generateManagementKey,
@@ -39,7 +39,7 @@ describe.each(["sandbox", "production"] as const)("a key of %s", (environment) =
     expect([keyHash, await sha256Hex(rawKey)]).toEqual([hex, hex]);
   });
 
-  it("is drawn anew each time", async () => {
+  it("differs each time", async () => {
     const drawn = await Promise.all(Array.from({ length: 200 }, () => generateManagementKey(environment, BRANDS)));
     expect(new Set(drawn.map(({ rawKey }) => rawKey)).size).toBe(200);
   });
@@ -144,14 +144,14 @@ describe("the brand", () => {
     expect(parseManagementKey(`_${rawKey.replace("acme_", "")}`, ACME)).toBeNull();
   });
 
-  it("is told from a brand that begins alike", async () => {
+  it("is distinguished from a brand with the same beginning", async () => {
     const brands = ["acme", "acme-eu"] as const;
     const { rawKey } = await generateManagementKey("sandbox", ["acme-eu"]);
     expect(parseManagementKey(rawKey, brands)).toBe("sandbox");
     expect(parseManagementKey(rawKey, ["acme"])).toBeNull();
   });
 
-  it("stands in the key's name in the activity log", async () => {
+  it("is part of the key's name in the activity log", async () => {
     const { rawKey, keyPrefix } = await issue(["acme"]);
     const body = principalBody();
     const { principal_id } = expectStatus(await branded().call("POST", "/v1/principals", { key: rawKey, body }), 201);

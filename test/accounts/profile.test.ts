@@ -1,4 +1,4 @@
-// Specification 2.2 and contract section 3: the account as its own key sees it, and what its next state waits for.
+// The account as its own key reads it, and the conditions of its next state (ACC-1, ACC-3, ACC-7).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";

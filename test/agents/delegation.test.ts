@@ -1,4 +1,4 @@
-// Contract section 5, Delegation: a delegate's ceilings are no higher than its delegator's, to the last digit.
+// Delegation (AGT-25): a delegate's ceilings are no higher than its delegator's, to the last digit.
 import { describe, expect, it } from "vitest";
 import { type Bounds, exceeding } from "../../src/agents/delegation.ts";
 

@@ -1,4 +1,4 @@
-// Specification 3.3 and 4, Agents: from registration to an ACTIVE, verifiable agent.
+// From registration to an ACTIVE, verifiable agent (AGT-1, AGT-14).
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentBody, createWorld, expectStatus, type World } from "../support/world.ts";
 

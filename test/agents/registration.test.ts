@@ -1,7 +1,8 @@
-// Specification 1 (roles), 2.4 and 4; contract section 5: registering an agent, its every fault, its delegation.
+// Registering an agent, with every fault of a body (AGT-1 to AGT-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase } from "../support/variants.ts";
-import { agentBody, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { type Body, faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";
 
 let world: World;
 let principalId: string;
@@ -10,24 +11,8 @@ beforeAll(async () => {
   principalId = await world.principal();
 });
 
-type Role = "CONSUMER" | "PROVIDER";
-type Body = Record<string, unknown>;
-const bodyOf = (
-  role: Role,
-  { scope = {}, profile = {}, ...overrides }: { scope?: Body; profile?: Body } & Body = {},
-): Body => {
-  const valid = agentBody(role) as { scope: Body; profile: Body };
-  return {
-    ...valid,
-    principal_id: principalId,
-    ...overrides,
-    scope: { ...valid.scope, ...scope },
-    profile: { ...valid.profile, ...profile },
-  };
-};
-const register = (body: Body, of = world, key = of.key) => of.call("POST", "/v1/agents", { body, key });
-type Fault = { field: string; code: string };
-const faultsOf = (reply: Reply) => reply.body.field_errors?.map(({ field, code }: Fault) => [field, code]).sort();
+const bodyOf = (role: Role, overrides: Body = {}): Body => registrationOf(principalId, role, overrides);
+const register = (body: Body, of = world, key = of.key) => registerAgent(of, body, key);
 
 describe("a capability", () => {
   it.each(["Translation", "text to speech", "übersetzen", "x"])("may be %s", async (capability) => {
@@ -96,7 +81,7 @@ describe("an agent", () => {
     expect([aid.identity.profile.catalog_url, aid.escrow]).toEqual([null, null]);
   });
 
-  it("has 14 days to dispute unless told otherwise, and 0 to 365", async () => {
+  it("has a dispute window of 14 days by default, and of 0 to 365", async () => {
     const days = async (dispute_window_days?: number) =>
       (await register(bodyOf("PROVIDER", { scope: { dispute_window_days } }))).body.identity?.scope.dispute_window_days;
     expect([await days(), await days(0), await days(365), await days(366), await days(-1)]).toEqual([
@@ -331,141 +316,5 @@ describe("a body with one fault registers nothing", () => {
         code: "tier_exceeds_accreditation",
         detail: { accreditation_tier: accreditation },
       });
-  });
-});
-
-describe("a delegate", () => {
-  const bounds = {
-    authorized_actions: ["purchase", "negotiate"],
-    capabilities: ["a", "b"],
-    max_transaction_value: "100.00",
-    spending_limit: { amount: "1000.00", currency: "USDC", window_days: 30 },
-    minimum_counterparty_cert_tier: "TIER_2",
-    minimum_counterparty_ar: 0.5,
-  };
-  let delegator: string;
-  beforeAll(async () => {
-    delegator = (await world.agent("CONSUMER", bodyOf("CONSUMER", { scope: bounds }))).did;
-  });
-  const delegate = (scope: Body = {}, overrides: Body = {}) =>
-    register(bodyOf("CONSUMER", { delegated_by: delegator, scope: { ...bounds, ...scope }, ...overrides }));
-
-  it("may have the same scope, or less of it, and names its delegator", async () => {
-    expect(expectStatus(await delegate(), 201).identity.delegation).toEqual({
-      delegated_by: delegator,
-      chain: [delegator],
-    });
-    const less = {
-      authorized_actions: ["purchase"],
-      capabilities: [],
-      max_transaction_value: "99.999999",
-      spending_limit: { amount: "1e3", currency: "USDC", window_days: 30 },
-      minimum_counterparty_cert_tier: "TIER_3",
-      minimum_counterparty_ar: 1,
-    };
-    expect((await delegate(less)).status).toBe(201);
-  });
-
-  it.each<[string, Body, string]>([
-    ["another action", { authorized_actions: ["purchase", "sign"] }, "authorized_actions"],
-    ["another capability", { capabilities: ["a", "c"] }, "capabilities"],
-    ["a higher ceiling", { max_transaction_value: "100.000001" }, "max_transaction_value"],
-    ["no ceiling", { max_transaction_value: null }, "max_transaction_value"],
-    ["a higher limit", { spending_limit: { amount: "1000.01", currency: "USDC", window_days: 30 } }, "spending_limit"],
-    ["a wider window", { spending_limit: { amount: "1000", currency: "USDC", window_days: 31 } }, "spending_limit"],
-    [
-      "a limit in another currency",
-      { spending_limit: { amount: "1", currency: "EURC", window_days: 30 } },
-      "spending_limit",
-    ],
-    ["no limit", { spending_limit: null }, "spending_limit"],
-    ["a lower floor of tiers", { minimum_counterparty_cert_tier: "TIER_1" }, "minimum_counterparty_cert_tier"],
-    ["no floor of tiers", { minimum_counterparty_cert_tier: null }, "minimum_counterparty_cert_tier"],
-    ["a lower floor of ratings", { minimum_counterparty_ar: 0.49 }, "minimum_counterparty_ar"],
-    ["no floor of ratings", { minimum_counterparty_ar: null }, "minimum_counterparty_ar"],
-  ])("with %s is refused", async (_name, scope, field) => {
-    const reply = await delegate(scope);
-    expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
-    expect(faultsOf(reply)).toEqual([[`scope.${field}`, "scope_exceeds_delegator"]]);
-  });
-
-  it("that is wider in everything hears of everything", async () => {
-    const reply = await delegate({ capabilities: ["z"], max_transaction_value: null, minimum_counterparty_ar: 0 });
-    expect(faultsOf(reply)).toHaveLength(3);
-  });
-
-  it("of another principal's agent, of another platform's, is refused", async () => {
-    const foreign = await createWorld();
-    const [sibling, stranger] = [await world.consumer(), await foreign.consumer()];
-    const by = (delegated_by: string) => register(bodyOf("CONSUMER", { delegated_by }));
-    expect(faultsOf(await by(sibling.did))).toEqual([["delegated_by", "invalid_value"]]);
-    expect(faultsOf(await by(stranger.did))).toEqual([["delegated_by", "not_found"]]);
-  });
-
-  it.each(["DRAFT", "SUSPENDED", "TERMINATED", "REVOKED", "FUNDING"])(
-    "of an agent that is %s is refused",
-    async (status) => {
-      const { did } = await world.agent("CONSUMER", { principal_id: principalId });
-      await env.DB.prepare("update agents set status = ? where did = ?").bind(status, did).run();
-      expect(faultsOf(await register(bodyOf("CONSUMER", { delegated_by: did })))).toEqual([
-        ["delegated_by", "invalid_value"],
-      ]);
-    },
-  );
-
-  it("of a delegate, and so on, is at most five deep", async () => {
-    let by: string | undefined;
-    for (let depth = 0; depth <= 5; depth++) {
-      const body: Body = { principal_id: principalId, ...(by !== undefined && { delegated_by: by }) };
-      by = (await world.agent("CONSUMER", body)).did;
-    }
-    expect(faultsOf(await register(bodyOf("CONSUMER", { delegated_by: by })))).toEqual([
-      ["delegated_by", "invalid_value"],
-    ]);
-  });
-});
-
-describe("the listing of agents", () => {
-  const list = async (of: World, query = "", key = of.key) =>
-    expectStatus(await of.call("GET", `/v1/agents${query}`, { key }), 200);
-  const dids = (page: Json): string[] => page.data.map((agent: Json) => agent.did);
-
-  it("shows each agent once, newest first, while others are being registered", async () => {
-    const fresh = await createWorld();
-    const principal_id = await fresh.principal();
-    const registered: string[] = [];
-    for (let i = 0; i < 7; i++) registered.push((await fresh.draft("CONSUMER", { principal_id })).did);
-    const seen: string[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: Json = await list(fresh, `?limit=3${cursor === null ? "" : `&cursor=${cursor}`}`);
-      seen.push(...dids(page));
-      cursor = page.next_cursor;
-      await fresh.draft("CONSUMER", { principal_id });
-    } while (cursor !== null);
-    expect(new Set(seen).size).toBe(seen.length);
-    expect([...seen].sort()).toEqual([...registered].sort());
-  });
-
-  it("narrows to a principal, a role and the status that counts, and stays in its platform and environment", async () => {
-    const fresh = await createWorld();
-    const consumer = await fresh.consumer();
-    const provider = await fresh.agent("PROVIDER");
-    const draft = await fresh.draft("CONSUMER");
-    const live = expectStatus(
-      await register(bodyOf("CONSUMER", { principal_id: fresh.tenantPrincipalId }), fresh, fresh.liveKey),
-      201,
-    );
-    expect(dids(await list(fresh, `?principal_id=${consumer.principalId}`))).toEqual([consumer.did]);
-    expect(dids(await list(fresh, "?economic_role=PROVIDER"))).toEqual([provider.did]);
-    expect(dids(await list(fresh, "?status=DRAFT"))).toEqual([draft.did]);
-    expect(dids(await list(fresh, "", fresh.liveKey))).toEqual([live.did]);
-    expect(dids(await list(world, `?principal_id=${consumer.principalId}`))).toEqual([]);
-    await env.DB.prepare("update principals set status = 'SUSPENDED' where principal_id = ?")
-      .bind(consumer.principalId)
-      .run();
-    expect(dids(await list(fresh, "?status=ACTIVE"))).toEqual([provider.did]);
-    await env.DB.prepare("update agents set status = 'SUSPENDED' where did = ?").bind(consumer.did).run();
-    expect(dids(await list(fresh, "?status=SUSPENDED"))).toEqual([consumer.did]);
   });
 });

@@ -1,4 +1,4 @@
-// Contract section 2, Operator: the token of Cloudflare Access, verified against the keys that its team publishes.
+// The token of Cloudflare Access, verified against the keys that its team publishes (CRED-12 to CRED-14).
 import { createExecutionContext } from "cloudflare:test";
 import { SignJWT } from "jose";
 import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
@@ -7,13 +7,11 @@ import { checkConfiguration, createApp } from "../../src/app.ts";
 import { parseAccessTeam } from "../../src/auth/access.ts";
 import { accessConfiguration } from "../../src/auth/operator.ts";
 import { route } from "../../src/http/route.ts";
-import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";
-import { createWorld, env, ISSUER, type Reply, type World } from "../support/world.ts";
+import { drawTeamKey, openTeam, type Team, type TeamKey, withAccess } from "../support/access.ts";
+import { createWorld, env, ISSUER, type World } from "../support/world.ts";
+import { access, bearer, callOperator, type Headers, outcomeOf } from "./support.ts";
 
 const logged = vi.spyOn(console, "info").mockImplementation(() => undefined);
-const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
-const PATH = "/v1/operator/platforms?limit=1";
-const QUICK = { timeoutMs: 4_000, maxAgeMs: 60_000, restMs: 50 };
 const DAY_MS = 86_400_000;
 
 let world: World;
@@ -28,22 +26,13 @@ beforeAll(async () => {
 });
 beforeEach(() => logged.mockClear());
 
-const assertion = (token: string) => ({ "Cf-Access-Jwt-Assertion": token });
-const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
-const call = (headers: Record<string, string>, of: World = service): Promise<Reply> =>
-  of.call("GET", PATH, { key: null, headers });
-const outcome = async (headers: Record<string, string>, of: World = service) => {
-  const { status, body } = await call(headers, of);
-  return status === 200 ? 200 : [status, body.code];
-};
+const outcome = (headers: Headers, of: World = service) => outcomeOf(of, headers);
 const refused = [401, "invalid_credentials"];
-const failed = [500, "internal_error"];
-const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const seconds = (ahead: number) => Math.floor(Date.now() / 1000) + ahead;
 const base64Url = (value: unknown) =>
   btoa(JSON.stringify(value)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
-/** Who the service takes the caller for. */
+/** The actor that the service recognises. */
 async function actorOf(headers: Record<string, string>): Promise<unknown> {
   const probe = route({
     operationId: "probe",
@@ -65,20 +54,20 @@ async function actorOf(headers: Record<string, string>): Promise<unknown> {
 describe("a token of the team", () => {
   it("opens the operator's routes to a person, and names them as the actor", async () => {
     const token = await team.sign();
-    expect(await outcome(assertion(token))).toBe(200);
-    expect(await actorOf(assertion(token))).toEqual({ type: "operator", id: "ada@operator.example" });
+    expect(await outcome(access(token))).toBe(200);
+    expect(await actorOf(access(token))).toEqual({ type: "operator", id: "ada@operator.example" });
   });
 
   it("opens them to a service token, which has no address and no nbf", async () => {
     const change = { email: undefined, nbf: undefined, sub: "", common_name: "e367826f93b8d711.access" };
     const token = await team.sign(change);
-    expect(await outcome(assertion(token))).toBe(200);
-    expect(await actorOf(assertion(token))).toEqual({ type: "operator", id: "e367826f93b8d711.access" });
+    expect(await outcome(access(token))).toBe(200);
+    expect(await actorOf(access(token))).toEqual({ type: "operator", id: "e367826f93b8d711.access" });
   });
 
   it("may be for several applications, or name its one as text", async () => {
-    expect(await outcome(assertion(await team.sign({ aud: ["other", team.audience] })))).toBe(200);
-    expect(await outcome(assertion(await team.sign({ aud: team.audience })))).toBe(200);
+    expect(await outcome(access(await team.sign({ aud: ["other", team.audience] })))).toBe(200);
+    expect(await outcome(access(await team.sign({ aud: team.audience })))).toBe(200);
   });
 
   it("is judged on the wall clock, not on the service's", async () => {
@@ -86,17 +75,17 @@ describe("a token of the team", () => {
     const token = await team.sign({ exp: seconds(60) });
     try {
       world.advance(DAY_MS);
-      expect(await outcome(assertion(token), moved)).toBe(200);
+      expect(await outcome(access(token), moved)).toBe(200);
       world.offset = -DAY_MS;
-      expect(await outcome(assertion(token), moved)).toBe(200);
-      expect(await outcome(assertion(await team.sign({ exp: seconds(-1) })), moved)).toEqual(refused);
+      expect(await outcome(access(token), moved)).toBe(200);
+      expect(await outcome(access(await team.sign({ exp: seconds(-1) })), moved)).toEqual(refused);
     } finally {
       world.offset = 0;
     }
   });
 
   it("is no credential anywhere else", async () => {
-    const headers = assertion(await team.sign());
+    const headers = access(await team.sign());
     expect((await service.call("GET", "/v1/platform", { key: null, headers })).body.code).toBe("invalid_credentials");
     expect((await service.call("GET", "/v1/tasks/tsk_x", { key: null, headers })).body.code).toBe(
       "certificate_required",
@@ -152,16 +141,16 @@ describe("a token that is refused", () => {
   };
 
   it.each(FAULTY)("%s", async (_name, token) => {
-    const headers = assertion(await token());
-    const reply = await call(headers);
+    const headers = access(await token());
+    const reply = await callOperator(service, headers);
     expect([reply.status, reply.body.code]).toEqual(refused);
     expect(reply.body).not.toHaveProperty("data");
   });
 
-  it("answers all faults alike, and logs the reason without the token", async () => {
+  it("answers all faults with one code, and logs the reason without the token", async () => {
     const token = await team.sign({ exp: seconds(-1) });
-    const { body } = await call(assertion(token));
-    const other = await call(assertion("nonsense"));
+    const { body } = await callOperator(service, access(token));
+    const other = await callOperator(service, access("nonsense"));
     expect({ ...body, request_id: "" }).toEqual({ ...other.body, request_id: "" });
     const log = logged.mock.calls.flat().join("\n");
     expect(log).toContain("ERR_JWT_EXPIRED");
@@ -172,19 +161,19 @@ describe("a token that is refused", () => {
 
 describe("both headers", () => {
   it("with a wrong key are refused, however good the token", async () => {
-    const token = assertion(await team.sign());
+    const token = access(await team.sign());
     for (const wrong of [bearer("nonsense"), { Authorization: "Bearer " }, { Authorization: "Basic YTpi" }]) {
       expect(await outcome({ ...token, ...wrong })).toEqual(refused);
     }
   });
 
   it("with a good key are the key's call: it opens also when Access is off or down", async () => {
-    const headers = { ...bearer(inject("operatorKey")), ...assertion("nonsense") };
+    const headers = { ...bearer(inject("operatorKey")), ...access("nonsense") };
     const down = await openTeam();
     await down.answer({ status: 503, body: "" });
     for (const of of [service, world, withAccess(world, down)]) expect(await outcome(headers, of)).toBe(200);
     expect(await down.reads()).toBe(0);
-    const { id } = (await actorOf({ ...headers, ...assertion(await team.sign()) })) as { id: string };
+    const { id } = (await actorOf({ ...headers, ...access(await team.sign()) })) as { id: string };
     expect(id).toMatch(/^[0-9a-f]{12}$/);
   });
 });
@@ -201,122 +190,8 @@ describe("the key alone", () => {
 describe("with Access off", () => {
   it("a good token is refused, and nobody is asked for keys", async () => {
     const other = await openTeam();
-    expect(await outcome(assertion(await other.sign()), world)).toEqual(refused);
+    expect(await outcome(access(await other.sign()), world)).toEqual(refused);
     expect(await other.reads()).toBe(0);
-  });
-});
-
-describe("the team's keys", () => {
-  it("are read when the first token comes, and then not again", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh);
-    expect(await outcome(bearer(inject("operatorKey")), own)).toBe(200);
-    expect(await fresh.reads()).toBe(0);
-    for (let i = 0; i < 5; i++) expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
-    expect(await fresh.reads()).toBe(1);
-  });
-
-  it("are not read for a token that no key could verify", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh);
-    const hs256 = await new SignJWT(fresh.claims()).setProtectedHeader({ alg: "HS256" }).sign(new Uint8Array(32));
-    for (const token of ["nonsense", "a.b.c", hs256]) expect(await outcome(assertion(token), own)).toEqual(refused);
-    expect(await fresh.reads()).toBe(0);
-  });
-
-  it("may be several: tokens of the last key count until it is withdrawn", async () => {
-    const fresh = await openTeam();
-    const next = await drawTeamKey();
-    await fresh.publish(next, fresh.key);
-    const own = withAccess(world, fresh);
-    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
-    expect(await outcome(assertion(await fresh.sign({}, next)), own)).toBe(200);
-  });
-
-  it("that are new are found by the first token that names one", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh, QUICK);
-    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
-    const next = await drawTeamKey();
-    await fresh.publish(next, fresh.key);
-    await later(QUICK.restMs + 10);
-    expect(await outcome(assertion(await fresh.sign({}, next)), own)).toBe(200);
-    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
-    expect(await fresh.reads()).toBe(2);
-  });
-
-  it("that were withdrawn count no longer than the keys are kept", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh, { ...QUICK, maxAgeMs: 50 });
-    const token = assertion(await fresh.sign());
-    expect(await outcome(token, own)).toBe(200);
-    await fresh.publish(await drawTeamKey());
-    await later(60);
-    expect(await outcome(token, own)).toEqual(refused);
-  });
-
-  it("are read once for any number of unknown key ids", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh);
-    for (let i = 0; i < 20; i++) {
-      expect(await outcome(assertion(await fresh.sign({}, stranger, crypto.randomUUID())), own)).toEqual(refused);
-    }
-    expect(await fresh.reads()).toBe(1);
-    expect(await outcome(assertion(await fresh.sign()), own)).toBe(200);
-  });
-});
-
-describe("keys that cannot be read", () => {
-  const BROKEN: [string, Parameters<Team["answer"]>[0]][] = [
-    ["an error", { status: 503, body: "" }],
-    ["a redirection", { status: 302, body: "", headers: { Location: "/elsewhere" } }],
-    ["no JSON", { status: 200, body: "<html>" }],
-    ["no set of keys", { status: 200, body: '{"keys":"none"}' }],
-    ["no answer", { status: 0, body: "" }],
-  ];
-
-  it.each(BROKEN)(
-    "because of %s: the call fails, and so do those that follow without another reading",
-    async (_name, how) => {
-      const fresh = await openTeam();
-      await fresh.answer(how);
-      const own = withAccess(world, fresh, { ...QUICK, timeoutMs: 500, restMs: 60_000 });
-      const token = assertion(await fresh.sign());
-      for (let i = 0; i < 3; i++) expect(await outcome(token, own)).toEqual(failed);
-      expect(await fresh.reads()).toBe(1);
-      expect(await outcome(bearer(inject("operatorKey")), own)).toBe(200);
-    },
-  );
-
-  it("because nobody is there: the call fails in the flat envelope, without a word of the cause", async () => {
-    const nowhere = new Team("http://127.0.0.1:9", team.key);
-    const reply = await call(assertion(await nowhere.sign()), withAccess(world, nowhere));
-    expect(reply.status).toBe(500);
-    expect(reply.body).toMatchObject({ code: "internal_error", status: 500, error: "internal_error" });
-    expect(reply.text).not.toMatch(/access|key|127/i);
-    expect(errors.mock.calls.flat().join("\n")).toContain("the keys of Access");
-  });
-
-  it("are read again after a rest, and then the call is let through", async () => {
-    const fresh = await openTeam();
-    await fresh.answer({ status: 503, body: "" });
-    const own = withAccess(world, fresh, QUICK);
-    const token = assertion(await fresh.sign());
-    expect(await outcome(token, own)).toEqual(failed);
-    await fresh.publish(fresh.key);
-    await later(QUICK.restMs + 10);
-    expect(await outcome(token, own)).toBe(200);
-  });
-
-  it("do not close the door to keys that are known", async () => {
-    const fresh = await openTeam();
-    const own = withAccess(world, fresh, QUICK);
-    const token = assertion(await fresh.sign());
-    expect(await outcome(token, own)).toBe(200);
-    await fresh.answer({ status: 503, body: "" });
-    await later(QUICK.restMs + 10);
-    expect(await outcome(assertion(await fresh.sign({}, stranger)), own)).toEqual(failed);
-    expect(await outcome(token, own)).toBe(200);
   });
 });
 

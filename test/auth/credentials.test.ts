@@ -1,5 +1,5 @@
-// Specification 5 and contract sections 2 and 7: every operation that there is × every wrong credential. A new operation is
-// covered by being registered; a new surface does not compile until its rows stand here.
+// Every operation × every wrong credential (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10). A new operation is covered by
+// being registered; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { ROUTES } from "../../src/app.ts";
@@ -10,13 +10,11 @@ import type { Route } from "../../src/http/route.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import { jwkThumbprint } from "../../src/protocol/jwks.ts";
-import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { drawTeamKey, openTeam, type Team, withAccess } from "../support/access.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { type Agent, BRANDS, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+import { type Attempt, access, bearer, flipped, type Headers, key, prove, secondsAway, without } from "./support.ts";
 
-type Headers = Record<string, string>;
-type Attempt = { method: string; path: string; rawBody: string };
 type Row = { name: string; status: number; code: string; headers: (attempt: Attempt) => Headers | Promise<Headers> };
 
 let world: World;
@@ -31,7 +29,7 @@ const keys = { unknown: "", expired: "", ended: "", branded: "" };
 let operatorKey: string;
 let team: Team;
 
-// Every refusal is logged with its reason: what a thousand of them print is no news here.
+// Every refusal is logged with its reason; a thousand of them would hide other output.
 vi.spyOn(console, "info").mockImplementation(() => undefined);
 
 beforeAll(async () => {
@@ -47,7 +45,7 @@ beforeAll(async () => {
   await status(terminated, "TERMINATED");
   const db = env.DB;
   await db.batch([
-    // No route revokes an agent yet, and none replaces a certificate: their rows say it.
+    // No route revokes an agent or replaces a certificate yet, so the rows are changed directly.
     db.prepare("update agents set status = 'REVOKED' where did = ?").bind(revoked.did),
     db.prepare("update certificates set replaced_at = ? where did = ?").bind(Date.now() - 1, replaced.did),
     db
@@ -76,48 +74,6 @@ beforeAll(async () => {
 });
 
 // ---- Credentials ---------------------------------------------------------------------------------------------------
-
-const key = (rawKey: string): Headers => ({ "Service-Api-Key": rawKey });
-const bearer = (token: string): Headers => ({ Authorization: `Bearer ${token}` });
-const access = (token: string): Headers => ({ "Cf-Access-Jwt-Assertion": token });
-const flipped = (text: string, at: number): string =>
-  text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
-
-type Proving = {
-  at?: string;
-  signer?: CryptoKey;
-  certificate?: string;
-  path?: string;
-  rawBody?: string;
-  method?: string;
-};
-/** A request-bound proof of the attempt, good but for what `with` says. */
-async function prove(
-  of: Agent,
-  attempt: Attempt,
-  { at, signer, certificate, ...other }: Proving = {},
-): Promise<Headers> {
-  const { method, path, rawBody } = { ...attempt, ...other };
-  const url = new URL(path, ISSUER);
-  const timestamp = at ?? String(Math.floor(Date.now() / 1000));
-  const digest = await requestDigest({ method, query: url.search, body: rawBody });
-  if (!digest.ok) throw new Error(digest.reason);
-  const statement = {
-    kind: "request",
-    timestamp,
-    agentDid: of.did,
-    method,
-    path: url.pathname,
-    digest: digest.digest,
-  } as const;
-  const { proof } = await signProof(statement, signer ?? of.privateKey);
-  return { "AEAP-Certificate": certificate ?? of.certificate, "AEAP-Proof": proof, "AEAP-Timestamp": timestamp };
-}
-const without = async (headers: Promise<Headers>, name: string): Promise<Headers> => {
-  const { [name]: _left, ...rest } = await headers;
-  return rest;
-};
-const secondsAway = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
 async function claimsOf(certificate: string): Promise<CertificateClaims> {
   const { verification } = await world.deps.ca();
@@ -296,7 +252,7 @@ const attemptOf = (operation: Route, rawBody = operation.body ? '{"no_such_field
 /** Nor is a body that cannot be read, or that takes none, told to anybody who may not call. */
 const BODIES = ['{"no_such_field":1}', "", "{"];
 
-/** Of several surfaces the one that the presented credential names refuses it. */
+/** With several surfaces, the one of the presented credential refuses it. */
 const wrongFor = (operation: Route): Row[] =>
   (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
 

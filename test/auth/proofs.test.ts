@@ -1,4 +1,4 @@
-// Specification 5, rule 5, and contract section 7: which proofs the service takes, in which forms, and each once.
+// The accepted proofs in all their forms, each accepted once (PRF-2 to PRF-9, PRF-12).
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { P256_ORDER, parseSignature } from "../../src/protocol/ecdsa.ts";
@@ -176,7 +176,7 @@ describe("a proof", () => {
     refused(await call(), "replay");
   });
 
-  it("in production answers only 401: the precise reason stands in the log alone, which is no error's", async () => {
+  it("in production answers only 401: the reason stands in the log alone, as information", async () => {
     log.mockClear();
     await setEnvironment("production");
     const timestamp = seconds(-100);

@@ -1,5 +1,5 @@
-// performance design 4.1: a read is one trip, a mutation two, and rows stay within the budgets of bench/budgets.ts, which
-// `npm run bench` holds for the whole path. Here the management and identity routes, on every run of the tests.
+// A read is one trip, a mutation two, and rows stay within the budgets of bench/budgets.ts, which `npm run bench`
+// checks for the whole path. Here: the management and identity routes, on every run of the tests.
 import { beforeAll, describe, expect, it } from "vitest";
 import { BUDGETS } from "../../bench/budgets.ts";
 import {

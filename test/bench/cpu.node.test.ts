@@ -1,4 +1,4 @@
-// performance design 4.2, iii: the kernel's line about a process is read as proc_pid_stat(5) has it.
+// The kernel's line about a process is read as proc_pid_stat(5) defines it.
 import { expect, it } from "vitest";
 import { parseStat } from "../../bench/cpu.ts";
 

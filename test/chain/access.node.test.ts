@@ -1,5 +1,5 @@
-// Contract section 6, "Settlement contract": roles are separate keys. Every role against every function that is not for
-// everybody, and the vaults against everybody.
+// The settlement contract's roles are separate keys (CHN-5 to CHN-7): every role against every restricted function, and
+// everybody against the vaults.
 import type { Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";

@@ -1,4 +1,4 @@
-// Architecture, "Real parts": a local chain starts on a free port, says plainly when it can't, and goes on where it was left.
+// A local chain starts on a free port, reports plainly when it cannot, and continues where it was left.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// Contract section 6, payWithAuthorization: a payer without an allowance signs, anyone submits, and nobody who sees the
-// signature can make anything else of it.
+// payWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and nobody can use the signature
+// for anything else.
 import { encodeAbiParameters, type Hex, keccak256, parseEventLogs, parseSignature, toFunctionSelector } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";

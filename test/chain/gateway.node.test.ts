@@ -1,5 +1,5 @@
-// Contract section 6, Facilitation: what the gateway reads from a real node. Unknown, waiting, reverted, foreign and doubled
-// transactions, and nodes that fail.
+// The gateway on a real node (CHN-9 to CHN-12): unknown, waiting, reverted, foreign and doubled transactions, and
+// failing nodes.
 import { concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";

@@ -1,4 +1,4 @@
-// Contract section 6: a DID and an intent stand on-chain as keccak256 of their text. Checked against a second implementation.
+// A DID and an intent stand on-chain as keccak256 of their text (CHN-8), checked against a second implementation.
 import { keccak256, toHex } from "viem";
 import { expect, test } from "vitest";
 import { didHash, intentHash, isPayableDid, parseTxHash } from "../../src/chain/hashes.ts";

@@ -1,5 +1,5 @@
-// What the service's own key does on-chain, through the gateway, the sender and a signer, against a real node: bringing about what is
-// wanted of a provider, fees within their bounds, and what a node answers to what is sent.
+// The registrar's operations through gateway, sender and signer on a real node (CHN-14, CHN-17): the split of a
+// provider, bounded fees, and a node's answers to what is sent.
 import { encodeFunctionData, type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -98,7 +98,7 @@ describe("what is wanted of a provider", () => {
     expect(signer.calls).toHaveLength(2);
   });
 
-  test("leaves a wallet that nothing is said of; without one nobody is registered", async () => {
+  test("leaves the wallet alone where none is given; without one no provider is registered", async () => {
     expect(await drive({ wallet: null })).toEqual({ state: "failed", reason: "UnknownProvider", txHash: null });
     await drive();
     expect(await drive({ wallet: null, threshold: 7 })).toMatchObject({ state: "done" });
@@ -120,7 +120,7 @@ describe("what is wanted of a provider", () => {
     expect(await world.client.getTransactionCount({ address: stranger.address })).toBe(before);
   });
 
-  test("waits with its transaction for a block, and goes on from what the contract says", async () => {
+  test("waits with its transaction for a block, and continues from the contract's state", async () => {
     await world.client.setAutomine(false);
     const waiting = await drive({}, registrar, 50);
     expect(waiting).toMatchObject({ state: "waiting", reason: "mining", txHash: expect.stringMatching(/^0x/) });

@@ -1,5 +1,5 @@
-// Contract section 6, "Settlement contract": what every function does and what it refuses.
-import { type Abi, decodeEventLog, type Hex, parseEventLogs, toFunctionSelector } from "viem";
+// The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
+import { type Abi, decodeEventLog, type Hex, toFunctionSelector } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
@@ -7,12 +7,14 @@ import { settlementAbi } from "../../src/chain/abi.ts";
 import {
   buildWorld,
   CONSUMER,
+  eventsOf,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
-  REASON,
+  pay,
   THRESHOLD,
   UNIT,
+  vaultBalance,
   type World,
   ZERO_ADDRESS,
   ZERO_HASH,
@@ -32,12 +34,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.client.revert({ id: snapshot }));
 
-const pay = (amount: bigint, provider: Hex = PROVIDER) =>
-  world.send("consumer", "pay", [token, amount, provider, CONSUMER]);
-const eventsOf = (receipt: Awaited<ReturnType<typeof pay>>) =>
-  parseEventLogs({ abi: settlementAbi, logs: receipt.logs });
-const vaultBalance = async (provider: Hex = PROVIDER) => world.balance(await world.vault(provider));
-
 describe("paying", () => {
   test("pay has the selector that AEA/P clients call", () => {
     expect(toFunctionSelector("pay(address,uint256,bytes32,bytes32)")).toBe("0x8edb6743");
@@ -48,17 +44,17 @@ describe("paying", () => {
 
   test("a payment is split into 5 bps fee, 10 % of the net for escrow, and the rest", async () => {
     const { consumer, feeRecipient, wallet } = world.people;
-    const receipt = await pay(10n * UNIT);
+    const receipt = await pay(world, 10n * UNIT);
     expect(receipt.status).toBe("success");
     expect(await world.balance(feeRecipient.address)).toBe(5_000n);
-    expect(await vaultBalance()).toBe(999_500n);
+    expect(await vaultBalance(world)).toBe(999_500n);
     expect(await world.balance(wallet.address)).toBe(8_995_500n);
     expect(await world.balance(consumer.address)).toBe(990n * UNIT);
     expect(await world.balance(world.chain.settlementContract)).toBe(0n);
   });
 
   test("Settled has the published signature, intentHash zero for pay, and the numbering event right behind it", async () => {
-    const receipt = await pay(10n * UNIT);
+    const receipt = await pay(world, 10n * UNIT);
     const [settled, recorded] = eventsOf(receipt);
     expect(settled).toMatchObject({
       eventName: "Settled",
@@ -106,7 +102,7 @@ describe("paying", () => {
   });
 
   test("payIntent carries the intent's hash, and settlements are numbered from 1 on", async () => {
-    await pay(UNIT);
+    await pay(world, UNIT);
     const [settled, recorded] = eventsOf(
       await world.send("consumer", "payIntent", [token, UNIT, PROVIDER, CONSUMER, INTENT]),
     );
@@ -124,16 +120,19 @@ describe("paying", () => {
 
   test("escrow stops at the threshold, and everything above is operational", async () => {
     await world.mint(await world.vault(PROVIDER), THRESHOLD - 7n);
-    const [settled] = eventsOf(await pay(10n * UNIT));
+    const [settled] = eventsOf(await pay(world, 10n * UNIT));
     expect(settled?.args).toMatchObject({ escrow: 7n, operational: 10n * UNIT - 5_000n - 7n });
-    expect(eventsOf(await pay(10n * UNIT))[0]?.args).toMatchObject({ escrow: 0n, operational: 10n * UNIT - 5_000n });
+    expect(eventsOf(await pay(world, 10n * UNIT))[0]?.args).toMatchObject({
+      escrow: 0n,
+      operational: 10n * UNIT - 5_000n,
+    });
   });
 
   test("one base unit goes to the operational wallet whole", async () => {
-    expect(eventsOf(await pay(1n))[0]?.args).toMatchObject({ gross: 1n, fee: 0n, escrow: 0n, operational: 1n });
+    expect(eventsOf(await pay(world, 1n))[0]?.args).toMatchObject({ gross: 1n, fee: 0n, escrow: 0n, operational: 1n });
   });
 
-  test("quote tells what pay does", async () => {
+  test("quote returns the split that pay makes", async () => {
     expect(await world.read("quote", [token, 10n * UNIT, PROVIDER])).toEqual([5_000n, 999_500n, 8_995_500n]);
   });
 
@@ -149,7 +148,7 @@ describe("paying", () => {
     const name = await world.refusal("consumer", "pay", args());
     expect(name).toBe(error === "ERC20InsufficientBalance" ? "0xe450d38c" : error);
     expect((await world.send("consumer", "pay", args())).status).toBe("reverted");
-    expect(await vaultBalance()).toBe(0n);
+    expect(await vaultBalance(world)).toBe(0n);
   });
 
   test("payIntent refuses a zero intent", async () => {
@@ -218,7 +217,7 @@ describe("registering a provider", () => {
     const { stranger } = world.people;
     await world.send("registrar", "setThreshold", [PROVIDER, token, 0n]);
     await world.send("registrar", "setOperationalWallet", [PROVIDER, token, stranger.address]);
-    expect(eventsOf(await pay(UNIT))[0]?.args).toMatchObject({ escrow: 0n, operational: UNIT - 500n });
+    expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n, operational: UNIT - 500n });
     expect(await world.balance(stranger.address)).toBe(UNIT - 500n);
   });
 
@@ -247,7 +246,7 @@ describe("pre-funding", () => {
       },
     });
     expect(await world.read("escrowBalance", [PROVIDER, token])).toBe(15n * UNIT);
-    expect(eventsOf(await pay(UNIT))[0]?.args).toMatchObject({ escrow: 0n });
+    expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n });
   });
 
   test("refuses nothing, an unknown provider and an unlisted token", async () => {
@@ -257,144 +256,6 @@ describe("pre-funding", () => {
     expect(await refusal([PROVIDER, world.people.other.address, 1n])).toBe("UnknownToken");
   });
 });
-
-describe("the arbiter's payout", () => {
-  beforeEach(async () => {
-    await pay(10n * UNIT);
-  });
-
-  test("goes to the payer of the settlement, out of the provider's vault", async () => {
-    const before = await world.balance(world.people.consumer.address);
-    const receipt = await world.send("arbiter", "payOut", [1n, 400_000n, REASON]);
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "PaidOut",
-      args: {
-        settlementId: 1n,
-        providerDidHash: PROVIDER,
-        payer: world.people.consumer.address,
-        token,
-        amount: 400_000n,
-        reasonHash: REASON,
-        vaultBalance: 599_500n,
-      },
-    });
-    expect(await world.balance(world.people.consumer.address)).toBe(before + 400_000n);
-    expect(await vaultBalance()).toBe(599_500n);
-  });
-
-  test("is at most the settlement's gross, over all payouts", async () => {
-    await world.mint(await world.vault(PROVIDER), 100n * UNIT);
-    expect(await world.refusal("arbiter", "payOut", [1n, 10n * UNIT + 1n, REASON])).toBe("ExceedsGross");
-    await world.send("arbiter", "payOut", [1n, 6n * UNIT, REASON]);
-    expect(await world.refusal("arbiter", "payOut", [1n, 4n * UNIT + 1n, REASON])).toBe("ExceedsGross");
-    expect((await world.send("arbiter", "payOut", [1n, 4n * UNIT, REASON])).status).toBe("success");
-    expect(await world.refusal("arbiter", "payOut", [1n, 1n, REASON])).toBe("ExceedsGross");
-  });
-
-  test("is at most what the vault holds, and touches no other provider's vault", async () => {
-    await world.send("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, THRESHOLD]);
-    await world.send("consumer", "depositEscrow", [OTHER_PROVIDER, token, 50n * UNIT]);
-    expect(await world.refusal("arbiter", "payOut", [1n, 999_501n, REASON])).toBe("ExceedsVault");
-    await world.send("arbiter", "payOut", [1n, 999_500n, REASON]);
-    expect(await vaultBalance(OTHER_PROVIDER)).toBe(50n * UNIT);
-  });
-
-  test("refuses zero and an unknown settlement", async () => {
-    expect(await world.refusal("arbiter", "payOut", [1n, 0n, REASON])).toBe("ZeroAmount");
-    for (const id of [0n, 2n])
-      expect(await world.refusal("arbiter", "payOut", [id, 1n, REASON])).toBe("UnknownSettlement");
-    expect(await world.refusal("stranger", "settlementOf", [0n])).toBe("UnknownSettlement");
-  });
-
-  test("works while payments are paused and after the token was delisted", async () => {
-    await world.send("admin", "pause", []);
-    await world.send("admin", "setTokenAllowed", [token, false]);
-    expect((await world.send("arbiter", "payOut", [1n, 1n, REASON])).status).toBe("success");
-  });
-});
-
-describe("the admin", () => {
-  test("releases only the surplus over the threshold, and only to the wallet it has checked", async () => {
-    const { wallet, stranger } = world.people;
-    await world.mint(await world.vault(PROVIDER), THRESHOLD + 30n);
-    const release = (to: Hex, amount: bigint) => [PROVIDER, token, to, amount] as const;
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 31n))).toBe("ExceedsSurplus");
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 0n))).toBe("ZeroAmount");
-    expect(await world.refusal("admin", "releaseEscrow", release(stranger.address, 1n))).toBe("InvalidWallet");
-    expect(await world.refusal("admin", "releaseEscrow", [OTHER_PROVIDER, token, wallet.address, 1n])).toBe(
-      "UnknownProvider",
-    );
-    const receipt = await world.send("admin", "releaseEscrow", release(wallet.address, 30n));
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "EscrowReleased",
-      args: { to: wallet.address, amount: 30n, vaultBalance: THRESHOLD },
-    });
-    expect(await world.balance(wallet.address)).toBe(30n);
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 1n))).toBe("ExceedsSurplus");
-  });
-
-  test("sets the fee up to its maximum, and where it goes", async () => {
-    const { stranger } = world.people;
-    expect(await world.read("feeBps")).toBe(5n);
-    expect(await world.refusal("admin", "setFeeBps", [51n])).toBe("FeeTooHigh");
-    await world.send("admin", "setFeeBps", [50n]);
-    await world.send("admin", "setFeeRecipient", [stranger.address]);
-    await pay(UNIT);
-    expect(await world.balance(stranger.address)).toBe(5_000n);
-    await world.send("admin", "setFeeBps", [0n]);
-    expect(eventsOf(await pay(UNIT))[0]?.args).toMatchObject({ fee: 0n });
-    expect(await world.refusal("admin", "setFeeRecipient", [ZERO_ADDRESS])).toBe("ZeroAddress");
-    expect(await world.refusal("admin", "setFeeRecipient", [world.chain.settlementContract])).toBe("InvalidWallet");
-  });
-
-  test("lists tokens that are contracts", async () => {
-    expect(await world.refusal("admin", "setTokenAllowed", [world.people.other.address, true])).toBe("UnknownToken");
-    expect(await world.refusal("admin", "setTokenAllowed", [ZERO_ADDRESS, true])).toBe("ZeroAddress");
-  });
-
-  test("stops payments and deposits by pausing, until it lets them through again", async () => {
-    await world.send("admin", "pause", []);
-    const calls = [
-      ["pay", [token, UNIT, PROVIDER, CONSUMER]],
-      ["payIntent", [token, UNIT, PROVIDER, CONSUMER, INTENT]],
-      ["payWithAuthorization", authorizationArgs()],
-      ["depositEscrow", [PROVIDER, token, UNIT]],
-    ] as const;
-    for (const [name, args] of calls)
-      expect([name, await world.refusal("consumer", name, args)]).toEqual([name, "EnforcedPause"]);
-    await world.send("admin", "unpause", []);
-    expect((await pay(UNIT)).status).toBe("success");
-  });
-
-  test("hands over in two steps a day apart", async () => {
-    const { other, admin } = world.people;
-    await world.send("admin", "beginDefaultAdminTransfer", [other.address]);
-    expect(await world.refusal("other", "acceptDefaultAdminTransfer", [])).toBe(
-      "AccessControlEnforcedDefaultAdminDelay",
-    );
-    await world.client.increaseTime({ seconds: 86_401 });
-    await world.client.mine({ blocks: 1 });
-    expect((await world.send("other", "acceptDefaultAdminTransfer", [])).status).toBe("success");
-    expect(await world.read("defaultAdmin")).toBe(other.address);
-    expect(await world.refusal("admin", "pause", [])).toBe("AccessControlUnauthorizedAccount");
-    expect(await world.read("hasRole", [ZERO_HASH, admin.address])).toBe(false);
-  });
-
-  test("replaces a registrar", async () => {
-    const role = await world.read<Hex>("REGISTRAR_ROLE");
-    const { registrar, other } = world.people;
-    await world.send("admin", "revokeRole", [role, registrar.address]);
-    await world.send("admin", "grantRole", [role, other.address]);
-    const args = [PROVIDER, token, 1n];
-    expect(await world.refusal("registrar", "setThreshold", args)).toBe("AccessControlUnauthorizedAccount");
-    expect(await world.refusal("other", "setThreshold", args)).toBeNull();
-  });
-});
-
-function authorizationArgs(): readonly unknown[] {
-  const from = world.people.consumer.address;
-  return [token, from, UNIT, PROVIDER, CONSUMER, INTENT, REASON, 0n, 2n ** 40n, 27, REASON, REASON];
-}
 
 async function deployToken(): Promise<Hex> {
   const hash: Hex = await world.client.transport.request({

@@ -1,5 +1,5 @@
-// Contract section 6: the split as a property. For any amount up to 2^53-1, any fee, threshold and vault balance, and by
-// every way to pay: the parts are those of the rule, and no base unit is lost or made.
+// The split as a property (CHN-1): for any amount up to 2^53-1, any fee, threshold and vault balance, and every way to
+// pay, the parts follow the rule and no base unit is lost or made.
 import fc from "fast-check";
 import type { Hex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";

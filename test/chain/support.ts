@@ -1,7 +1,7 @@
-// A world for the tests of the chain (contract section 6, "Settlement contract"): an anvil of its own, the contracts, a
-// registered provider and a consumer with money, and short ways to call as somebody and to see what a call is refused with.
+// The world of the chain tests: an anvil of its own, the contracts, a registered provider, a consumer with money, and
+// short ways to call as a role and to read a refusal.
 import { createServer, type IncomingMessage } from "node:http";
-import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex } from "viem";
+import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
@@ -93,17 +93,7 @@ export async function buildWorld(chainId = 84532): Promise<World> {
     chain,
     people,
     client,
-    network: networkOf({
-      network: chainId === 8453 ? "base" : "base-sepolia",
-      chain_id: chainId,
-      kind: chainId === 8453 ? "mainnet" : "testnet",
-      rpc_url: anvil.rpcUrl,
-      settlement_contract: chain.settlementContract,
-      token: chain.token,
-      currency: "USDC",
-      decimals: 6,
-      required_confirmations: 1,
-    }),
+    network: networkFor(chainId, anvil.rpcUrl, chain),
     sendTo,
     send: (person, functionName, args) => sendTo(person, settlement.address, settlement.abi, functionName, args),
     refusalAt,
@@ -122,6 +112,29 @@ export async function buildWorld(chainId = 84532): Promise<World> {
   await sendTo("consumer", token.address, token.abi, "approve", [chain.settlementContract, 2n ** 256n - 1n]);
   return world;
 }
+
+function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network {
+  return networkOf({
+    network: chainId === 8453 ? "base" : "base-sepolia",
+    chain_id: chainId,
+    kind: chainId === 8453 ? "mainnet" : "testnet",
+    rpc_url: rpcUrl,
+    settlement_contract: chain.settlementContract,
+    token: chain.token,
+    currency: "USDC",
+    decimals: 6,
+    required_confirmations: 1,
+  });
+}
+
+/** The consumer pays the provider without an intent. */
+export const pay = (world: World, amount: bigint, provider: Hex = PROVIDER): Promise<Receipt> =>
+  world.send("consumer", "pay", [world.chain.token, amount, provider, CONSUMER]);
+
+export const eventsOf = (receipt: Receipt) => parseEventLogs({ abi: settlementAbi, logs: receipt.logs });
+
+export const vaultBalance = async (world: World, provider: Hex = PROVIDER): Promise<bigint> =>
+  world.balance(await world.vault(provider));
 
 /** A network as the service reads it from its configuration. */
 export const networkOf = (input: NetworkInput): Network =>

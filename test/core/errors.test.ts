@@ -1,9 +1,9 @@
-// Specification section 7, transcribed code by code, and the codes that the contract adds: the catalogue is this table.
+// The catalogue of errors is this table, code by code (HTTP-14, HTTP-16, HTTP-17).
 import { describe, expect, it } from "vitest";
 import { ERRORS, FIELD_ERRORS, fieldError, ServiceError, validationError } from "../../src/core/errors.ts";
 import { errorEnvelope } from "../../src/http/responses.ts";
 
-const SECTION_7: Readonly<Record<string, number>> = {
+const COMMON: Readonly<Record<string, number>> = {
   invalid_credentials: 401,
   certificate_required: 401,
   aeap_verification_failed: 401,
@@ -63,7 +63,7 @@ const SECTION_7: Readonly<Record<string, number>> = {
   cursor_expired: 410,
 };
 
-/** Rows of section 7 that stand inside `field_errors`, and the field codes of contract section 1 and 5. */
+/** The codes that stand inside `field_errors`. */
 const FIELD_CODES = [
   "cert_tier_role_mismatch",
   "authorized_action_role_mismatch",
@@ -84,8 +84,8 @@ const FIELD_CODES = [
   "scope_exceeds_delegator",
 ];
 
-/** Contract sections 1 (requests that cannot be read, 500), 6 (agents, escrow) and the chain that does not answer. */
-const CONTRACT: Readonly<Record<string, number>> = {
+/** Unreadable requests, unexpected failures, agents that may not act, and a chain that does not answer. */
+const SPECIAL: Readonly<Record<string, number>> = {
   invalid_request: 400,
   not_found: 404,
   method_not_allowed: 405,
@@ -99,11 +99,11 @@ const CONTRACT: Readonly<Record<string, number>> = {
 const statuses = Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status]));
 
 describe("the catalogue", () => {
-  it("is section 7 with its statuses, and what the contract adds, and nothing else", () => {
-    expect(statuses).toEqual({ ...SECTION_7, ...CONTRACT });
+  it("has these codes with their statuses, and no others", () => {
+    expect(statuses).toEqual({ ...COMMON, ...SPECIAL });
   });
 
-  it("has the field codes of section 7 and of the contract, and nothing else", () => {
+  it("has these field codes, and no others", () => {
     expect(Object.keys(FIELD_ERRORS).sort()).toEqual([...FIELD_CODES].sort());
   });
 
@@ -114,7 +114,7 @@ describe("the catalogue", () => {
 });
 
 describe("an error", () => {
-  it.each(Object.entries({ ...SECTION_7, ...CONTRACT }))("%s answers %i in the flat envelope", (code, status) => {
+  it.each(Object.entries({ ...COMMON, ...SPECIAL }))("%s answers %i in the flat envelope", (code, status) => {
     const error = new ServiceError(code as keyof typeof ERRORS);
     expect(errorEnvelope(error, "req_1")).toEqual({
       code,
@@ -155,7 +155,7 @@ describe("several faults of one body", () => {
     expect([error.code, error.extra.field_errors]).toEqual(["catalog_url_not_permitted", faults]);
   });
 
-  it("stay inside validation_failed for the codes that stand inside field_errors only", () => {
+  it("stay inside validation_failed for codes of field_errors only", () => {
     expect(validationError([fieldError("cert_tier", "cert_tier_role_mismatch")]).code).toBe("validation_failed");
     expect(validationError([fieldError("customer_id", "not_found")]).code).toBe("validation_failed");
   });

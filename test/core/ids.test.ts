@@ -1,4 +1,4 @@
-// Contract section 1, Ids: prefixed, 26 characters of Crockford base32, ordered by time.
+// Ids: prefixed, 26 characters of Crockford base32, ordered by time (HTTP-1).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ID_PREFIXES, idPattern, newId } from "../../src/core/ids.ts";
@@ -13,7 +13,7 @@ describe("an id", () => {
     expect(id).toMatch(idPattern(prefix));
   });
 
-  it("has each of the contract's prefixes", () => {
+  it("has each of these prefixes", () => {
     const contract = "plt cus prn att agt mkt pin fac tsk dsp evt whe dlv act doc key ver".split(" ");
     expect(ID_PREFIXES).toEqual(expect.arrayContaining(contract));
   });
@@ -27,7 +27,7 @@ describe("an id", () => {
     );
   });
 
-  it("is drawn anew: ten thousand of one instant differ", () => {
+  it("is unique: ten thousand of one instant differ", () => {
     const ids = Array.from({ length: 10_000 }, () => newId("act", NOW));
     expect(new Set(ids).size).toBe(ids.length);
   });

@@ -1,9 +1,9 @@
-// Specification section 8 and the contract's numbers, transcribed.
+// The numbers of the rules, transcribed.
 import { expect, it } from "vitest";
 import * as limits from "../../src/core/limits.ts";
 
 it.each([
-  // Section 8
+  // Proofs, tasks, principals, lists
   ["proof timestamp window, seconds", limits.PROOF_WINDOW_SECONDS, 30],
   ["challenge nonce validity, seconds", limits.CHALLENGE_NONCE_SECONDS, 120],
   ["confirmation window, hours", limits.CONFIRMATION_WINDOW_HOURS, 72],
@@ -12,18 +12,19 @@ it.each([
   ["largest page", limits.PAGE_SIZE_MAX, 100],
   ["change record retention, days", limits.CHANGE_RETENTION_DAYS, 30],
   ["rotation grace, hours", limits.ROTATION_GRACE_HOURS_MAX, 24],
-  // Contract 1
+  // Requests
   ["JSON body, bytes", limits.JSON_BODY_MAX_BYTES, 262_144],
   ["JSON nesting, levels", limits.JSON_DEPTH_MAX, 32],
-  // Contract 5 and 6
+  // Agents, payments, markets
   ["certificate, months", limits.CERTIFICATE_MONTHS, 12],
+  ["certificates of a wider scope, hours", limits.NARROWED_CERTIFICATE_HOURS, 24],
   ["dispute window when none is given, days", limits.DISPUTE_WINDOW_DAYS_DEFAULT, 14],
   ["longest dispute window, days", limits.DISPUTE_WINDOW_DAYS_MAX, 365],
   ["delegation depth", limits.DELEGATION_DEPTH_MAX, 5],
   ["a paid intent is honoured, hours", limits.LATE_FACILITATION_HOURS, 24],
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],
-  // Contract 9
+  // Idempotency
   ["idempotency window, hours", limits.IDEMPOTENCY_WINDOW_HOURS, 24],
   ["a crashed request frees its key, seconds", limits.IDEMPOTENCY_LEASE_SECONDS, 30],
   ["length of an Idempotency-Key", limits.IDEMPOTENCY_KEY_MAX_CHARS, 255],

@@ -1,4 +1,4 @@
-// Specification section 3: what a table allows is a move; what it does not name is 409 invalid_status.
+// A move is what a table allows; a pair that the table does not name is 409 invalid_status (AGT-13).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
 import { defineMachine, move, refuse, tryMove } from "../../src/core/machine.ts";

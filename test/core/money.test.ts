@@ -1,4 +1,4 @@
-// Contract section 1, Money: decimal text, never a binary float, bounded by 2^53-1 base units. Section 6: half-even.
+// Decimal text, never a binary float, bounded by 2^53-1 base units (HTTP-4, HTTP-5), and half-even rounding (TSK-6).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, formatAmount, parseAmount, plainAmount, roundHalfEven2 } from "../../src/core/money.ts";

@@ -1,4 +1,4 @@
-// Contract section 1, Lists: opaque keyset cursors; a malformed one is 422 validation_failed.
+// Opaque keyset cursors; a malformed one is 422 validation_failed (HTTP-26 to HTTP-28).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";
@@ -73,7 +73,7 @@ describe("a page", () => {
       (row) => row.id,
     );
 
-  it("shows `limit` rows; the surplus row tells that there is more, and the cursor stands on the last one shown", () => {
+  it("shows `limit` rows; a surplus row means another page, and the cursor marks the last shown row", () => {
     const first = page(4);
     expect(first).toMatchObject({ data: ["r0", "r1", "r2", "r3"], has_more: true });
     expect(decodeCursor(first.next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });

@@ -1,4 +1,5 @@
-// Migrations on a real D1: a database of an earlier version is brought on with what it holds, and ends as the tables say.
+// Migrations on a real D1: a database of an earlier version keeps its content and ends with the columns and indexes of
+// the tables.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -106,7 +107,7 @@ describe("a database of the first version", () => {
     ]);
   });
 
-  it("numbers its events in their order, and hands on what was not", async () => {
+  it("numbers its events in their order, and delivers those that were not", async () => {
     expect(await rows("select seq, id from events order by seq")).toEqual([
       { seq: 1, id: "evt_1" },
       { seq: 2, id: "evt_2" },

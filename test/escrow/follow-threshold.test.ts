@@ -1,10 +1,11 @@
-// Contract section 6, Escrow: what the contract splits by follows the rating, through the cron and the queue.
+// The contract's threshold follows the rating, through the cron and the queue (MKT-20).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";
 let world: World;
@@ -35,7 +36,7 @@ const stored = async () => {
 const key = () => ({ did: provider.did, environment: "sandbox" as const, network: NETWORK });
 
 describe("a rating that moves the threshold", () => {
-  it("is told to the contract once, and then nothing is behind", async () => {
+  it("is written to the contract once, and then no escrow is behind", async () => {
     const before = await stored();
     expect(before.threshold).toBeLessThan(15_000_000);
     expect(before.chainThreshold).toBe(15_000_000);

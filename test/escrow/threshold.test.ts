@@ -1,4 +1,4 @@
-// Contract section 6, Escrow: the threshold and the state.
+// The threshold and the state of an escrow (MKT-16, MKT-17).
 import { describe, expect, it } from "vitest";
 import { escrowStateAt } from "../../src/escrow/states.ts";
 import { escrowThreshold } from "../../src/escrow/threshold.ts";

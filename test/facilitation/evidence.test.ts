@@ -1,4 +1,4 @@
-// Contract section 6, Facilitation: one transaction may hold several settlements; which of them pays an intent.
+// One transaction may hold several settlements: the one that pays an intent (FAC-6, FAC-7, FAC-9).
 import { describe, expect, it } from "vitest";
 import type { Settled } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";

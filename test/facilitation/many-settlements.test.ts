@@ -1,19 +1,10 @@
-// One transaction may hold any number of settlements, as a contract that pays for many in one call makes them: each can be facilitated.
+// One transaction may hold any number of settlements, as a batching contract makes them, and each can be facilitated (FAC-9).
 import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import {
-  type Agent,
-  account,
-  chainOf,
-  createWorld,
-  expectStatus,
-  type Json,
-  mintAbi,
-  rpc,
-  type World,
-} from "../support/world.ts";
+import { account, chainOf, mintAbi, rpc } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asProvider, pairOf, refused, stateOf } from "./support.ts";
 
 const NETWORK = "base-sepolia";
@@ -42,7 +33,7 @@ async function callMany(callee: string, calls: readonly Hex[]): Promise<string> 
   return hash;
 }
 
-/** So many payments that name no intent, of one pair after the other. */
+/** The calls of many payments of one pair that name no intent. */
 async function payMany(buyers: readonly Agent[], provider: Agent): Promise<string> {
   const { settlement_contract: contract, token } = chainOf(NETWORK);
   await onChain("anvil_setCode", PAYER, MANY_CALLS);

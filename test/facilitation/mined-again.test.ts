@@ -1,20 +1,10 @@
-// One payment settles one intent, also when a reorganisation puts the same signed transaction elsewhere in a block; and a node that answers
-// for another transaction is not believed. The network `lab-moved` is this file's alone.
+// One payment settles one intent, also when a reorganisation moves its transaction within a block (FAC-9), and a node that answers with
+// another transaction is not believed (CHN-9). The network `lab-moved` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../src/chain/abi.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  payOnChain,
-  rpc,
-  spoil,
-  type World,
-} from "../support/world.ts";
+import { account, chainOf, payOnChain, rpc, spoil } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, refused, stateOf } from "./support.ts";
 
 const LAB = "lab-moved";
@@ -38,7 +28,7 @@ const openIntent = () => world.intent(pair.consumer, pair.provider, "10.00", { n
 /** Names no intent: any of its amount would do. */
 const pay = () => payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { network: LAB });
 
-/** Takes the last block back and puts its transaction into a new one, behind another's, which leaves a log of its own. */
+/** Undoes the last block and mines its transaction again, behind another one that leaves a log. */
 async function mineAgainBehindAnother(hash: string): Promise<void> {
   const signed = await lab("debug_getRawTransaction", hash);
   await lab("evm_setAutomine", false);
@@ -77,7 +67,7 @@ describe("a payment that a reorganisation moved within its block", () => {
       const { detail } = await refused(world, dids, act, 409, "settlement_verification_failed");
       expect(detail).toEqual({ failed_check: "already_facilitated" });
     }
-    // The retry, in every form, is answered with what is recorded.
+    // The retry, in every form, gets the recorded answer.
     const asClientThere = () => asClient(world, purchase, { network: LAB });
     for (const retry of [() => asProvider(world, purchase), () => asConsumer(world, purchase), asClientThere]) {
       expect(expectStatus(await retry(), 200)).toEqual(settled);

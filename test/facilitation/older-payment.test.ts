@@ -1,9 +1,10 @@
-// A payment is made for an intent that is there: who pays first and opens later would escape the intent's end. The bound is the clocks'
-// difference, the same in every form.
+// A payment older than its intent does not settle it, beyond the tolerated difference of clocks and in every form (PAY-15): otherwise a
+// payer who pays first and opens later would escape the intent's end.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { createWorld, expectStatus, payOnChain, rpc, type World } from "../support/world.ts";
+import { payOnChain, rpc } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, mined, type Paid, pairOf, refused } from "./support.ts";
 
 const SKEW_MS = 30_000;
@@ -18,8 +19,8 @@ async function paidBefore(later: number): Promise<Paid> {
   const pair = await pairOf(world);
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000);
   await mined(tx);
-  const { blockNumber } = await rpc("base-sepolia", "eth_getTransactionReceipt", [tx]);
-  const { timestamp } = await rpc("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
+  const { blockNumber } = await rpc<Json>("base-sepolia", "eth_getTransactionReceipt", [tx]);
+  const { timestamp } = await rpc<Json>("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
   const intent = await world.intent(pair.consumer, pair.provider, "10.00");
   const createdAt = Number(timestamp) * 1_000 + later;
   await world.deps.db.update(paymentIntents).set({ createdAt }).where(eq(paymentIntents.intentId, intent.intent_id));

@@ -1,5 +1,5 @@
-// Payments on a node that behaves as real ones do: blocks that do not come, payments that fail or vanish, contracts that only look like
-// ours. The network `lab` is this file's alone.
+// Payments on a node that behaves as real ones do (FAC-6, FAC-7, FAC-10): missing blocks, failing and vanishing
+// payments, and look-alike contracts. The network `lab` belongs to this file alone.
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
@@ -7,19 +7,8 @@ import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  type PayOptions,
-  payOnChain,
-  rpc,
-  send,
-  type World,
-} from "../support/world.ts";
+import { account, chainOf, type PayOptions, payOnChain, rpc, send } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, PATH, type Pair, refused } from "./support.ts";
 
 const LAB = "lab";
@@ -263,7 +252,7 @@ describe("a call that came too early", () => {
       at(9 * MINUTE_MS);
       expect((await send(sent)).body.code).toBe("payment_not_found");
       await mine(CONFIRMATIONS);
-      // Past its half minute a proof counts for what it was used for, and for nothing new.
+      // After its window a proof counts only for what it was used for.
       expect((await send(unused)).status).toBe(401);
       at(10 * MINUTE_MS + 1_000);
       expect((await send(sent)).status).toBe(401);

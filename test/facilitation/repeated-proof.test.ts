@@ -1,4 +1,5 @@
-// Contract 7: a proof is accepted once, and again for exactly what it was used for: the provider cannot sign for the consumer.
+// A proof is accepted once, and again for exactly the act that it was used for (PRF-7, PRF-8), because the provider cannot sign for the
+// consumer.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, type Json, type World } from "../support/world.ts";
 import { PATH, type Paid, paid, pairOf, refused, stateOf } from "./support.ts";

@@ -1,9 +1,10 @@
-// A purchase in parts, for the tests of facilitation and of tasks: a pair, an intent, a payment, a facilitation.
+// The parts of a purchase, for the tests of facilitation and of tasks: a pair, an intent, a payment, a facilitation.
 import { eq, inArray } from "drizzle-orm";
 import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
-import { type Agent, expectStatus, type Json, payOnChain, type Reply, rpc, type World } from "../support/world.ts";
+import { payOnChain, rpc } from "../support/chain.ts";
+import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export type Pair = { consumer: Agent; provider: Agent };
 export type Paid = Pair & { intent: Json; tx: string };
@@ -32,7 +33,7 @@ export async function mined(tx: string): Promise<void> {
   while ((await rpc("base-sepolia", "eth_getTransactionReceipt", [tx])) === null) await scheduler.wait(20);
 }
 
-/** Seed's form, with the consumer's headers and its proof bound to the provider. */
+/** By intent, with the consumer's headers and its proof bound to the provider (FAC-1, FAC-2). */
 export async function asConsumer(world: World, { consumer, provider, intent, tx }: Paid): Promise<Reply> {
   const headers = await world.proveBound(consumer, provider.did);
   return world.call("POST", PATH, { key: null, headers, body: { intent_id: intent.intent_id, payment_tx: tx } });
@@ -42,7 +43,7 @@ export async function asConsumer(world: World, { consumer, provider, intent, tx 
 export const asProvider = (world: World, { provider, intent, tx }: Paid): Promise<Reply> =>
   world.as(provider, "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
 
-/** The form of the public clients. */
+/** By payment, the form of AEA/P clients (FAC-1). */
 export const asClient = (
   world: World,
   { provider, consumer, tx }: Paid,

@@ -1,4 +1,4 @@
-// The interactive reference: its page, and every file that the page names, come from the Worker itself.
+// The interactive reference: its page, and every file that the page names, come from the Worker itself (HTTP-32).
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, type World } from "../support/world.ts";
 

@@ -1,4 +1,4 @@
-// Specification 7 and contract section 1: every refusal has the flat envelope, whatever it is that cannot be read.
+// Every refusal has the flat envelope, also of unreadable requests (HTTP-9, HTTP-10, HTTP-14, HTTP-20 to HTTP-22).
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../../src/core/limits.ts";
 import { failingBatches, send, withDatabase, withDeps } from "../support/variants.ts";
@@ -39,7 +39,7 @@ describe("a path or a method that is not there", () => {
     async (path) => {
       const { response, body } = await send(world, path, { method: "GET", headers: { "Service-Api-Key": world.key } });
       expectEnvelope(response, body, 404, "not_found");
-      expect(body.message).toBe("There is no such path: see /docs for those that there are.");
+      expect(body.message).toBe("The path does not exist: see /docs for the paths of this service.");
     },
   );
 
@@ -203,7 +203,7 @@ describe("something that fails inside is 500 internal_error", () => {
     expect(JSON.parse(logged[0] ?? "")).toMatchObject({ event: "failed" });
   });
 
-  it("when the database is gone, in a reading and in a change, and the change is not there", async () => {
+  it("when the database fails, in a reading and in a change, and the change is not written", async () => {
     for (const failing of [1, 2]) {
       const gone = withDatabase(
         world,

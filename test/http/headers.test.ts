@@ -1,4 +1,4 @@
-// Contract section 1: Request-Id, no-store, security headers and CORS, on every operation that there is.
+// Request-Id, no-store, security headers and CORS, on every operation (HTTP-21, HTTP-23, HTTP-25).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { send } from "../support/variants.ts";

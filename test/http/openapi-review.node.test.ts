@@ -1,4 +1,4 @@
-// The reviewer of the OpenAPI documents: it finds no fault in them, and each that is put in, wherever it is.
+// The reviewer of the OpenAPI documents (HTTP-31): it finds no fault in them, and finds each fault that is put in.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
@@ -56,7 +56,7 @@ const schemaNamed = (document: Document, $ref: unknown): Json =>
   /^#\/components\/schemas\//.test(String($ref)) ? (document.components.schemas[String($ref).slice(21)] ?? {}) : {};
 const isOperation = ({ node }: Place): boolean => "operationId" in node;
 const isField = ({ path }: Place): boolean => /\/properties\/[^/]+$/.test(path);
-/** Of a request, as it is sent: components that answers share are not among them. */
+/** The components that only requests use. */
 const isInput = ({ path }: Place): boolean => /^#\/components\/schemas\/\w+(Input|Patch|Confirmation)$/.test(path);
 const hasExample = ({ path, node }: Place): boolean => /\/content\/[^/]+$/.test(path) && "example" in node;
 const isRefusal = ({ path, node }: Place): boolean => /\/responses\/[45]\d\d$/.test(path) && "$ref" in node;

@@ -1,5 +1,5 @@
-// The OpenAPI documents against a service that runs: each example has the structure of what the operation takes and gives today, and
-// `/openapi.json` is what was printed.
+// The OpenAPI documents against a running service (HTTP-31): each example has the structure of today's requests and
+// answers, and `/openapi.json` is the printed document.
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ describe("a service that runs", () => {
     rmSync(dir, { recursive: true, force: true });
   }, 30_000);
 
-  it("has an example of each operation, and none of what is gone", () => {
+  it("has an example of each operation, and none of a removed one", () => {
     expect(Object.keys(EXAMPLES).sort()).toEqual([...OPERATION_IDS].sort());
   });
 

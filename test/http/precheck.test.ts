@@ -1,13 +1,12 @@
-// Contract 1: all faults of one body are told together, those that only configuration, the clock or the database know too;
-// and a foreign or unknown object of the path, or a stranger to it, comes before them.
+// All faults of one body come together, also those that only configuration, the clock or the database knows (HTTP-12);
+// a foreign or unknown object of the path, or a stranger to it, comes before them (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
+import { account, payOnChain } from "../support/chain.ts";
 import {
   type Agent,
-  account,
   agentBody,
   createWorld,
   expectStatus,
-  payOnChain,
   principalBody,
   type Reply,
   type World,
@@ -172,7 +171,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     expect(faultsOf(finer)).toEqual({ network: "invalid_type", amount: "invalid_format" });
   });
 
-  it("are told in one trip, and write nothing", async () => {
+  it("are found in one trip, and write nothing", async () => {
     world.meter.reset();
     const body = { ...agentBody("CONSUMER"), endpoint_url: 1, principal_id: "prn_nobody", delegated_by: consumer.did };
     await world.call("POST", "/v1/agents", { body });
@@ -198,7 +197,7 @@ describe("before any fault of a body comes", () => {
     expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);
   });
 
-  it("403 for whoever is no party to an intent", async () => {
+  it("403 for an agent that is no party to an intent", async () => {
     const stranger = await world.consumer();
     const reply = await world.as(stranger, "POST", "/v1/payment-intents", {
       consumer_did: consumer.did,
@@ -222,7 +221,7 @@ describe("before any fault of a body comes", () => {
 });
 
 describe("a refusal beside faults", () => {
-  it("is no outcome of its Idempotency-Key: the request put right may come under it", async () => {
+  it("is not stored for its Idempotency-Key: the corrected request may use it", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const order = (consumer_did: string, amount: string) =>
       world.as(

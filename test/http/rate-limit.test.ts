@@ -1,4 +1,4 @@
-// Contract section 1, Rate limit: RateLimit headers on every answer, 429 with Retry-After when the quota is used up.
+// RateLimit headers on every answer, 429 with Retry-After when the quota is used up (HTTP-29, HTTP-30).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { withConfig } from "../support/variants.ts";

@@ -1,5 +1,5 @@
-// Contract section 1: values that are not valid are 422, all faults of a request are named together, and what is nobody's
-// business is not said: 401 before 404, 404 before 422.
+// Faulty values are 422 and named together (HTTP-8, HTTP-11, HTTP-12), and refusals keep their order: 401 before 404,
+// 404 before 422 (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import {
@@ -271,7 +271,7 @@ describe("an address of an agent", () => {
 });
 
 describe("a caller without a credential", () => {
-  it("with a key that nobody owns is not told of a fault in its cursor", async () => {
+  it("with an unknown key gets no fault of its cursor", async () => {
     const { rawKey } = await generateManagementKey("sandbox", BRANDS);
     for (const path of ["/v1/agents?cursor=x", "/v1/principals?cursor=x"]) {
       expect((await world.call("GET", path, { key: rawKey })).body.code).toBe("invalid_credentials");

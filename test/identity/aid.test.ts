@@ -1,4 +1,5 @@
-// Specification 2.5 and contract section 5, AID: what anyone reads of an agent, and what verifies from the JWKS alone.
+// The public readings of an agent, and their verification from the JWKS alone (IDN-2, IDN-6 to IDN-8, IDN-15 to
+// IDN-24).
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";

@@ -1,4 +1,4 @@
-// Contract section 5: a certificate is issued again for the same key, and the old one stays good until it ends.
+// A certificate is issued again for the same key, and the old one stays good until it ends (AGT-23, IDN-7).
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -47,7 +47,7 @@ describe("reissuing a certificate", () => {
     expect(reply.body).toMatchObject({ code: "invalid_status", detail: { principal_status: "ATTESTATION_EXPIRED" } });
   });
 
-  it("does not come with a scope change after the attestation's end: it would be dead at birth", async () => {
+  it("is not issued with a scope change after the attestation's end, because it would have ended already", async () => {
     const other = await createWorld();
     const agent = await other.consumer();
     other.advance(366 * 86_400_000);

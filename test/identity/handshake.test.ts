@@ -1,4 +1,4 @@
-// Specification 5, rule 6, and contract 7: the handshake, checked by the service and by libraries that know nothing of it.
+// The handshake, checked by the service and by independent libraries (IDN-12, IDN-25, IDN-26, PRF-13, PRF-14).
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";

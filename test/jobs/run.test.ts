@@ -1,4 +1,5 @@
-// How jobs run: the minute finds what is due and hands it to the queue in parts, parts record row by row, and operators see how far each is.
+// Running jobs (JOB-1 to JOB-6): the minute finds due rows and passes them to the queue in parts, parts record row by
+// row, and operators see the progress.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import type { Deps, JobMessage } from "../../src/context.ts";
@@ -99,7 +100,7 @@ describe("a job with many rows", () => {
     expect(most).toBe(6);
   });
 
-  it("is left alone while it moves, and begun anew once a part of it is lost", async () => {
+  it("is left alone while it makes progress, and started again once a part of it is lost", async () => {
     const slow = jobOf("slow", 3, 0);
     await startJobs(deps, [slow]);
     expect(sent.splice(0)).toHaveLength(1);
@@ -114,7 +115,7 @@ describe("a job with many rows", () => {
 });
 
 describe("a row that fails", () => {
-  it("is logged and told with the job's name and its own, and stops none of the others", async () => {
+  it("is logged and reported with the job's name and its own, and stops no other row", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const fragile = jobOf("fragile", 45, 0, async (_deps, id) => {
       if (id === "row-7") throw new Error("the row is broken");
@@ -162,7 +163,9 @@ describe("a job that is behind", () => {
     await startJobs(deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS + 1_000)]);
     expect((await listed("nine")).lag_seconds).toBeGreaterThanOrEqual(540);
     expect((await listed("twelve")).lag_seconds).toBeGreaterThanOrEqual(720);
-    expect(await raised()).toEqual([["job_lag", "twelve", "What it found has been due for 12 minutes."]]);
+    expect(await raised()).toEqual([
+      ["job_lag", "twelve", "The oldest row that it found has been due for 12 minutes."],
+    ]);
   });
 });
 
@@ -173,7 +176,7 @@ describe("a job that works in slices", () => {
     run: async () => ({ done: counts.shift() ?? 0, more: counts.length > 0 }),
   });
 
-  it("goes on in another message when one does not hold them all", async () => {
+  it("continues in another message when one does not hold them all", async () => {
     const bulk = slices("bulk", [5, 5, 5, 5, 5, 5, 2]);
     await startJobs(deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
@@ -197,7 +200,7 @@ describe("a job that works in slices", () => {
 });
 
 describe("a message of another version", () => {
-  it("about a job that is gone is taken off the queue", async () => {
+  it("about a removed job is acknowledged without work", async () => {
     await runMessage(deps, [], { kind: "record", job: "gone", ids: ["row-0"] });
     expect(await stored("gone")).toBeUndefined();
   });

@@ -1,5 +1,5 @@
-// Alerts: raised where something is found, counted while they are open, listed, acknowledged, and told by mail at most once an hour for
-// each kind.
+// Alerts (JOB-8 to JOB-11): raised, counted while they are open, listed, acknowledged, and mailed at most once an hour
+// for each kind.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Deps } from "../../src/context.ts";
@@ -179,10 +179,10 @@ describe("mails of alerts", () => {
 });
 
 describe("messages that no attempt could work", () => {
-  it("are an alert for each kind of work, and lost to nobody else", async () => {
+  it("raise an alert for each kind of work", async () => {
     const job = { kind: "provision_market", did: "did:aeap:1", environment: "sandbox", network: "base" };
     const bodies = [job, { ...job, did: "did:aeap:2" }, { kind: "hand_on_events" }];
-    await deliver("agent-accountability-chain-dead", bodies);
+    await deliver(world, "agent-accountability-chain-dead", bodies);
     const found = await list();
     expect(found.map(({ kind, subject, seen }: (typeof found)[number]) => [kind, subject, seen]).sort()).toEqual([
       ["dead_letter", "agent-accountability-chain hand_on_events", 1],

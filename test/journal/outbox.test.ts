@@ -1,4 +1,4 @@
-// The outbox: what happened is handed on in its order, each at least once, whatever is lost or breaks on the way.
+// The outbox delivers events in their order, each at least once, also after losses and failures (EVT-4).
 
 import { env as rawEnv } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";

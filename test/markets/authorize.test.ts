@@ -1,11 +1,12 @@
-// Specification 4, authorized_markets: a provider's escrow wallet and settlement split, on a real chain.
+// Opening, listing and removing a provider's markets on a real chain (MKT-5 to MKT-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
-import { account, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+import { account, chainOf, payOnChain } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -141,7 +142,7 @@ describe("opening a market", () => {
   });
 
   // The fifth trip writes what the chain said; the fourth read what it is written onto.
-  it("that another call gives another wallet, before the chain's word is written, waits for that wallet", async () => {
+  it("that another call gives another wallet, before the chain's answer is written, waits for that wallet", async () => {
     const provider = await world.agent("PROVIDER");
     const rows = eq(agentMarkets.did, provider.did);
     const other = account(7).toLowerCase();
@@ -155,7 +156,7 @@ describe("opening a market", () => {
     expect(await walletOnChain(provider.did)).toBe(other);
   });
 
-  it("that is taken away before the chain's word is written stays away", async () => {
+  it("that is removed before the chain's answer is written stays removed", async () => {
     const provider = await world.agent("PROVIDER");
     world.meter.beforeBatch(5, () => world.deps.db.delete(agentMarkets).where(eq(agentMarkets.did, provider.did)));
     expect(expectStatus(await open(provider.did, [market()]), 200).markets).toEqual([]);
@@ -229,7 +230,7 @@ describe("one split for both environments of a network", () => {
 });
 
 describe("a production market that opens while a sandbox key's transaction is on its way", () => {
-  it("has its wallet told to the chain again", async () => {
+  it("has its wallet written to the contract again", async () => {
     const { did } = await world.agent("PROVIDER");
     const wallet = account(7).toLowerCase();
     const now = world.now();

@@ -1,4 +1,4 @@
-// Contract section 6, Market: the public listing, which is configuration.
+// The public list of markets, which is configuration (MKT-1 to MKT-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { marketsCovering, REGIONS } from "../../src/markets/jurisdictions.ts";
 import { createWorld, type World } from "../support/world.ts";

@@ -1,5 +1,6 @@
-// A provider's markets on a node that behaves as real ones do: registrations that are refused, lost or taken back, blocks that do not come,
-// an account without gas. The network `lab-markets` is this file's alone.
+// A provider's markets on a node that behaves as real ones do (MKT-6 to MKT-8, MKT-14, CHN-16 to CHN-19): refused, lost
+// and undone registrations, missing blocks, an account without gas. The network `lab-markets` belongs to this file
+// alone.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -10,23 +11,16 @@ import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
+import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences.ts";
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
+import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
+import { observe, told } from "../support/consequences.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import {
-  account,
-  chainOf,
-  createWorld,
-  env,
-  expectStatus,
-  type Json,
-  rpc,
-  send,
-  spoil,
-  type World,
-} from "../support/world.ts";
+import { withSilentChain } from "../support/variants.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const LAB = "lab-markets";
 const [ADMIN, REGISTRAR] = [account(0), account(1)];
@@ -54,7 +48,7 @@ const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
 const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
 const open = (did: string) => world.call("POST", path(did), { body });
 const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-const work = (did: string) => deliver("chain", [{ kind: "provision_market", ...job(did) }]);
+const work = (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]);
 const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
 /** The minute's jobs on this network alone: they also run on the chains that other files use. */
 const alone = (): Deps => ({ ...world.deps, config: { ...world.deps.config, networks: [network()] } });
@@ -98,7 +92,7 @@ describe("a market", () => {
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
 
-  it("waits for a chain that makes no blocks, keeps nobody else waiting, and finishes in the background", async () => {
+  it("waits for a chain without new blocks, blocks no other call, and finishes in the background", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
     const opening = open(did);
@@ -110,7 +104,7 @@ describe("a market", () => {
     const reply = await opening;
     const [market] = expectStatus(reply, 200).markets;
     expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
-    // What waits is named, and no second one is sent beside it.
+    // The waiting transaction is named, and no second one is sent.
     expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
     const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
     const before = await waiting();
@@ -159,7 +153,7 @@ describe("a registration", () => {
     expect(await marketOf(next.did)).toMatchObject({ status: "ACTIVE" });
   }, 60_000);
 
-  it("without gas waits with the reason and an alert, and goes on once the account is filled", async () => {
+  it("without gas waits with the reason and an alert, and continues once the account is filled", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("anvil_setBalance", REGISTRAR, "0x0");
     const [market] = expectStatus(await open(did), 200).markets;
@@ -172,6 +166,16 @@ describe("a registration", () => {
     await lab("anvil_setBalance", REGISTRAR, RICH);
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+
+  it("without gas leaves behind what its row says", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    await lab("anvil_setBalance", REGISTRAR, "0x0");
+    const act = () => provisionMarkets(world.deps, job(did), Date.now() + 5_000).then(() => ({ agent: [did] }));
+    const row = MESSAGE_CONSEQUENCES.provision_market.find(({ when }) => when === "the registrar has no gas");
+    expect(await observe(world, act)).toEqual(row && told(row));
   });
 
   it("that a reorganisation takes back is noticed: the document promises the market no longer, until it is there again", async () => {
@@ -213,7 +217,7 @@ describe("a registration", () => {
     expect(waits).toEqual([1, 2, 4, 8]);
   });
 
-  it("is not taken back on the word of a node that does not answer", async () => {
+  it("is not undone because a node does not answer", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await due(did);
@@ -256,7 +260,7 @@ describe("a threshold", () => {
     expect(await count()).toBe(before + 1);
   });
 
-  it("that a reorganisation takes back is told again, and the market stays open", async () => {
+  it("that a reorganisation undoes is written again, and the market stays open", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await want(did, 8_000_000);
@@ -318,7 +322,7 @@ const due = (did: string) =>
     .update(chainOperations)
     .set({ nextCheckAt: Date.now() - 1 })
     .where(eq(chainOperations.subject, did));
-/** The minute's look at what the contract says; how the operation stands after it. */
+/** Runs the check of the contract; returns the operation afterwards. */
 async function watch(did: string): Promise<string> {
   await world.run(watchRegistrations, {
     ...world.deps,

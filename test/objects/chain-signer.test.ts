@@ -1,5 +1,6 @@
-// What the service sends to a chain arrives in a block, whatever the node does: it loses answers, forgets transactions, refuses bytes, wants
-// other fees, and takes blocks back. The network `lab-signer` is this file's alone.
+// Sent transactions arrive in a block whatever the node does (CHN-15 to CHN-18): it loses answers, forgets
+// transactions, refuses bytes, wants other fees, and undoes blocks. The network `lab-signer` belongs to this file
+// alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../src/chain/abi.ts";
@@ -7,8 +8,9 @@ import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
+import { account, chainOf, rpc, spoil } from "../support/chain.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import { account, chainOf, env, type Json, rpc, spoil } from "../support/world.ts";
+import { env, type Json } from "../support/world.ts";
 
 const LAB = "lab-signer";
 const REGISTRAR = account(1);
@@ -185,7 +187,7 @@ describe("the same call", () => {
     expect(await isMined(await submitted(asked))).toBe(true);
   });
 
-  it("that the contract refuses is not sent, and has the contract's word for it", async () => {
+  it("that the contract refuses is not sent, and the refusal names the contract's error", async () => {
     const did = nextDid();
     await submitted(registration(did));
     await tend();
@@ -199,7 +201,7 @@ describe("the same call", () => {
 describe("fees", () => {
   const gwei = (n: number) => `0x${BigInt(Math.round(n * 1e9)).toString(16)}`;
 
-  it("too low to be mined: it is replaced by an eighth more at least, and what waits behind it goes on", async () => {
+  it("too low to be mined: it is replaced at a fee an eighth higher at least, and the transactions behind it are mined", async () => {
     await lab("evm_setAutomine", false);
     const [first, second] = [registration(), registration()];
     const low = await submitted(first);

@@ -1,4 +1,5 @@
-// What an intent was decided on is held to once more inside its batch: a change between the two trips refuses it whole.
+// The facts that an intent was decided on are checked again inside its batch: a change between the two trips refuses it
+// whole (PAY-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";

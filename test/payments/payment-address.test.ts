@@ -1,4 +1,4 @@
-// The AEA/P clients' form (public clients, step 5): where to pay, and an intent with it.
+// The form of AEA/P clients: where to pay, and an intent with it (PAY-18, PAY-19).
 import { beforeAll, describe, expect, it } from "vitest";
 import { signToText } from "../../src/protocol/ecdsa.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";

@@ -1,8 +1,9 @@
-// Contract section 6, Rating: what an intent that is never paid does to its consumer, and to nobody else.
+// An unpaid intent rates its own consumer, and nobody else (TSK-11).
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -60,7 +61,7 @@ describe("an intent that its consumer opened and never paid", () => {
 });
 
 describe("an intent that the provider opened", () => {
-  it("says nothing of the consumer, whose rating is in nobody else's hands", async () => {
+  it("does not rate the consumer, because another agent opened it", async () => {
     consumer = await world.consumer();
     await purchase();
     const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };

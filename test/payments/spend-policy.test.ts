@@ -1,4 +1,5 @@
-// The arithmetic of a spend policy: windows as differences of running totals, the narrowest bound of all spenders.
+// The arithmetic of spend policies: windows as differences of running totals, the narrowest bound of all spenders
+// (PAY-8 to PAY-10).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
@@ -135,7 +136,7 @@ describe("the checks", () => {
     });
   });
 
-  it("come in the contract's order", () => {
+  it("come in the order of PAY-8", () => {
     const all = spender("c", {
       maxTransactionValue: "1",
       spendingLimit: limit("1"),

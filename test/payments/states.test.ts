@@ -1,4 +1,4 @@
-// Every state of an intent × every trigger, against the contract's sentences as a table of its own.
+// Every state of an intent × every trigger, as a table of its own (PAY-13 to PAY-16).
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../../src/core/vocabulary.ts";

@@ -1,9 +1,10 @@
-// An intent holds the consumer's window. A provider that the consumer does not know has a bounded share of it, or none at all.
+// A provider's own intents for a consumer are bounded, or refused (PAY-6), because an intent holds a part of the consumer's window.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PROVIDER_INTENTS_MAX } from "../../src/core/limits.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { type Agent, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { buyer, dailyLimit, orderOf, seller, spendState } from "./support.ts";
 
 const PATH = "/v1/payment-intents";
@@ -36,7 +37,7 @@ async function refusedBy(consumer: Agent, act: () => ReturnType<typeof open>, st
 }
 
 describe("a provider's own intents for one consumer", () => {
-  it("are three at most: the fourth is 409 invalid_status, in the client form 403 naming it", async () => {
+  it("are at most three: the fourth is 409 invalid_status, in the form of AEA/P clients a 403 that names it", async () => {
     const consumer = await buyer(world);
     await openThree(consumer);
     const { detail } = await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
@@ -92,7 +93,7 @@ describe("a provider's own intents for one consumer", () => {
     await refusedBy(consumer, () => open(paidFor, consumer, paidFor), 409, "invalid_status");
   });
 
-  it("asked for at once are three all the same", async () => {
+  it("opened at once are at most three too", async () => {
     const consumer = await buyer(world);
     const replies = await Promise.all(Array.from({ length: 12 }, () => open(provider, consumer)));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(3);
@@ -106,7 +107,7 @@ describe("a provider's own intents for one consumer", () => {
 describe("scope.intents_from", () => {
   const closed = () => buyer(world, { intents_from: "self" });
 
-  it("self: a provider's intent is 403 forbidden, saying so; the consumer's own is opened", async () => {
+  it("self: a provider's intent is 403 forbidden with its detail; the consumer's own is opened", async () => {
     const consumer = await closed();
     const { detail } = await refusedBy(consumer, () => open(provider, consumer), 403, "forbidden");
     expect(detail).toEqual({ intents_from: "self" });
@@ -116,7 +117,7 @@ describe("scope.intents_from", () => {
     expectStatus(await openAddress(consumer, consumer), 200);
   });
 
-  it("is anyone where nothing is said, and counts from the change on", async () => {
+  it("is anyone by default, and counts from its change on", async () => {
     const consumer = await buyer(world);
     expectStatus(await open(provider, consumer), 201);
     const scope = `/v1/agents/${consumer.did}/scope`;

@@ -1,10 +1,19 @@
-// Buyers and sellers for the tests of payments. A market is written where provisioning would have left it: the chain has
-// no part in opening an intent.
+// Buyers and sellers for the tests of payments. A market is written as provisioning would leave it: the chain has no
+// part in opening an intent.
 import { eq } from "drizzle-orm";
 import type { EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
-import { commit } from "../../src/db/batch.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
 import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
-import { escrows, paymentIntents, spendHolds, spendLedger, spendSums } from "../../src/db/tables/money.ts";
+import {
+  escrows,
+  type IntentRow,
+  paymentIntents,
+  spendHolds,
+  spendLedger,
+  spendSums,
+} from "../../src/db/tables/money.ts";
+import { spendStatements } from "../../src/payments/spend-store.ts";
+import { findIntent, settleIntent } from "../../src/payments/store.ts";
 import type { Agent, World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";
@@ -114,3 +123,21 @@ export async function spendState(world: World, ...dids: string[]) {
   );
   return spends;
 }
+
+export const intentOf = async (world: World, intentId: string): Promise<IntentRow> => {
+  const { intent } = await readBatch(world.deps.db, { intent: findIntent(world.deps.db, intentId) });
+  if (!intent) throw new Error("no such intent");
+  return intent;
+};
+
+/** The statements that settle an intent, without their facilitation. */
+export const settlementOf = ({ deps: { db } }: World, intent: IntentRow, now: number) => [
+  ...settleIntent(db, intent),
+  ...spendStatements(db, intent, now),
+];
+
+export const settle = async (world: World, intentId: string, now = world.now()): Promise<void> =>
+  commit(world.deps.db, settlementOf(world, await intentOf(world, intentId), now));
+
+export const delegateOf = (world: World, delegator: Agent, scope: Record<string, unknown> = {}): Promise<Agent> =>
+  buyer(world, scope, { principal_id: delegator.principalId, delegated_by: delegator.did });

@@ -1,4 +1,5 @@
-// Specification 4, Principals: listing and reading; the tenant principal; other platforms; the end of an attestation.
+// Listing and reading principals, the tenant principal, other platforms, and the end of an attestation (PRN-5, PRN-12,
+// PRN-14, ACC-6).
 import { beforeAll, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -40,7 +41,7 @@ describe("the listing", () => {
     expect(seen).toEqual([...registered].sort().reverse());
   });
 
-  it("has 20 a page unless told otherwise, and no cursor on the last", async () => {
+  it("has 20 a page by default, and no cursor on the last", async () => {
     const fresh = await createWorld();
     await Promise.all(Array.from({ length: 21 }, () => fresh.principal()));
     const first = await list("", fresh);

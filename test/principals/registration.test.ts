@@ -1,4 +1,4 @@
-// Specification 2.3 and contract section 4: registration, its every fault, and who is there already.
+// Registering a principal, with every fault of a body and duplicates (PRN-1 to PRN-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";

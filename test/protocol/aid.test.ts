@@ -1,4 +1,4 @@
-// Specification 2.5, contract section 5: one signed record, verifiable by any counterparty from the published keys.
+// One signed record, verifiable by any counterparty from the published keys (IDN-15 to IDN-20).
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   AID_TYPE,

@@ -1,4 +1,4 @@
-// Specification 2.5 and contract section 5: the CA's keys come from one secret; several are published, one signs.
+// The CA's keys come from one secret; several are published, one signs (IDN-3).
 import { describe, expect, it } from "vitest";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";

@@ -1,4 +1,4 @@
-// Specification 2.5 and 5 (rule 6), contract section 5: a certificate is verified offline, from the published keys alone.
+// A certificate is verified offline, from the published keys alone (IDN-5 to IDN-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { CERTIFICATE_TYPE, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
@@ -74,7 +74,7 @@ describe("a good certificate", () => {
     expect((await verifyProof({ statement, proof, key: result.agentKey, now: NOW })).ok).toBe(true);
   });
 
-  it("carries roles, tiers and members that a later version adds (specification 9)", async () => {
+  it("carries roles, tiers and members that a later version adds (IDN-9)", async () => {
     const jwt = await withAgent({ economic_role: "BROKER", cert_tier: "TIER_9", later: { added: true } });
     expect(await verify(jwt)).toMatchObject({ ok: true, claims: { aeap: { economic_role: "BROKER" } } });
   });

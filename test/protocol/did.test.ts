@@ -1,4 +1,4 @@
-// Specification 2.1: `did:aeap:<uuid4>`, opaque and case-sensitive. Contract 1: raw or %3A in a path.
+// `did:aeap:<uuid4>`, opaque and case-sensitive, raw or with %3A in a path (IDN-1).
 import { describe, expect, it } from "vitest";
 import { didFromPath, didUuid, formatDid, generateDid, isDid, parseDid } from "../../src/protocol/did.ts";
 

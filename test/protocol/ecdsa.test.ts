@@ -1,5 +1,5 @@
-// Contract section 7: ECDSA P-256 with SHA-256; DER or raw; base64 or base64url, padded or not; low-S not required.
-// The edge cases are those of the Wycheproof P-256 vectors, in both forms.
+// ECDSA P-256 with SHA-256; DER or raw; base64 or base64url, padded or not; low-S not required (PRF-5). The edge cases
+// are those of the Wycheproof P-256 vectors, in both forms.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodeBase64, encodeBase64Url, encodeHex } from "../../src/core/encoding.ts";

@@ -1,4 +1,4 @@
-// Contract section 5: keys are published with `use: sig` and `alg: ES256`, their `kid` is the RFC 7638 thumbprint.
+// Keys are published with `use: sig` and `alg: ES256`; their `kid` is the RFC 7638 thumbprint (IDN-3, IDN-4).
 import { describe, expect, it } from "vitest";
 import { encodeBase64 } from "../../src/core/encoding.ts";
 import { sign, verifySignature } from "../../src/protocol/ecdsa.ts";

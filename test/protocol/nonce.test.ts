@@ -1,4 +1,4 @@
-// Specification 5, rule 6: the caller gets a nonce, valid 120 seconds.
+// A nonce is valid 120 seconds (PRF-13).
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkNonce, importNonceKey, issueNonce } from "../../src/protocol/nonce.ts";
 

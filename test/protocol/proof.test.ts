@@ -1,4 +1,4 @@
-// Specification 5, rules 5 and 6; contract section 7; the texts of the public clients.
+// The three signed texts, as the service and the AEA/P clients write them (PRF-2 to PRF-5).
 import { beforeAll, describe, expect, it } from "vitest";
 import { decodeBase64Any } from "../../src/core/encoding.ts";
 import { generateKeyPair } from "../../src/protocol/ecdsa.ts";

@@ -1,4 +1,4 @@
-// Contract section 6: the receipt by which either party proves a settlement offline.
+// The receipt by which either party proves a settlement offline (FAC-15).
 import { beforeAll, describe, expect, it } from "vitest";
 import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
 import { RECEIPT_TYPE, signReceipt, verifyReceipt } from "../../src/protocol/receipt.ts";

@@ -1,8 +1,9 @@
-// Contract section 6, Rating: the parameters are configuration, and published.
+// The parameters of ratings are configuration, and published (TSK-13, TSK-16).
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkConfiguration } from "../../src/app.ts";
 import { DEFAULT_PARAMETERS, parseRatingParameters, ratingMethods } from "../../src/ratings/method.ts";
-import { createWorld, env, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -10,7 +11,7 @@ beforeAll(async () => {
 });
 
 describe("the rating's minimums", () => {
-  it("are what the contract names, as GET /v1/rating-method publishes them", async () => {
+  it("are those of TSK-13, as GET /v1/rating-method publishes them", async () => {
     const method = expectStatus(await world.call("GET", "/v1/rating-method", { key: null }), 200);
     expect(method.minimum_interactions).toEqual({ sandbox: 1, production: 10 });
     expect(method.minimum_counterparties).toEqual({ sandbox: 1, production: 2 });
@@ -43,7 +44,7 @@ describe("the rating's parameters", () => {
     },
   };
 
-  it("are the contract's where nothing is said", () => {
+  it("are the defaults of the rules where nothing is configured", () => {
     expect(parseRatingParameters("")).toEqual(DEFAULT_PARAMETERS);
     expect(parseRatingParameters('{"signals": {"provider": {}}}')).toEqual(DEFAULT_PARAMETERS);
   });

@@ -1,4 +1,4 @@
-// Contract section 6, Rating: the parameters are published.
+// The parameters of ratings are published (TSK-16).
 import { describe, expect, it } from "vitest";
 import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
 import { createWorld, expectStatus } from "../support/world.ts";

@@ -1,4 +1,4 @@
-// Specification 2.8 and contract section 6, Rating: the math, by its properties.
+// The computation of ratings, by its properties (TSK-6 to TSK-15).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";

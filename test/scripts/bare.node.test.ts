@@ -1,5 +1,5 @@
-// `wrangler dev` as a person types it, after `npm start` ran once: it finds secrets, networks and the demo platform by itself. On a copy
-// of the project, because what it finds lies beside wrangler.toml.
+// `wrangler dev` typed by a person after `npm start` ran once: it finds secrets, networks and the demo platform. On a
+// copy of the project, because these files lie beside wrangler.toml.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

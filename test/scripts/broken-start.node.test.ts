@@ -1,5 +1,5 @@
-// `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and nothing
-// left running. Each time on a copy of the project, with one thing of it broken.
+// `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and
+// no process left. Each time on a copy of the project with one broken part.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -62,7 +62,7 @@ describe("npm start", () => {
   });
 });
 
-// Who runs the tests may be root, to whom no folder is closed: then the commands run as nobody, where nobody can read the project.
+// Root can read every folder, so under root the commands run as the user nobody, if that user can read the project.
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asStranger = isRoot ? { uid: NOBODY, env: { HOME: tmpdir() } } : {};

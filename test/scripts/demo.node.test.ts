@@ -1,4 +1,4 @@
-// The whole path on the whole stack: the demo as a person runs it, and then a search of every file that the service wrote.
+// The whole path on the whole stack: the demo as a person runs it, then a search of every file that the service wrote.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -103,7 +103,7 @@ describe("a private key", () => {
   }, 60_000);
 });
 
-/** What is there to hand the secrets over: the developer's own files, not the service's. */
+/** The files that hold the secrets on purpose: the developer's own, not the service's. */
 const HANDED_OVER = new Set(["secrets.json", "service.json", "worker.env"]);
 
 function written(folder: string): { path: string; bytes: Buffer }[] {

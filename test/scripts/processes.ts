@@ -1,4 +1,4 @@
-// Who descends from whom and who listens where, as the operating system sees it.
+// The process tree and the listening ports, as the operating system reports them.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
@@ -18,7 +18,7 @@ export function stillRunning(pids: readonly number[]): number[] {
   return pids.filter((pid) => running.has(pid));
 }
 
-/** Of these processes, the one that listens on a port of loopback. */
+/** The one of these processes that listens on a port of loopback. */
 export function listenerAmong(pids: readonly number[], port: number): number | undefined {
   if (!existsSync("/proc/self/stat")) {
     const found = execFileSync("lsof", ["-t", `-iTCP:${port}`, "-sTCP:LISTEN"], { encoding: "utf8" }).split("\n");

@@ -12,7 +12,7 @@ import { type Command, described, FREE_PORTS, freePort, launch, root } from "./c
 import { descendantsOf, listenerAmong, nameOf, stillRunning } from "./processes.ts";
 
 const START_MS = 60_000;
-/** What is being done, with the seconds so far. */
+/** A line of a step, with the seconds so far. */
 const STEP = /^ +\d+\.\d s {2}(\w+) +\S.*$/;
 
 const dir = mkdtempSync(join(tmpdir(), "start-"));

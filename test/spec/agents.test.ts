@@ -1,11 +1,10 @@
-// Specification 2.4, 3.3 and 7, and contract section 5, over HTTP: what a platform may register, change, stop and return, and
-// what each refusal is called. Every test quotes its sentence.
+// Registering agents over HTTP, and the code of each refusal (AGT-1 to AGT-10, AGT-24, AGT-25). Every test names its
+// rule.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";
-import { agents } from "../../src/db/tables/agents.ts";
-import { escrows } from "../../src/db/tables/money.ts";
-import { account, agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { fieldCodes, patchAgent, type Role, registerAgent, scope } from "./support.ts";
 
 let world: World;
 let principalId: string;
@@ -14,20 +13,11 @@ beforeAll(async () => {
   principalId = await world.principal();
 });
 
-type Role = "CONSUMER" | "PROVIDER";
-const register = (role: Role, overrides: Json = {}): Promise<Reply> =>
-  world.call("POST", "/v1/agents", { body: { ...agentBody(role), principal_id: principalId, ...overrides } });
-const scope = (role: Role, overrides: Json): Json => ({
-  scope: { ...(agentBody(role)["scope"] as Json), ...overrides },
-});
-const fieldCodes = (reply: Reply): Json =>
-  Object.fromEntries(reply.body.field_errors.map((fault: Json) => [fault.field, fault.code]));
-const patch = (did: string, part: "scope" | "status", body: Json): Promise<Reply> =>
-  world.call("PATCH", `/v1/agents/${did}/${part}`, { body });
-const isolated = (did: string) => eq(agents.did, did);
+const register = (role: Role, overrides: Json = {}) => registerAgent(world, principalId, role, overrides);
+const patch = (did: string, part: "scope" | "status", body: Json) => patchAgent(world, did, part, body);
 
-describe("2.4, registration", () => {
-  it("contract 5: identity {…}, performance {…}, escrow {…} or null, disputes {…}, governance {…}", async () => {
+describe("registration", () => {
+  it("IDN-15: answers the five pillars identity, performance, escrow or null, disputes and governance", async () => {
     const aid = expectStatus(await register("PROVIDER"), 201);
     expect(Object.keys(aid.identity).sort()).toEqual(
       [
@@ -48,12 +38,12 @@ describe("2.4, registration", () => {
     expect(expectStatus(await register("CONSUMER"), 201).escrow).toBeNull();
   });
 
-  it("DID: did:aeap:<uuid4>", async () => {
+  it("IDN-1: a DID is did:aeap:<uuid4>", async () => {
     const { did } = expectStatus(await register("CONSUMER"), 201);
     expect(did).toMatch(/^did:aeap:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it("catalog_url serializes null on consumers; setting it on a CONSUMER gives 422 catalog_url_not_permitted", async () => {
+  it("AGT-5: catalog_url is null on a CONSUMER, and setting it there is 422 catalog_url_not_permitted", async () => {
     expect(expectStatus(await register("CONSUMER"), 201).identity.profile.catalog_url).toBeNull();
     const profile = { display_name: "Shop", catalog_url: "https://shop.example/catalog.json" };
     const refused = await register("CONSUMER", { profile });
@@ -63,7 +53,7 @@ describe("2.4, registration", () => {
     expect(identity.profile.catalog_url).toBe(profile.catalog_url);
   });
 
-  it("ENTERPRISE at registration: invalid_economic_role", async () => {
+  it("AGT-2: ENTERPRISE is invalid_economic_role", async () => {
     const refused = await register("PROVIDER", { economic_role: "ENTERPRISE" });
     expect([refused.status, refused.body.code]).toEqual([422, "validation_failed"]);
     expect(fieldCodes(refused)).toEqual({ economic_role: "invalid_economic_role" });
@@ -104,7 +94,7 @@ describe("2.4, registration", () => {
     ["PROVIDER", { minimum_counterparty_ar: 0.5 }],
     ["CONSUMER", { authorized_markets: ["DE-USDC"] }],
   ] as const)(
-    "wrong-role fields are rejected with 422 field_not_allowed_for_role: %s with %j",
+    "AGT-6, AGT-7: fields of the other role are 422 field_not_allowed_for_role: %s with %j",
     async (role, fields) => {
       const refused = await register(role, scope(role, fields));
       expect([refused.status, refused.body.code]).toEqual([422, "field_not_allowed_for_role"]);
@@ -112,7 +102,7 @@ describe("2.4, registration", () => {
     },
   );
 
-  it("contract 5: dispute_window_days 0..365, default 14", async () => {
+  it("AGT-8: dispute_window_days is 0 to 365, by default 14", async () => {
     const bare = { authorized_actions: ["sell"], capabilities: [] };
     expect(expectStatus(await register("PROVIDER", { scope: bare }), 201).identity.scope.dispute_window_days).toBe(14);
     for (const days of [0, 365]) {
@@ -124,7 +114,7 @@ describe("2.4, registration", () => {
     }
   });
 
-  it("contract 1: not_found is an id in a body that does not exist or is another platform's", async () => {
+  it("HTTP-19: an id in a body that does not exist or is another platform's is not_found", async () => {
     const other = await createWorld();
     for (const principal_id of ["prn_nobody", await other.principal()]) {
       const refused = await register("PROVIDER", { principal_id });
@@ -133,13 +123,13 @@ describe("2.4, registration", () => {
     }
   });
 
-  it("agents can be registered against the tenant principal like any other principal", async () => {
+  it("ACC-6: agents are registered under the tenant principal as under any other", async () => {
     expect(expectStatus(await register("PROVIDER", { principal_id: world.tenantPrincipalId }), 201).status).toBe(
       "DRAFT",
     );
   });
 
-  it("contract 3: creating an agent with a higher cert_tier gives 403 tier_exceeds_accreditation", async () => {
+  it("ACC-5: a cert_tier above the accreditation is 403 tier_exceeds_accreditation", async () => {
     const modest = await createWorld();
     const { db } = modest.deps;
     await db.update(platforms).set({ accreditationTier: "TIER_2" }).where(eq(platforms.platformId, modest.platformId));
@@ -150,7 +140,7 @@ describe("2.4, registration", () => {
   });
 });
 
-describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
+describe("AGT-25: a delegate's scope is a part of its delegator's", () => {
   const limits = {
     capabilities: ["translation", "review"],
     max_transaction_value: "100",
@@ -166,7 +156,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     delegator = did;
   });
 
-  it("the same scope, or a narrower one, is one", async () => {
+  it("the same scope and a narrower one are accepted", async () => {
     const aid = expectStatus(
       await delegate(delegator, { capabilities: ["review"], max_transaction_value: "99.99" }),
       201,
@@ -188,7 +178,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     expect(fieldCodes(refused)).toEqual({ [`scope.${field}`]: "scope_exceeds_delegator" });
   });
 
-  it("delegated_by names an ACTIVE agent of the same principal", async () => {
+  it("AGT-24: delegated_by names an ACTIVE agent of the same principal", async () => {
     const draft = await world.draft("CONSUMER", { principal_id: principalId, ...scope("CONSUMER", limits) });
     const stranger = await world.agent("CONSUMER", scope("CONSUMER", limits));
     for (const [did, code] of [
@@ -201,7 +191,7 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     }
   });
 
-  it("depth at most 5", async () => {
+  it("AGT-24: a chain is at most five deep", async () => {
     let above = delegator;
     for (let depth = 1; depth <= 5; depth++) {
       const { did } = await world.agent("CONSUMER", {
@@ -215,179 +205,9 @@ describe("contract 5, Delegation: a delegate's scope must be a subset", () => {
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { delegated_by: "invalid_value" }]);
   });
 
-  it("a scope patch does not widen a delegate past its delegator", async () => {
+  it("a scope patch does not widen a delegate beyond its delegator", async () => {
     const { did } = expectStatus(await delegate(delegator, {}), 201);
     const refused = await patch(did, "scope", { max_transaction_value: "100.01" });
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { max_transaction_value: "scope_exceeds_delegator" }]);
-  });
-});
-
-describe("3.3, DRAFT", () => {
-  it("activate: agent is DRAFT; else 409 invalid_status", async () => {
-    const { did } = await world.agent("CONSUMER");
-    const refused = await world.call("POST", `/v1/agents/${did}/activate`);
-    expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
-  });
-
-  it("DRAFT, status patch to ACTIVE: unchanged, 409 use_activate_endpoint", async () => {
-    const { did } = await world.draft("CONSUMER");
-    const refused = await patch(did, "status", { status: "ACTIVE" });
-    expect([refused.status, refused.body.code]).toEqual([409, "use_activate_endpoint"]);
-    expect(expectStatus(await world.call("GET", `/v1/agents/${did}`), 200).status).toBe("DRAFT");
-  });
-
-  it("activation answers {did, status, private_key, certificate, certificate_expires_at, key_id, warning}", async () => {
-    const { did } = await world.draft("CONSUMER");
-    const keys = expectStatus(await world.call("POST", `/v1/agents/${did}/activate`), 200);
-    expect(Object.keys(keys).sort()).toEqual(
-      ["did", "status", "private_key", "certificate", "certificate_expires_at", "key_id", "warning"].sort(),
-    );
-    expect(keys.status).toBe("ACTIVE");
-    expect(keys.private_key).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
-  });
-});
-
-describe("3.3 and contract 5, PATCH …/status", () => {
-  it("suspends and returns, and the public status shows it at once", async () => {
-    const { did } = await world.agent("CONSUMER");
-    const shown = async () => (await world.call("GET", `/v1/agents/${did}/status`, { key: null })).body.status;
-    const suspended = expectStatus(await patch(did, "status", { status: "SUSPENDED", reason: "audit" }), 200);
-    expect(suspended).toMatchObject({ status: "SUSPENDED", suspension_reason: "platform" });
-    expect(await shown()).toBe("SUSPENDED");
-    const returned = expectStatus(await patch(did, "status", { status: "ACTIVE" }), 200);
-    expect(returned).toMatchObject({ status: "ACTIVE", suspension_reason: null });
-    expect(await shown()).toBe("ACTIVE");
-  });
-
-  it("contract 7: an agent that is SUSPENDED and calls gets 409 agent_not_active; TERMINATED 401", async () => {
-    const consumer = await world.agent("CONSUMER");
-    const call = () => world.as(consumer, "GET", "/v1/tasks/tsk_nothing");
-    expect((await call()).status).toBe(404);
-    await patch(consumer.did, "status", { status: "SUSPENDED" });
-    const stopped = await call();
-    expect([stopped.status, stopped.body.code]).toEqual([409, "agent_not_active"]);
-    await patch(consumer.did, "status", { status: "TERMINATED" });
-    const ended = await call();
-    expect([ended.status, ended.body.code]).toEqual([401, "aeap_verification_failed"]);
-  });
-
-  it("a transition that the table does not have is 409 invalid_status and changes nothing", async () => {
-    const { did } = await world.agent("CONSUMER");
-    const refused = await patch(did, "status", { status: "ACTIVE" });
-    expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
-  });
-
-  it("return is blocked while escrow is CONSTRAINED (409 escrow_constrained_cannot_reactivate)", async () => {
-    const provider = await world.provider();
-    await patch(provider.did, "status", { status: "SUSPENDED" });
-    const { db } = world.deps;
-    await db.update(escrows).set({ state: "CONSTRAINED" }).where(eq(escrows.did, provider.did));
-    const refused = await patch(provider.did, "status", { status: "ACTIVE" });
-    expect([refused.status, refused.body.code]).toEqual([409, "escrow_constrained_cannot_reactivate"]);
-    await db.update(escrows).set({ state: "FUNDING" }).where(eq(escrows.did, provider.did));
-    expect(expectStatus(await patch(provider.did, "status", { status: "ACTIVE" }), 200).status).toBe("ACTIVE");
-  });
-
-  it("TERMINATED is the platform's own retirement of an agent, final", async () => {
-    const { did } = await world.agent("CONSUMER");
-    expect(expectStatus(await patch(did, "status", { status: "TERMINATED" }), 200).status).toBe("TERMINATED");
-    for (const status of ["ACTIVE", "SUSPENDED", "TERMINATED"]) {
-      const refused = await patch(did, "status", { status });
-      expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
-    }
-  });
-});
-
-describe("3.3 and contract 5, PATCH …/scope", () => {
-  it("changes the document by one version, and the certificate states the new scope", async () => {
-    const consumer = await world.agent("CONSUMER");
-    const limits = { max_transaction_value: 25, spending_limit: { amount: "1e2", currency: "USDC", window_days: 30 } };
-    const agent = expectStatus(await patch(consumer.did, "scope", limits), 200);
-    expect(agent.scope.max_transaction_value).toBe("25.00");
-    expect(agent.version).toBe(3);
-    const aid = expectStatus(await world.call("GET", `/v1/agents/${consumer.did}/aid`, { key: null }), 200);
-    expect([aid.version, aid.identity.scope.max_transaction_value]).toEqual([3, "25.00"]);
-    const checked = expectStatus(
-      await world.call("POST", "/v1/verify/certificate", {
-        key: null,
-        body: { certificate: aid.identity.certificate },
-      }),
-      200,
-    );
-    expect(checked.claims.aeap.scope.max_transaction_value).toBe("25.00");
-  });
-
-  it("400 no_changes_requested when nothing changes", async () => {
-    const consumer = await world.agent("CONSUMER");
-    for (const body of [{}, { capabilities: ["translation"], dispute_window_days: 14 }]) {
-      const refused = await patch(consumer.did, "scope", body);
-      expect([refused.status, refused.body.code]).toEqual([400, "no_changes_requested"]);
-    }
-    expect(expectStatus(await world.call("GET", `/v1/agents/${consumer.did}`), 200).version).toBe(2);
-  });
-
-  it.each([
-    ["PROVIDER", { max_transaction_value: "1" }],
-    ["PROVIDER", { minimum_counterparty_ar: 0.1 }],
-    ["CONSUMER", { authorized_markets: ["DE-USDC"] }],
-  ] as const)("field_not_allowed_for_role: %s with %j", async (role, body) => {
-    const { did } = await world.draft(role);
-    const refused = await patch(did, "scope", body);
-    expect([refused.status, refused.body.code]).toEqual([422, "field_not_allowed_for_role"]);
-    expect(fieldCodes(refused)).toEqual({ [Object.keys(body)[0] ?? ""]: "field_not_allowed_for_role" });
-  });
-
-  it.each(["CONSUMER", "PROVIDER"] as const)("dispute_window_days is accepted on both: %s", async (role) => {
-    const { did } = await world.draft(role);
-    expect(expectStatus(await patch(did, "scope", { dispute_window_days: 0 }), 200).scope.dispute_window_days).toBe(0);
-  });
-
-  it.each(["REVOKED", "TERMINATED"] as const)(
-    "a %s agent rejects scope edits with 409 agent_status_not_mutable",
-    async (status) => {
-      const consumer = await world.agent("CONSUMER");
-      await world.deps.db.update(agents).set({ status }).where(isolated(consumer.did));
-      const refused = await patch(consumer.did, "scope", { capabilities: ["other"] });
-      expect([refused.status, refused.body.code]).toEqual([409, "agent_status_not_mutable"]);
-    },
-  );
-});
-
-describe("contract 5, reading agents", () => {
-  it("GET /v1/agents: filters principal_id, status, economic_role; the environment is the key's; list envelope", async () => {
-    const own = await createWorld();
-    const first = await own.agent("CONSUMER");
-    const second = await own.draft("PROVIDER");
-    const dids = async (query: string, key = own.key) => {
-      const page = expectStatus(await own.call("GET", `/v1/agents${query}`, { key }), 200);
-      expect(Object.keys(page).sort()).toEqual(["data", "has_more", "next_cursor"]);
-      return page.data.map(({ did }: { did: string }) => did);
-    };
-    expect((await dids("")).sort()).toEqual([first.did, second.did].sort());
-    expect(await dids(`?principal_id=${first.principalId}`)).toEqual([first.did]);
-    expect(await dids("?status=DRAFT")).toEqual([second.did]);
-    expect(await dids("?economic_role=CONSUMER")).toEqual([first.did]);
-    expect(await dids("", own.liveKey)).toEqual([]);
-    const page = expectStatus(await own.call("GET", "/v1/agents?limit=1"), 200);
-    expect(page.has_more).toBe(true);
-    const rest = expectStatus(await own.call("GET", `/v1/agents?limit=1&cursor=${page.next_cursor}`), 200);
-    expect([rest.has_more, rest.next_cursor]).toEqual([false, null]);
-    expect([page.data[0].did, rest.data[0].did].sort()).toEqual([first.did, second.did].sort());
-  });
-
-  it("GET /v1/agents/{did}: record, escrow, markets, certificate expiry", async () => {
-    const provider = await world.provider();
-    const agent = expectStatus(await world.call("GET", `/v1/agents/${provider.did}`), 200);
-    expect(agent).toMatchObject({
-      principal_id: provider.principalId,
-      status: "ACTIVE",
-      certificate_expires_at: expect.any(String),
-      authorized_markets: ["GLOBAL-USDC"],
-      escrow_state: "FUNDING",
-    });
-    expect(agent.escrow).toEqual([
-      expect.objectContaining({ network: "base-sepolia", balance: "0.00", threshold: "15.00", state: "FUNDING" }),
-    ]);
-    expect(agent.markets[0].operational_wallet).toBe(account(8).toLowerCase());
   });
 });

@@ -1,12 +1,13 @@
-// Specification 2.10, 2.11 and 6, and contract section 5: what every change leaves behind, in the batch of the change itself.
-// The reading sides of the outbox, the log and the feed are not there yet, so their rows are read where they stand.
+// The records that every change leaves, in the batch of the change itself (EVT-1 to EVT-7, DIR-1 to DIR-3). No route
+// reads them yet, so the tests read the rows.
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { resumeProvisioning } from "../../src/markets/provision.ts";
+import { account } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";
-import { account, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -36,8 +37,8 @@ const market = (overrides: Json = {}): Json => ({
   ...overrides,
 });
 
-describe("2.11 and 6, an agent's life", () => {
-  it("a DRAFT never appears in the feed; its registration is an event and an entry", async () => {
+describe("the records of an agent's life", () => {
+  it("DIR-3: a DRAFT has no directory record; its registration is an event and an entry", async () => {
     const { did } = await world.draft("CONSUMER");
     expect(await eventsOf(did)).toEqual(["agent.registered"]);
     expect((await activityOf(did)).map((entry) => entry.action)).toEqual(["agent.registered"]);
@@ -45,7 +46,7 @@ describe("2.11 and 6, an agent's life", () => {
     expect(await feedOf(did)).toEqual([]);
   });
 
-  it("first activation is `registered`; ACTIVE↔SUSPENDED are `status_changed`; TERMINATED is `revoked`", async () => {
+  it("DIR-1: the first activation is `registered`, ACTIVE↔SUSPENDED `status_changed`, TERMINATED `revoked`", async () => {
     const { did } = await world.agent("CONSUMER");
     await patch(did, "scope", { capabilities: ["other"] });
     for (const status of ["SUSPENDED", "ACTIVE", "TERMINATED"])
@@ -56,7 +57,7 @@ describe("2.11 and 6, an agent's life", () => {
     );
   });
 
-  it("actor: the management API, identified by key prefix; changes: from and to of each changed field", async () => {
+  it("EVT-6: the actor is the management API by key prefix, the changes are the old and new value of each field", async () => {
     const { did } = await world.agent("CONSUMER");
     await patch(did, "scope", { capabilities: ["other"] });
     await patch(did, "status", { status: "SUSPENDED" });
@@ -75,7 +76,7 @@ describe("2.11 and 6, an agent's life", () => {
     expect(changes["agent.suspended"]).toEqual({ status: { from: "ACTIVE", to: "SUSPENDED" } });
   });
 
-  it("a refused change leaves nothing behind", async () => {
+  it("AGT-29: a refused change writes nothing", async () => {
     const { did } = await world.agent("CONSUMER");
     const before = [await eventsOf(did), await activityOf(did), await feedOf(did)];
     await patch(did, "scope", {});
@@ -85,8 +86,8 @@ describe("2.11 and 6, an agent's life", () => {
   });
 });
 
-describe("contract 5, authorized_markets", () => {
-  it("is an event, an entry and a change of the directory, and the registration's transaction is named", async () => {
+describe("authorized_markets", () => {
+  it("EVT-3, EVT-7, DIR-1: writes an event, an entry and a directory record, and names the registration's transaction", async () => {
     const { did } = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(did, [market()]), 200);
     expect(markets[0].registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
@@ -96,7 +97,7 @@ describe("contract 5, authorized_markets", () => {
     expect(entry?.changes).toEqual({ authorized_markets: { from: [], to: ["DE-USDC"] } });
   });
 
-  it("GET lists the same entries (list envelope), DELETE takes one away", async () => {
+  it("MKT-13: GET lists the same entries, DELETE removes one", async () => {
     const { did } = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(did, [market(), market({ market: "EU-USDC" })]), 200);
     const path = `/v1/agents/${did}/scope/authorized_markets`;
@@ -110,7 +111,7 @@ describe("contract 5, authorized_markets", () => {
     expect(left.data.map((entry: Json) => entry.market)).toEqual(["DE-USDC"]);
   });
 
-  it("a live key reaches the platform's sandbox agents: its market is a production market, waiting for the promotion", async () => {
+  it("MKT-11: a live key reaches sandbox agents, and its market is a production market that waits for the promotion", async () => {
     const { did } = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(did, [market({ network: "base" })], world.liveKey), 200);
     expect(markets).toEqual([
@@ -124,20 +125,20 @@ describe("contract 5, authorized_markets", () => {
     expect((await open(did, [market()], other.key)).body.code).toBe("not_found");
   });
 
-  it("without a configured production market for the target network: 409 market_not_authorized", async () => {
+  it("MKT-11: with a live key an unknown network is 409 market_not_authorized", async () => {
     const { did } = await world.agent("PROVIDER");
     const refused = await open(did, [market({ network: "solana" })], world.liveKey);
     expect([refused.status, refused.body.code]).toEqual([409, "market_not_authorized"]);
   });
 
-  it("a TERMINATED agent opens none: 409 agent_status_not_mutable", async () => {
+  it("AGT-20: a TERMINATED agent opens none: 409 agent_status_not_mutable", async () => {
     const { did } = await world.agent("PROVIDER");
     await patch(did, "status", { status: "TERMINATED" });
     const refused = await open(did, [market()]);
     expect([refused.status, refused.body.code]).toEqual([409, "agent_status_not_mutable"]);
   });
 
-  it("what a crash left PROVISIONING is taken up by the cron and finished by the queue", async () => {
+  it("MKT-8: a market that a crash left PROVISIONING is found by the cron and finished by the queue", async () => {
     const { did } = await world.agent("PROVIDER");
     const long = Date.now() - 3_600_000;
     await world.deps.db.insert(agentMarkets).values({
@@ -158,7 +159,7 @@ describe("contract 5, authorized_markets", () => {
     await world.run(resumeProvisioning, deps);
     const job = sent.find((one) => one.did === did);
     expect(job).toEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
-    expect(await deliver("chain", [job])).toEqual({ acknowledged: [0], retried: [] });
+    expect(await deliver(world, "chain", [job])).toEqual({ acknowledged: [0], retried: [] });
     const { data } = expectStatus(await world.call("GET", `/v1/agents/${did}/scope/authorized_markets`), 200);
     expect(data[0]).toMatchObject({ status: "ACTIVE", escrow_wallet: expect.stringMatching(/^0x/) });
   });

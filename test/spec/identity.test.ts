@@ -1,5 +1,4 @@
-// Specification 2.5 and contract sections 5 and 7, over HTTP: what anyone may read and check of an agent without asking its
-// platform. Every test quotes its sentence.
+// The public readings and checks of an agent over HTTP (IDN-1 to IDN-26). Every test names its rule.
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type Reply, type World } from "../support/world.ts";
@@ -18,8 +17,8 @@ const open = (path: string, headers: Record<string, string> = {}): Promise<Reply
 const aid = (headers: Record<string, string> = {}, query = ""): Promise<Reply> =>
   open(`/v1/agents/${provider.did}/aid${query}`, headers);
 
-describe("contract 5, Certificate", () => {
-  it("header {alg, typ: aeap-cert+jwt, kid}; the claims that section 5 lists, and no others", async () => {
+describe("the certificate", () => {
+  it("IDN-6: has the header {alg, typ: aeap-cert+jwt, kid}, its claims and no others", async () => {
     expect(decodeProtectedHeader(provider.certificate)).toEqual({
       alg: "ES256",
       typ: "aeap-cert+jwt",
@@ -42,7 +41,7 @@ describe("contract 5, Certificate", () => {
     expect(Object.keys(payload["aeap"].attestation).sort()).toEqual(["attestation_id", "model", "verifier_id"]);
   });
 
-  it("exp (12 months, never past the attestation's expires_at)", async () => {
+  it("IDN-7: ends after 12 months, or with the attestation where that is earlier", async () => {
     const ends = new Date(Date.now() + 3_600_000);
     const principal_id = await world.principal({
       verification_attestation: {
@@ -58,7 +57,7 @@ describe("contract 5, Certificate", () => {
     expect(payload.exp).toBe(Math.floor(ends.getTime() / 1000));
   });
 
-  it("GET …/certificate is public, and a DRAFT has none", async () => {
+  it("IDN-11: is public, and a DRAFT has none", async () => {
     const shown = expectStatus(await open(`/v1/agents/${provider.did}/certificate`), 200);
     expect(shown.certificate).toBe(provider.certificate);
     const { did } = await world.draft("CONSUMER");
@@ -66,8 +65,8 @@ describe("contract 5, Certificate", () => {
   });
 });
 
-describe("contract 5, AID", () => {
-  it("ETag is the content's: a reading that knows it is answered 304 without a body", async () => {
+describe("the identity document", () => {
+  it("IDN-22: a reader that knows the ETag is answered 304 without a body", async () => {
     const first = await aid();
     const etag = first.headers.get("etag") ?? "";
     expect(etag).toMatch(/^(W\/)?"[\w-]+"$/);
@@ -78,7 +77,7 @@ describe("contract 5, AID", () => {
     expect((await aid({ "If-None-Match": '"other"' })).status).toBe(200);
   });
 
-  it("ETag covers all that the answer says but live.as_of: a suspension, another scope and the JWT are others", async () => {
+  it("IDN-22: the ETag differs after a suspension, with another scope and for the JWT, and ignores live.as_of", async () => {
     const { did } = await world.agent("CONSUMER");
     const tag = async () => (await open(`/v1/agents/${did}/aid`)).headers.get("etag");
     const first = await tag();
@@ -97,7 +96,7 @@ describe("contract 5, AID", () => {
     expect(await tag()).not.toBe(first);
   });
 
-  it("Accept: application/jwt returns the whole as a compact JWS", async () => {
+  it("IDN-22: Accept: application/jwt returns the document as a compact JWS", async () => {
     const document = expectStatus(await aid(), 200);
     const jwt = await aid({ Accept: "application/jwt" });
     expect(jwt.headers.get("content-type")).toBe("application/jwt");
@@ -107,12 +106,12 @@ describe("contract 5, AID", () => {
     expect(JSON.parse(new TextDecoder().decode(payload))).toEqual(content);
   });
 
-  it("lifecycle status is outside the signed content: the member live {status, environment, as_of}", async () => {
+  it("IDN-20: lifecycle status is outside the signed content, in live {status, environment, as_of}", async () => {
     const { live } = expectStatus(await aid(), 200);
     expect(live).toEqual({ status: "ACTIVE", environment: "sandbox", as_of: expect.any(String) });
   });
 
-  it("version +1 at every change of identity, scope, key, principal, environment, market; the earlier one stays", async () => {
+  it("IDN-16, IDN-21: every change by the platform adds one to the version, and the earlier version stays readable", async () => {
     const { version } = expectStatus(await aid(), 200);
     const earlier = await aid({ Accept: "application/jwt" }, `?version=${version}`);
     expect(earlier.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
@@ -126,11 +125,11 @@ describe("contract 5, AID", () => {
     expect((await aid({}, `?version=${version + 2}`)).body.code).toBe("not_found");
   });
 
-  it("contract 1: unknown query parameters are 422 unknown_field; so is a version that is none", async () => {
+  it("HTTP-11: an unknown query parameter is 422 unknown_field, and a malformed version is 422", async () => {
     for (const query of ["?colour=red", "?version=0", "?version=x"]) expect((await aid({}, query)).status).toBe(422);
   });
 
-  it("a DID arrives in a path raw or with %3A; both work; an unknown one is 404", async () => {
+  it("IDN-1: a DID in a path may be raw or with %3A; an unknown one is 404", async () => {
     expect((await open(`/v1/agents/${encodeURIComponent(provider.did)}/aid`)).status).toBe(200);
     const unknown = "did:aeap:00000000-0000-4000-8000-000000000000";
     for (const part of ["aid", "status", "certificate", "rating", "did.json"]) {
@@ -139,8 +138,8 @@ describe("contract 5, AID", () => {
   });
 });
 
-describe("contract 5, public status", () => {
-  it("{did, status, environment, cert_tier, economic_role, escrow_state, agent_rating, principal_status, aid_version, aid_revision, as_of}", async () => {
+describe("the public status", () => {
+  it("IDN-24: is {did, status, environment, cert_tier, economic_role, escrow_state, agent_rating, principal_status, aid_version, aid_revision, as_of}", async () => {
     const reply = await open(`/v1/agents/${provider.did}/status`);
     expect(expectStatus(reply, 200)).toEqual({
       did: provider.did,
@@ -160,7 +159,7 @@ describe("contract 5, public status", () => {
     expect(reply.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("3.2: attestation expires_at passes, no grace: principal ATTESTATION_EXPIRED; every agent SUSPENDED", async () => {
+  it("PRN-12: at the attestation's end the principal is ATTESTATION_EXPIRED and its agents SUSPENDED, without grace", async () => {
     const own = await createWorld();
     const { did } = await own.agent("CONSUMER");
     own.advance(366 * 86_400_000);
@@ -173,8 +172,8 @@ describe("contract 5, public status", () => {
   });
 });
 
-describe("contract 5, DID document", () => {
-  it("W3C DID Core, JsonWebKey verification method, services AgentIdentityDocument and AgentEndpoint", async () => {
+describe("the DID document", () => {
+  it("IDN-2: has a JsonWebKey method and the services AgentIdentityDocument and AgentEndpoint", async () => {
     const reply = await open(`/v1/agents/${provider.did}/did.json`);
     expect(reply.headers.get("content-type")).toBe("application/did+json");
     const document = JSON.parse(reply.text) as Json;
@@ -192,7 +191,7 @@ describe("contract 5, DID document", () => {
     ]);
   });
 
-  it("deactivated when REVOKED or TERMINATED: no key of it counts any more", async () => {
+  it("IDN-2: of a REVOKED or TERMINATED agent has no key", async () => {
     const { did } = await world.agent("CONSUMER");
     await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } });
     const document = JSON.parse((await open(`/v1/agents/${did}/did.json`)).text) as Json;
@@ -201,8 +200,8 @@ describe("contract 5, DID document", () => {
   });
 });
 
-describe("contract 5 and 7, well-known documents", () => {
-  it("keys at /.well-known/aeap-ca-jwks (also with .json); the kid is the RFC 7638 thumbprint, use sig, ES256", async () => {
+describe("the well-known documents", () => {
+  it("IDN-3, IDN-4: the keys stand at /.well-known/aeap-ca-jwks (also with .json), with RFC 7638 thumbprints, use sig, ES256", async () => {
     const plain = expectStatus(await open("/.well-known/aeap-ca-jwks"), 200);
     expect(expectStatus(await open("/.well-known/aeap-ca-jwks.json"), 200)).toEqual(plain);
     for (const key of plain.keys) {
@@ -211,7 +210,7 @@ describe("contract 5 and 7, well-known documents", () => {
     }
   });
 
-  it("/.well-known/aeap → {service_did, issuer, jwks_uri, challenge_endpoint, status_lists_uri, proof_formats}", async () => {
+  it("IDN-26: /.well-known/aeap → {service_did, issuer, jwks_uri, challenge_endpoint, status_lists_uri, proof_formats}", async () => {
     const found = expectStatus(await open("/.well-known/aeap"), 200);
     expect(Object.keys(found).sort()).toEqual(
       ["service_did", "issuer", "jwks_uri", "challenge_endpoint", "status_lists_uri", "proof_formats"].sort(),

@@ -1,7 +1,8 @@
-// Contract section 7 and specification 5, over HTTP: what a provider can do with the proof that a consumer bound to it, and
-// what a management key can do on the runtime surface. Every test quotes its sentence.
+// A consumer's bound proof in the provider's hands, and a management key on agents' routes, over HTTP (PRF-6 to PRF-8,
+// CRED-3).
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Agent, createWorld, expectStatus, payOnChain, type Reply, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let provider: Agent;
@@ -16,7 +17,7 @@ const send = (method: string, path: string, headers: Record<string, string>, bod
   world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
 const outcome = ({ status, body }: Reply) => [status, body.code, body.type];
 
-describe("a consumer's proof captured by the provider", () => {
+describe("PRF-6: a consumer's proof in the provider's hands", () => {
   it("facilitates, and can then neither confirm the task, nor make an intent, nor facilitate another payment", async () => {
     const intent = await world.intent(consumer, provider, "2.00");
     const payment_tx = await payOnChain(consumer.did, provider.did, 2_000_000, { intentId: intent.intent_id });
@@ -55,7 +56,7 @@ describe("a consumer's proof captured by the provider", () => {
   });
 });
 
-describe("contract 7, the bound proof whose callee is the service itself", () => {
+describe("PRF-6: a proof bound to the service itself", () => {
   it("is accepted on intents, once", async () => {
     const { service_did } = expectStatus(await send("GET", "/.well-known/aeap", {}), 200);
     const headers = await world.proveBound(consumer, service_did);
@@ -69,7 +70,7 @@ describe("contract 7, the bound proof whose callee is the service itself", () =>
   });
 });
 
-describe("5, rule 1: a management key presented on a runtime call is rejected", () => {
+describe("CRED-3: a management key on an agent's call is rejected", () => {
   it.each([
     ["POST", "/v1/payment-intents"],
     ["GET", "/v1/payment-address?market=DE-USDC&network=base-sepolia"],

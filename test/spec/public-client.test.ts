@@ -1,8 +1,9 @@
-// A purchase as the public AEA/P clients make it, all nine steps and nothing else: DIDs raw in the path, ISO timestamps, DER
-// in padded base64, amounts as Python prints them, a transaction hash without 0x.
+// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1): DIDs raw in
+// the path, ISO timestamps, DER in padded base64, amounts as Python prints them, a transaction hash without 0x.
 import { beforeAll, expect, it } from "vitest";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type Reply, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let provider: Agent;
@@ -37,8 +38,8 @@ async function as(agent: Agent, method: string, path: string, rawBody = ""): Pro
 const open = (method: string, path: string, body?: unknown) =>
   world.call(method, path, { key: null, ...(body !== undefined && { body }) });
 
-it("plays all nine steps of a purchase", async () => {
-  // 1 to 3: the consumer challenges the provider.
+/** Steps 1 to 3. */
+async function challengeProvider() {
   const { nonce } = expectStatus(await open("GET", "/v1/verify/challenge"), 200);
   const certificate = expectStatus(
     await open("POST", "/v1/verify/certificate", { certificate: provider.certificate }),
@@ -58,13 +59,10 @@ it("plays all nine steps of a purchase", async () => {
     timestamp,
   };
   expect(expectStatus(await open("POST", "/v1/verify/proof", challenge), 200).verified).toBe(true);
+}
 
-  // 4: is it well right now?
-  const status = expectStatus(await open("GET", `/v1/agents/${provider.did}/status`), 200);
-  expect(status).toMatchObject({ status: "ACTIVE", environment: "sandbox", agent_rating: null, cert_tier: "TIER_2" });
-  expect(status.escrow_state).toBe("FUNDING");
-
-  // 5: the provider asks where to be paid, then with the parties.
+/** Step 5: where to be paid, without the parties and then with them. */
+async function paymentAddress(): Promise<Json> {
   const base = expectStatus(await as(provider, "GET", "/v1/payment-address?market=US-USDC&network=base-sepolia"), 200);
   expect(base).toMatchObject({ chain_id: 84532, currency: "USDC", decimals: 6 });
   const query = new URLSearchParams({
@@ -77,11 +75,11 @@ it("plays all nine steps of a purchase", async () => {
   const address = expectStatus(await as(provider, "GET", `/v1/payment-address?${query}`), 200);
   expect(address).toMatchObject({ contract: base.contract, token: base.token, chain_id: 84532 });
   expect(address.intent_id).toMatch(/^pin_/);
+  return address;
+}
 
-  // 6: the consumer pays on-chain, naming no intent.
-  const tx = await payOnChain(consumer.did, provider.did, 1_000_000);
-
-  // 7: the provider checks the consumer's bound proof.
+/** Step 7. */
+async function checkBoundProof() {
   const boundAt = timestampNow();
   const bound = await signProof(
     { kind: "bound", timestamp: boundAt, callerDid: consumer.did, calleeDid: provider.did },
@@ -95,6 +93,34 @@ it("plays all nine steps of a purchase", async () => {
     callee_did: provider.did,
   };
   expect(expectStatus(await open("POST", "/v1/verify/proof", boundProof), 200).verified).toBe(true);
+}
+
+/** The members of the provider's document that the clients read. */
+async function readDocument(escrowCredited: string) {
+  const aid = expectStatus(await open("GET", `/v1/agents/${provider.did}/aid`), 200);
+  const { total_balance, effective_threshold, escrow_state } = aid.escrow.liability_profile;
+  expect(Number(total_balance)).toBeCloseTo(Number(escrowCredited), 6);
+  expect(Number(effective_threshold)).toBeLessThanOrEqual(15);
+  expect(escrow_state).toBe("FUNDING");
+}
+
+it("plays all nine steps of a purchase", async () => {
+  // 1 to 3: the consumer challenges the provider.
+  await challengeProvider();
+
+  // 4: is it well right now?
+  const status = expectStatus(await open("GET", `/v1/agents/${provider.did}/status`), 200);
+  expect(status).toMatchObject({ status: "ACTIVE", environment: "sandbox", agent_rating: null, cert_tier: "TIER_2" });
+  expect(status.escrow_state).toBe("FUNDING");
+
+  // 5: the provider asks where to be paid, then with the parties.
+  const address = await paymentAddress();
+
+  // 6: the consumer pays on-chain, naming no intent.
+  const tx = await payOnChain(consumer.did, provider.did, 1_000_000);
+
+  // 7: the provider checks the consumer's bound proof.
+  await checkBoundProof();
   expect(expectStatus(await open("GET", `/v1/agents/${consumer.did}/status`), 200).escrow_state).toBeNull();
 
   // 8: facilitation, as the provider, without 0x and without an intent.
@@ -116,12 +142,7 @@ it("plays all nine steps of a purchase", async () => {
   expect(closed.provider_ar).toBeGreaterThan(0.5);
   expect(closed.consumer_ar).toBeGreaterThan(0.5);
 
-  // What the clients read of the document.
-  const aid = expectStatus(await open("GET", `/v1/agents/${provider.did}/aid`), 200);
-  const { total_balance, effective_threshold, escrow_state } = aid.escrow.liability_profile;
-  expect(Number(total_balance)).toBeCloseTo(Number(settled.escrow_credited), 6);
-  expect(Number(effective_threshold)).toBeLessThanOrEqual(15);
-  expect(escrow_state).toBe("FUNDING");
+  await readDocument(settled.escrow_credited);
 });
 
 it("answers every refusal of an intent with 403, because the clients stop at nothing else and would pay", async () => {

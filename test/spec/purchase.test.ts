@@ -1,9 +1,10 @@
-// Specification 2.6, 2.7, 3.5 and 4, and contract section 6, over HTTP: what each answer of a purchase holds, by its fields.
-// Every test quotes its sentence.
+// A purchase over HTTP: the fields of each answer (PAY-1, PAY-2, PAY-7, FAC-11 to FAC-15, TSK-2, TSK-3). Every test
+// names its rule.
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { type Agent, chainOf, createWorld, expectStatus, type Json, payOnChain, type World } from "../support/world.ts";
+import { chainOf, payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 let provider: Agent;
@@ -21,8 +22,8 @@ beforeAll(async () => {
   settled = expectStatus(await world.as(provider, "POST", "/v1/facilitate", claim), 200);
 });
 
-describe("contract 6, Payment intent", () => {
-  it("answers what is needed to pay, in whole units and in base units, the network by both of its names", () => {
+describe("the payment intent", () => {
+  it("PAY-2, HTTP-7: has all that is needed to pay, in whole units and base units, the network by both of its names", () => {
     const { settlement_contract: contract, token } = chainOf();
     expect(intent).toEqual({
       intent_id: expect.stringMatching(/^pin_[0-7][0-9A-HJKMNP-TV-Z]{25}$/),
@@ -45,13 +46,13 @@ describe("contract 6, Payment intent", () => {
     });
   });
 
-  it("life 5 minutes", () => {
+  it("PAY-7: lives five minutes", () => {
     const left = Date.parse(intent.expires_at) - Date.now();
     expect(left).toBeLessThanOrEqual(300_000);
     expect(left).toBeGreaterThan(240_000);
   });
 
-  it("GET /v1/payment-intents/{id} for the parties: 403 forbidden to a third, 404 of an unknown one", async () => {
+  it("PAY-17: is read by its parties; for a third agent it is 403 forbidden, an unknown one 404", async () => {
     const path = `/v1/payment-intents/${intent.intent_id}`;
     for (const party of [consumer, provider]) {
       expect(expectStatus(await world.as(party, "GET", path), 200)).toEqual({ ...intent, status: "SETTLED" });
@@ -62,7 +63,7 @@ describe("contract 6, Payment intent", () => {
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
   });
 
-  it("a CAIP-2 name is accepted, and a JSON number with it, never through a binary float", async () => {
+  it("HTTP-4, HTTP-7: accepts a CAIP-2 name and a JSON number, which passes no binary float", async () => {
     const opened = await world.intent(consumer, provider, 1e-6 as never, { network: "eip155:84532" });
     expect([opened.amount, opened.amount_base_units, opened.network]).toEqual(["0.000001", "1", "base-sepolia"]);
   });
@@ -80,8 +81,8 @@ describe("contract 6, Payment intent", () => {
   });
 });
 
-describe("contract 6, Facilitation", () => {
-  it("200 → the fields that the section lists, the split of 5 bps and 10 % of the net, rounded down", () => {
+describe("facilitation", () => {
+  it("FAC-11, CHN-1: answers its fields and no others, with a fee of 5 bps and 10 % of the net in escrow, rounded down", () => {
     expect(settled).toMatchObject({
       facilitation_id: expect.stringMatching(/^fac_/),
       intent_id: intent.intent_id,
@@ -104,7 +105,7 @@ describe("contract 6, Facilitation", () => {
     expect(window).toBe((14 - 3) * 86_400_000);
   });
 
-  it("receipt: a compact JWS by the CA key over the settlement's facts (typ: aeap-receipt+jwt)", async () => {
+  it("FAC-15: the receipt is a compact JWS by the CA key over the settlement's facts (typ: aeap-receipt+jwt)", async () => {
     const { keys } = expectStatus(await world.call("GET", "/.well-known/aeap-ca-jwks", { key: null }), 200);
     const { payload, protectedHeader } = await jwtVerify<Json>(settled.receipt, createLocalJWKSet({ keys }));
     expect(protectedHeader.typ).toBe("aeap-receipt+jwt");
@@ -118,7 +119,7 @@ describe("contract 6, Facilitation", () => {
     });
   });
 
-  it("2.6: later changes to the provider's dispute window do not affect settled transactions", async () => {
+  it("FAC-12: a later change of the provider's dispute window does not affect settled transactions", async () => {
     const path = `/v1/agents/${provider.did}/scope`;
     expectStatus(await world.call("PATCH", path, { body: { dispute_window_days: 0 } }), 200);
     const claim = { intent_id: intent.intent_id, payment_tx: paymentTx };
@@ -127,8 +128,8 @@ describe("contract 6, Facilitation", () => {
   });
 });
 
-describe("contract 6, Task", () => {
-  it("is open for 72 hours, then confirm → {task_id, status, outcome, score, …_r_i, …_ar, closed_at}", async () => {
+describe("the task", () => {
+  it("TSK-2, TSK-3: is open for 72 hours, and confirm → {task_id, status, outcome, score, …_r_i, …_ar, closed_at}", async () => {
     const path = `/v1/tasks/${settled.task_id}`;
     const task = expectStatus(await world.as(provider, "GET", path), 200);
     expect(task).toMatchObject({ status: "open", outcome: null, score: null, closed_at: null });

@@ -1,4 +1,5 @@
-// Specification 3.2: an attestation ends at its instant, with no grace, and the job records it with all that tells of it.
+// An attestation ends at its instant, without grace, and the job records it with all its consequences (PRN-12, PRN-13,
+// PRN-16, PRN-17).
 import { and, desc, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -63,7 +64,7 @@ describe("an attestation that ends", () => {
     });
   });
 
-  it("is told once: the principal, every agent that ran, and none that did not", async () => {
+  it("is reported once: for the principal, every running agent, and no other", async () => {
     const principalId = await world.principal(attested(1));
     const overrides = { principal_id: principalId };
     const provider = await world.provider(overrides);

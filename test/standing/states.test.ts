@@ -1,4 +1,4 @@
-// Specification 3.2 and 3.3 with contract sections 4 and 5, transcribed: every state × every trigger.
+// Every state × every trigger of the agent and the principal, transcribed (AGT-13 to AGT-19, PRN-15).
 import { describe, expect, it } from "vitest";
 import { agentMachine } from "../../src/agents/states.ts";
 import { type Machine, tryMove } from "../../src/core/machine.ts";
@@ -7,33 +7,33 @@ import { principalMachine } from "../../src/principals/states.ts";
 
 type Row = readonly [trigger: string, ...cells: string[]];
 
-/** One line a trigger, one cell a state; what is lower-case is the code of a refusal, `-` is invalid_status. */
+/** One line a trigger, one cell a state; lower case is the code of a refusal, `-` is invalid_status. */
 const AGENT_STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
 const AGENT: readonly Row[] = [
-  // 3.3: POST …/activate from DRAFT, else invalid_status.
+  // AGT-14: only a DRAFT is activated.
   ["activate", "ACTIVE", "-", "-", "-", "-", "-"],
-  // 3.3: DRAFT through the patch is use_activate_endpoint; SUSPENDED returns. FUNDING waits for the chain (contract 5).
+  // AGT-15, AGT-16: the patch does not activate a DRAFT; SUSPENDED returns; FUNDING waits for the chain.
   ["patch_active", "use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
-  // What was suspended while it waited for its escrow returns to waiting (contract 5: an unfunded provider is not ACTIVE).
+  // AGT-16: an agent that was suspended while FUNDING returns to FUNDING.
   ["patch_funding", "-", "-", "FUNDING", "-", "-", "-"],
   ["patch_suspended", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
-  // Contract 5: the platform's own retirement of an agent, final.
+  // AGT-13: final.
   ["patch_terminated", "TERMINATED", "TERMINATED", "TERMINATED", "-", "-", "TERMINATED"],
   ["revoke", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
-  // 3.3: attestation expiry, revocation, principal suspension stop what runs.
+  // AGT-19: a stop of the principal stops running agents.
   ["principal_stops", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
-  // 3.3: any state; REVOKED and TERMINATED are final already.
+  // AGT-13: from any state; REVOKED and TERMINATED are final already.
   ["principal_closes", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
-  // Contract 5: invalid_status unless ACTIVE; the first call lands in FUNDING, a further one is escrow_below_threshold.
+  // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.
   ["promote_unfunded", "-", "FUNDING", "-", "-", "-", "escrow_below_threshold"],
   ["fund", "-", "-", "-", "-", "-", "ACTIVE"],
 ];
 
 const PRINCIPAL_STATES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
 const PRINCIPAL: readonly Row[] = [
-  // 3.2: expires_at passes, or the Verifier revokes.
+  // PRN-12: the attestation ends or is revoked.
   ["attestation_ends", "ATTESTATION_EXPIRED", "-", "-", "-"],
-  // Contract 4: a new attestation returns it to ACTIVE, unless SUSPENDED or CLOSED.
+  // PRN-15: a new attestation returns it to ACTIVE, unless it is SUSPENDED or CLOSED.
   ["attest", "ACTIVE", "ACTIVE", "SUSPENDED", "-"],
   ["suspend", "SUSPENDED", "SUSPENDED", "-", "-"],
   ["reactivate", "-", "-", "ACTIVE", "-"],

@@ -1,5 +1,5 @@
-// A team of Cloudflare Access: it signs application tokens, publishes its keys on loopback, and changes them. And the world
-// with that team's tokens accepted.
+// A team of Cloudflare Access: it signs application tokens, publishes its keys on loopback, and rotates them. Also the
+// world that accepts that team's tokens.
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { inject } from "vitest";
 import { type AccessTiming, openAccess } from "../../src/auth/access.ts";
@@ -26,7 +26,7 @@ export class Team {
     this.key = key;
   }
 
-  /** What Access says of a person who has just signed in. */
+  /** The claims of a person who has just signed in. */
   claims(): JWTPayload {
     const now = Math.floor(Date.now() / 1000);
     return {

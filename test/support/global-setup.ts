@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
-import { devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
+import { type AnvilAccount, devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
@@ -30,7 +30,7 @@ const CHAINS = [
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
 ] as const;
 
-/** What takes too long for every run is run at a twentieth of its size, and whole by `npm run test:long`. */
+/** Long tests run at a twentieth of their size, and whole by `npm run test:long`. */
 const SCALE = process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20;
 
 export const ISSUER = "http://service.test";
@@ -39,32 +39,11 @@ export default async function setup(project: TestProject) {
   const [admin, registrar, arbiter, feeRecipient] = devAccounts();
   if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
   const running = await Promise.all(
-    CHAINS.map(async ({ network, chainId, kind, confirmations, ...options }) => {
-      const anvil = await startAnvil({ chainId, port: 0, ...options });
-      const deployment = await deployContracts(anvil.rpcUrl, {
-        adminKey: admin.privateKey,
-        registrarAddress: registrar.address,
-        arbiterAddress: arbiter.address,
-        feeRecipient: feeRecipient.address,
-      });
-      const entry: NetworkInput = {
-        network,
-        chain_id: chainId,
-        kind,
-        rpc_url: anvil.rpcUrl,
-        settlement_contract: deployment.settlementContract,
-        token: deployment.token,
-        currency: "USDC",
-        decimals: 6,
-        required_confirmations: confirmations,
-      };
-      const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
-      return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
-    }),
+    CHAINS.map((chain) => startChain(chain, { admin, registrar, arbiter, feeRecipient })),
   );
   const lab = running.find(({ entry }) => entry.network === "lab");
   if (!lab) throw new Error("no lab");
-  // What looks like ours and is not: the same code at other addresses.
+  // Look-alike contracts: the same code at other addresses.
   const salt = `0x${"07".repeat(32)}` as const;
   const { address: otherToken } = await deploy(lab.anvil.rpcUrl, admin.privateKey, "TestUSDC", [], salt);
   const roles = [admin.address, registrar.address, arbiter.address, feeRecipient.address, lab.entry.token];
@@ -101,6 +80,34 @@ export default async function setup(project: TestProject) {
   };
 }
 
+type Roles = Record<"admin" | "registrar" | "arbiter" | "feeRecipient", AnvilAccount>;
+
+async function startChain(
+  { network, chainId, kind, confirmations, ...options }: (typeof CHAINS)[number],
+  { admin, registrar, arbiter, feeRecipient }: Roles,
+) {
+  const anvil = await startAnvil({ chainId, port: 0, ...options });
+  const deployment = await deployContracts(anvil.rpcUrl, {
+    adminKey: admin.privateKey,
+    registrarAddress: registrar.address,
+    arbiterAddress: arbiter.address,
+    feeRecipient: feeRecipient.address,
+  });
+  const entry: NetworkInput = {
+    network,
+    chain_id: chainId,
+    kind,
+    rpc_url: anvil.rpcUrl,
+    settlement_contract: deployment.settlementContract,
+    token: deployment.token,
+    currency: "USDC",
+    decimals: 6,
+    required_confirmations: confirmations,
+  };
+  const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
+  return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
+}
+
 async function privateJwk(): Promise<JsonWebKey> {
   const pair = (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",
@@ -114,7 +121,7 @@ declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
-    /** Of the size of a long test: 1 is the whole of it. */
+    /** The scale of long tests: 1 is the whole size. */
     scale: number;
     accessTeams: string;
     accounts: string[];

@@ -1,4 +1,5 @@
-// Every answer of the tests against the OpenAPI document: the path, the status and the schema must be published.
+// Checks every answer of the tests against the OpenAPI document: the path, the status and the schema must be published
+// (HTTP-31).
 import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
 import { OPENAPI_DOCUMENT } from "../../src/http/openapi-document.ts";

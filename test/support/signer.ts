@@ -1,4 +1,4 @@
-// The object that owns the registrar's nonces on a network, as the tests look into it.
+// Reads and changes the state of the object that owns the registrar's nonces on a network.
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "./world.ts";
 

@@ -1,5 +1,5 @@
-// In Node, for the workerd tests: a node in front of a real one, which loses, refuses or changes what it is told to, and passes on the rest.
-// PUT says what; a POST is JSON-RPC.
+// Runs in Node, for the workerd tests: a node in front of a real one that loses, refuses or changes what it is told to,
+// and forwards the rest. PUT sets the faults; a POST is JSON-RPC.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";

@@ -1,5 +1,5 @@
-// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe with.
-// And what is at rest: every row of the database, everything that the Durable Objects hold.
+// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe
+// with. Also dumps of all data at rest: every row of the database, everything that the Durable Objects hold.
 import {
   createExecutionContext,
   listDurableObjectIds,
@@ -24,6 +24,19 @@ export const withVars = (world: World, vars: Partial<Env>): World =>
 export const withDatabase = (world: World, d1: D1Database): World =>
   withDeps(world, buildDeps({ ...env, DB: d1 }, ISSUER, { now: () => world.now() }));
 
+/** The same service, whose nodes answer nothing. */
+export function withSilentChain(world: World): World {
+  const networks = world.deps.config.networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
+  const vars = { ...world.deps.env, NETWORKS: JSON.stringify(networks) };
+  return withHeldQueue(withDeps(world, buildDeps(vars, ISSUER, { now: () => world.now() })));
+}
+
+/** Messages for the chain queue are not delivered: the test does their work itself. */
+export function withHeldQueue(world: World): World {
+  const CHAIN_QUEUE = { send: async () => undefined } as never;
+  return withDeps(world, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });
+}
+
 export type Moment = "before" | "after" | "never";
 
 /** Fails the n-th batch (from 1) before it reaches the database, or after the database has done it. */
@@ -45,13 +58,13 @@ export function failingBatches(d1: D1Database, moment: (batch: number) => Moment
 /** A request as it stands, for bodies that are no text. Not checked against the OpenAPI document. */
 export async function send(world: World, path: string, init: RequestInit): Promise<{ response: Response; body: Json }> {
   const context = createExecutionContext();
-  const response = await world.app.fetch(
-    new Request(`${ISSUER}${path}`, init),
-    { ...env, DB: world.meter.d1 },
-    context,
-  );
-  const text = await response.text();
-  await waitOnExecutionContext(context);
+  const request = new Request(`${ISSUER}${path}`, init);
+  const { response, text } = await world.serve(async () => {
+    const answered = await world.app.fetch(request, { ...env, DB: world.meter.d1 }, context);
+    const body = await answered.text();
+    await waitOnExecutionContext(context);
+    return { response: answered, text: body };
+  });
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
   return { response, body: isJson ? JSON.parse(text) : text };
 }
@@ -69,7 +82,7 @@ export async function dumpDatabase(): Promise<Record<string, string[]>> {
   return dump;
 }
 
-/** What the objects of a namespace hold, in memory and in storage, as text. */
+/** The content of the objects of a namespace, in memory and in storage, as text. */
 export async function dumpObjects(namespace: DurableObjectNamespace): Promise<string[]> {
   const dumps: string[] = [];
   for (const id of await listDurableObjectIds(namespace as never)) {

@@ -2,24 +2,20 @@
 // Every answer is checked against the OpenAPI document before a test sees it.
 import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
-import { encodeFunctionData } from "viem/utils";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
+import { type Meter, openMeter } from "../../bench/meter.ts";
+import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { createApp } from "../../src/app.ts";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
-import type { Environment } from "../../src/core/vocabulary.ts";
-import { managementKeys, platforms } from "../../src/db/tables/accounts.ts";
-import { principals } from "../../src/db/tables/principals.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
-import { type Meter, meter } from "./meter.ts";
+import { account, CHAINS } from "./chain.ts";
 import { checkAnswer } from "./openapi.ts";
-import type { Spoil } from "./spoiling-node.ts";
+import { checkPlans } from "./plans.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -32,9 +28,12 @@ export type CallOptions = { key?: string | null; body?: unknown; rawBody?: strin
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
-const ALL_NETWORKS = JSON.parse(env.NETWORKS) as (Chain & { network: string })[];
-/** What a world knows unless it asks for more: a lab is not everybody's. */
-const SHARED_NETWORKS = JSON.stringify(ALL_NETWORKS.filter(({ network }) => !network.startsWith("lab")));
+/** The networks of a world by default, without the labs. */
+const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
+
+/** Every statement that the service sent in this file. */
+const statements = new Set<string>();
+afterAll(() => checkPlans(env.DB, statements));
 
 let migrated: Promise<void> | undefined;
 const migrate = () => {
@@ -43,7 +42,7 @@ const migrate = () => {
 };
 
 export class World {
-  /** What the service believes the time is: the wall plus what a test moved. */
+  /** The service's time: the system's clock plus the offset that a test set. */
   offset = 0;
   readonly meter: Meter;
   readonly deps: Deps;
@@ -52,9 +51,13 @@ export class World {
   readonly tenantPrincipalId: string;
   readonly key: string;
   readonly liveKey: string;
+  /** How many parts of the service are running. */
+  readonly serving = { now: 0 };
 
   constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
-    this.meter = meter(env.DB);
+    this.meter = openMeter(env.DB, (sql) => {
+      if (this.serving.now > 0) statements.add(sql);
+    });
     const clock = { now: () => Date.now() + this.offset };
     this.deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.app = createApp(this.deps);
@@ -86,13 +89,26 @@ export class World {
       ...(sent !== undefined && { body: sent }),
     });
     const context = createExecutionContext();
-    const response = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
-    const text = new TextDecoder().decode(await response.arrayBuffer());
-    await waitOnExecutionContext(context);
+    const { response, text } = await this.serve(async () => {
+      const answered = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
+      const read = new TextDecoder().decode(await answered.arrayBuffer());
+      await waitOnExecutionContext(context);
+      return { response: answered, text: read };
+    });
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
     return { status: response.status, body: parsed, headers: response.headers, text };
+  }
+
+  /** Runs a part of the service: the plans of what it sends to the database are looked at when the file ends. */
+  async serve<T>(work: () => Promise<T>): Promise<T> {
+    this.serving.now += 1;
+    try {
+      return await work();
+    } finally {
+      this.serving.now -= 1;
+    }
   }
 
   /** The three headers of an agent's call, over exactly what is sent. */
@@ -137,9 +153,9 @@ export class World {
     });
   }
 
-  /** What the minute's trigger and the queue would do with a job, to its end. Returns how many it recorded. */
+  /** Runs a job to its end, as the cron and the queue would. Returns the number of recorded rows. */
   run(job: Job, deps: Deps = this.deps): Promise<number> {
-    return runToEnd(deps, job);
+    return this.serve(() => runToEnd(deps, job));
   }
 
   // ---- Shortcuts through the API itself ----------------------------------------------------------------------------
@@ -205,50 +221,12 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
-  const { db } = world.deps;
-  const keyRow = (generated: typeof key, environment: Environment) => ({
-    keyHash: generated.keyHash,
-    keyId: newId("key", now),
-    platformId,
-    environment,
-    keyPrefix: generated.keyPrefix,
-    createdAt: now,
-  });
-  await db.batch([
-    db.insert(platforms).values({
-      platformId,
-      status: "ACCREDITED",
-      legalName: `Platform ${platformId}`,
-      country: "DE",
-      email: "ops@platform.test",
-      accreditationTier: "TIER_3",
-      tenantPrincipalId,
-      createdAt: now,
-      updatedAt: now,
-    }),
-    db.insert(principals).values({
-      principalId: tenantPrincipalId,
-      platformId,
-      environment: "sandbox",
-      tenant: true,
-      legalName: `Platform ${platformId}`,
-      nameFolded: `platform ${platformId}`,
-      country: "DE",
-      entityType: "company",
-      externalRef: `tenant:${platformId}`,
-      status: "ACTIVE",
-      attestationId: newId("att", now),
-      attestationVerifierId: "operator",
-      attestationModel: "kyb",
-      attestationTier: "TIER_3",
-      attestationIssuedAt: now,
-      attestationExpiresAt: now + 365 * 86_400_000,
-      createdAt: now,
-      updatedAt: now,
-    }),
-    db.insert(managementKeys).values(keyRow(key, "sandbox")),
-    db.insert(managementKeys).values(keyRow(live, "production")),
-  ]);
+  const name = `Platform ${platformId}`;
+  const keys = [
+    { ...key, environment: "sandbox" },
+    { ...live, environment: "production" },
+  ] as const;
+  await seedPlatform(world.deps.db, { platformId, tenantPrincipalId, name, email: "ops@platform.test", keys });
   return world;
 }
 
@@ -278,107 +256,3 @@ export function agentBody(role: "CONSUMER" | "PROVIDER"): Record<string, unknown
     },
   };
 }
-
-// ---- The chain: anvil's accounts are unlocked, so a test sends without signing ---------------------------------------
-
-export const account = (index: number): string => inject("accounts")[index] ?? "0x";
-type Chain = { rpc_url: string; settlement_contract: string; token: string };
-export const chainOf = (network = "base-sepolia"): Chain =>
-  ALL_NETWORKS.find((chain) => chain.network === network) as Chain;
-
-export async function rpc(network: string, method: string, params: unknown[]): Promise<Json> {
-  const response = await fetch(chainOf(network).rpc_url, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const { result, error } = (await response.json()) as { result?: Json; error?: { message: string } };
-  if (error) throw new Error(error.message);
-  return result;
-}
-
-/** What the node in front of a lab's chain does to the next calls. */
-export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
-  await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
-}
-
-/** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */
-export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
-  rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
-
-export async function send(network: string, from: string, to: string, data: string): Promise<string> {
-  const hash = await submit(network, from, to, data);
-  // The node answers before it mines.
-  while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  return hash;
-}
-
-export type PayOptions = {
-  network?: string;
-  intentId?: string;
-  from?: string;
-  contract?: string;
-  token?: string;
-  /** False: nothing was approved, so that the payment is mined as reverted. */
-  approved?: boolean;
-  /** False: does not wait for its block. */
-  mined?: boolean;
-  /** When all but the payment is mined. */
-  prepared?: () => Promise<unknown>;
-};
-
-/** Mints, approves and pays; the transaction hash. Amount in base units. */
-export async function payOnChain(
-  consumerDid: string,
-  providerDid: string,
-  units: number,
-  options: PayOptions = {},
-): Promise<string> {
-  const { network = "base-sepolia", intentId, from = account(9), approved = true, mined = true } = options;
-  const { contract = chainOf(network).settlement_contract, token = chainOf(network).token } = options;
-  const amount = BigInt(units);
-  const hex = (text: string) => text as `0x${string}`;
-  await send(
-    network,
-    from,
-    token,
-    encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
-  );
-  // Files pay from the same account at once: an exact allowance would be each other's.
-  const allowance = approved ? 2n ** 256n - 1n : 0n;
-  await send(
-    network,
-    from,
-    token,
-    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), allowance] }),
-  );
-  await options.prepared?.();
-  const data =
-    intentId === undefined
-      ? encodeFunctionData({
-          abi: settlementAbi,
-          functionName: "pay",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)],
-        })
-      : encodeFunctionData({
-          abi: settlementAbi,
-          functionName: "payIntent",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId)],
-        });
-  return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
-}
-
-export const mintAbi = [
-  {
-    type: "function",
-    name: "mint",
-    stateMutability: "nonpayable",
-    inputs: [
-      { name: "to", type: "address" },
-      { name: "amount", type: "uint256" },
-    ],
-    outputs: [],
-  },
-] as const;

@@ -1,5 +1,5 @@
-// Many tasks whose window ends at one instant: the minute's trigger finds them, the real queue records them, each exactly once. How many
-// follows the size of the run: `npm run test:long` takes 10,000.
+// Many tasks whose window ends at one instant (TSK-3, JOB-4): the minute's trigger finds them, the real queue records
+// them, each exactly once. The size of the run sets their number: `npm run test:long` takes 10,000.
 import { and, eq, sql } from "drizzle-orm";
 import { beforeAll, expect, inject, it, vi } from "vitest";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
@@ -12,7 +12,7 @@ import { createWorld, type World } from "../support/world.ts";
 
 const PAIRS = 5;
 const COUNT = 10_000 * inject("scale");
-/** What the product promises of 10,000 on a laptop. */
+/** The time within which 10,000 are recorded on a laptop. */
 const WITHIN_MS = 600_000;
 
 let world: World;
@@ -78,6 +78,6 @@ it("are all recorded, at their own instant, each once on both sides", { timeout:
       expect(await db.$count(ratingCounterparties, eq(ratingCounterparties.did, did))).toBe(1);
     }
   }
-  // What confirms itself is nobody's doing.
+  // An auto-confirmation has no actor.
   expect(await db.$count(activityEntries, sql`action like 'task.%'`)).toBe(0);
 });

@@ -1,4 +1,4 @@
-// Specification 2.7, 3.5 and contract section 6, Task.
+// Reading and confirming tasks, the end of the window, and the cost (TSK-1 to TSK-5, TSK-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -212,7 +212,7 @@ describe("a confirmation", () => {
 });
 
 describe("an Idempotency-Key of a confirmation", () => {
-  it("is the consumer's own: another agent of its platform is told nothing under the same key", async () => {
+  it("belongs to the consumer: another agent of its platform gets no stored answer under the same key", async () => {
     const { task, consumer, provider } = await facilitated(world);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const path = `${taskPath(task)}/confirm`;
@@ -225,7 +225,7 @@ describe("an Idempotency-Key of a confirmation", () => {
 });
 
 describe("the end of the 72 hours", () => {
-  it("lets a confirmation through before it and closes at it", async () => {
+  it("accepts a confirmation before it and closes at it", async () => {
     const inTime = await facilitated(world);
     await endsIn(inTime.task, 60_000);
     expect(expectStatus(await confirm(world, inTime.consumer, inTime.task), 200)).toMatchObject({

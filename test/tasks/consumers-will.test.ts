@@ -1,5 +1,5 @@
-// A task that confirmed itself rates both sides where the consumer has shown its will: it opened the intent, or its own proof came with the
-// facilitation. Else a provider could open, pay and facilitate strangers' intents and be rated for it.
+// An auto-confirmation rates both sides only where the consumer has shown its will: it opened the intent, or its proof came with the
+// facilitation (TSK-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { tasks } from "../../src/db/tables/money.ts";
@@ -14,7 +14,8 @@ import {
   pairOf,
   stateOf,
 } from "../facilitation/support.ts";
-import { type Agent, createWorld, expectStatus, payOnChain, type World } from "../support/world.ts";
+import { payOnChain } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -79,7 +80,7 @@ describe("an auto-confirmation", () => {
     expect(await signalsOf(paid.provider, paid.consumer)).toEqual([signals, signals]);
   });
 
-  it("made by a late confirmation gives as little", async () => {
+  it("recorded by a late confirmation gives no signal either", async () => {
     const paid = await paidIntentOf("provider");
     const { task_id: task } = expectStatus(await asProvider(world, paid), 200);
     await world.deps.db

@@ -1,4 +1,4 @@
-// Specification 3.5: every state × trigger of the task.
+// Every state × trigger of the task (TSK-1, TSK-3, TSK-4).
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { TASK_STATUSES } from "../../src/core/vocabulary.ts";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One provider's segregated escrow (specification 1, 2.5; contract section 6). Every provider has its own minimal clone of
+// One provider's segregated escrow (CHN-3). Every provider has its own minimal clone of
 // this code. It holds no key and no setting: only the settlement contract that made it can move what is in it.
 pragma solidity 0.8.37;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On-chain settlement (contract section 6, "Settlement contract"): takes a consumer's payment and splits it, in one
+// On-chain settlement (CHN-1 to CHN-7): takes a consumer's payment and splits it, in one
 // transaction, into the fee, the provider's escrow and the provider's operational wallet. Between two transactions it holds
 // no money: escrow stands in each provider's own vault.
 pragma solidity 0.8.37;

@@ -1,4 +1,4 @@
-// Specification 2.2 and 2.14, as stored: platform accounts and their management keys.
+// Tables of platform accounts and their management keys (ACC-1, CRED-5).
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Environment, PlatformStatus, Tier } from "../../core/vocabulary.ts";
 
@@ -18,7 +18,7 @@ export const platforms = sqliteTable(
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
     tenantPrincipalId: text().notNull(),
     promotedAt: integer(),
-    /** How far the sandbox's test clock was moved, in milliseconds. Production never reads it. */
+    /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),

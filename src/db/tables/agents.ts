@@ -1,4 +1,4 @@
-// Specification 2.4, 2.5 and 2.8, as stored: agents, what is signed about them, their markets and their counterparties.
+// Tables of agents, of their signed documents and certificates, their markets and their counterparties.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -32,22 +32,22 @@ export const agents = sqliteTable(
     minimumCounterpartyCertTier: text().$type<Tier>(),
     minimumCounterpartyAr: real(),
     intentsFrom: text().$type<IntentsFrom>().notNull().default("anyone"),
-    /** The DIDs of whom its scope was delegated by, nearest first. Fixed at registration, so no cycle can arise. */
+    /** The DIDs of its delegators, nearest first. Fixed at registration, so no cycle can arise (AGT-24). */
     delegators: text({ mode: "json" }).$type<string[]>().notNull(),
     status: text().$type<AgentStatus>().notNull(),
     suspensionReason: text().$type<SuspensionReason>(),
-    /** Where a suspended agent returns to: ACTIVE, or FUNDING when its escrow was never funded. */
+    /** The status that a suspended agent returns to: ACTIVE, or FUNDING when its escrow was never funded (AGT-16). */
     suspendedFrom: text().$type<AgentStatus>(),
     statusNote: text(),
-    /** +1 at every change that the platform controls: what its edits are guarded by. */
+    /** +1 at every change by the platform. Edits are guarded by it. */
     version: integer().notNull(),
-    /** +1 at every change of what the document says, by whomever. A signed document of an earlier one is stale. */
+    /** +1 at every change of the signed content, whoever makes it. A document of an earlier revision is stale (IDN-16, IDN-18). */
     revision: integer().notNull(),
     certificateJti: text(),
     certificateExpiresAt: integer(),
     keyId: text(),
     publicJwk: text({ mode: "json" }).$type<{ kty: "EC"; crv: "P-256"; x: string; y: string }>(),
-    // Ratings: forward-decayed sums and what was last published.
+    // Ratings: forward-decayed sums, and the rating that was published last (TSK-15).
     ratingWeight: real().notNull().default(0),
     ratingWeighted: real().notNull().default(0),
     ratingInteractions: integer().notNull().default(0),
@@ -69,7 +69,7 @@ export const agents = sqliteTable(
 );
 export type AgentRow = typeof agents.$inferSelect;
 
-/** The document as it was last signed, whole; stale when the agent's revision has moved on. A DRAFT has none. */
+/** The whole document as it was signed last; stale when the agent's revision is higher. A DRAFT has none. */
 export const aids = sqliteTable("aids", {
   did: text().primaryKey(),
   revision: integer().notNull(),
@@ -79,7 +79,7 @@ export const aids = sqliteTable("aids", {
   proof: text().notNull(),
 });
 
-/** What the platform controlled in each version, signed and immutable. The newest one holds the agent's certificate. */
+/** The content that the platform controlled in each version, signed and immutable. The newest one holds the agent's certificate. */
 export const aidVersions = sqliteTable(
   "aid_versions",
   {
@@ -91,7 +91,7 @@ export const aidVersions = sqliteTable(
   (t) => [primaryKey({ columns: [t.did, t.version] })],
 );
 
-/** Every certificate that was issued, by its place in a status list. Its text stands in the documents that state it. */
+/** Every issued certificate with its place in a status list. Its text is stored in the documents only. */
 export const certificates = sqliteTable(
   "certificates",
   {
@@ -103,7 +103,7 @@ export const certificates = sqliteTable(
     caKid: text().notNull(),
     listId: integer().notNull(),
     idx: integer().notNull(),
-    /** What the status list says of it beside its dates: CERTIFICATE_STATUS of the protocol. */
+    /** Its value in the status list apart from its dates: CERTIFICATE_STATUS of the protocol. */
     listedStatus: integer().notNull().default(0),
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -114,7 +114,7 @@ export const certificates = sqliteTable(
     primaryKey({ columns: [t.did, t.jti] }),
     // No two certificates share a place in a status list; a draw that is taken is drawn again.
     uniqueIndex("certificates_by_place").on(t.listId, t.idx),
-    // What a list is made of: its cost is that of the exceptions, not of the certificates.
+    // The rows that a list is built from: it costs its exceptions and not its certificates (IDN-14).
     index("certificates_exceptions")
       .on(t.listId, t.expiresAt, t.idx, t.listedStatus, t.replacedAt)
       .where(sql`listed_status <> 0 or replaced_at is not null`),
@@ -122,7 +122,7 @@ export const certificates = sqliteTable(
 );
 export type CertificateRow = typeof certificates.$inferSelect;
 
-/** The status lists, the newest of which gives places, with the text that was signed last. */
+/** The status lists with the text that was signed last. New certificates take places in the newest list. */
 export const statusLists = sqliteTable("status_lists", {
   listId: integer().primaryKey(),
   size: integer().notNull(),
@@ -133,7 +133,7 @@ export const statusLists = sqliteTable("status_lists", {
   signed: text(),
 });
 
-/** A provider's market on a network. Its environment is the key's that set it: production waits for the promotion. */
+/** A provider's market on a network. Its environment is that of the key that opened it (MKT-11). */
 export const agentMarkets = sqliteTable(
   "agent_markets",
   {
@@ -156,7 +156,7 @@ export const agentMarkets = sqliteTable(
 );
 export type MarketRow = typeof agentMarkets.$inferSelect;
 
-/** The two sums of each counterparty principal, from which one counterparty's share is clipped. */
+/** The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). */
 export const ratingCounterparties = sqliteTable(
   "rating_counterparties",
   {

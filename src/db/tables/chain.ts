@@ -1,4 +1,4 @@
-// What the service brings about on chains, as stored. The bytes that were sent, and their nonces, are the signer's own.
+// Table of chain operations (CHN-14). The bytes that were sent, and their nonces, are stored by the signer.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OperationKind, OperationStatus } from "../../core/vocabulary.ts";
@@ -8,9 +8,9 @@ export const chainOperations = sqliteTable(
   {
     network: text().notNull(),
     kind: text().$type<OperationKind>().notNull(),
-    /** What the contract is to say something of: a provider's DID. */
+    /** The subject of the wanted state: a provider's DID. */
     subject: text().notNull(),
-    /** What it is to say; a number of base units is a string. */
+    /** The state that the contract should have; base units are a string. */
     wanted: text({ mode: "json" }).$type<Record<string, string | null>>().notNull(),
     status: text().$type<OperationStatus>().notNull(),
     /** Why it waits or has failed. */
@@ -19,7 +19,7 @@ export const chainOperations = sqliteTable(
     txHash: text(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
-    /** When the contract is looked at again, because a reorganisation may have taken back what it said; null: no more. */
+    /** When the contract is read again, because a reorganisation may have undone the operation; null when no check is left (CHN-19). */
     nextCheckAt: integer(),
     checks: integer().notNull().default(0),
   },

@@ -1,9 +1,9 @@
-// Specification 2.10, 2.11 and 6, as stored: what changes leave behind, and what a call under an Idempotency-Key answered.
+// Tables of activity entries, events, directory changes, jobs, alerts and idempotent outcomes.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { ActorType, AlertKind, Environment } from "../../core/vocabulary.ts";
 
-/** What a call with an Idempotency-Key answered, written in the same batch as its effect. */
+/** The outcome of a call with an Idempotency-Key, written in the batch of its effect (IDM-3). */
 export const idempotencyOutcomes = sqliteTable(
   "idempotency_outcomes",
   {
@@ -60,14 +60,14 @@ export type EventRow = typeof events.$inferSelect;
 export const jobs = sqliteTable("jobs", {
   name: text().primaryKey(),
   startedAt: integer().notNull(),
-  /** When a part of it last came back. */
+  /** When a part of it was last reported done. */
   progressedAt: integer().notNull(),
   /** Null while it runs. */
   finishedAt: integer(),
-  /** Since when the oldest of what it found was due; null when nothing was. */
+  /** Since when the oldest found row was due; null when none was found. */
   oldestDueAt: integer(),
   found: integer().notNull(),
-  /** Parts that have not come back. */
+  /** Parts that are not reported done yet. */
   pending: integer().notNull(),
   done: integer().notNull(),
   failed: integer().notNull(),
@@ -76,7 +76,7 @@ export const jobs = sqliteTable("jobs", {
 });
 export type JobRow = typeof jobs.$inferSelect;
 
-/** What an operator has to look at, until it is acknowledged. One row for each thing: what is found again is counted. */
+/** Alerts. One open row for each kind and subject; finding the same again is counted (JOB-10). */
 export const alerts = sqliteTable(
   "alerts",
   {
@@ -87,7 +87,7 @@ export const alerts = sqliteTable(
     raisedAt: integer().notNull(),
     lastSeenAt: integer().notNull(),
     seen: integer().notNull().default(1),
-    /** When a mail told of it; null while none did. */
+    /** When a mail named it; null before. */
     mailedAt: integer(),
     acknowledgedAt: integer(),
     acknowledgedBy: text(),
@@ -100,16 +100,16 @@ export const alerts = sqliteTable(
 );
 export type AlertRow = typeof alerts.$inferSelect;
 
-/** When a mail last told of alerts of a kind. */
+/** When the last mail about alerts of a kind was sent (JOB-11). */
 export const alertMails = sqliteTable("alert_mails", {
   kind: text().$type<AlertKind>().primaryKey(),
   sentAt: integer().notNull(),
 });
 
-/** How far the outbox was handed on. */
+/** The number of the last event that was delivered. */
 export const outbox = sqliteTable("outbox", { name: text().primaryKey(), seq: integer().notNull() });
 
-/** 2.10: append-only. `seq` is drawn inside the batch, so its order is the order of commits. */
+/** Append-only (DIR-2). `seq` is drawn inside the batch, so its order is the order of commits. */
 export const directoryChanges = sqliteTable(
   "directory_changes",
   {

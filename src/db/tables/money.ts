@@ -1,9 +1,9 @@
-// Specification 2.6, 2.7 and 3.4, as stored: intents, what they hold, settlements, tasks, escrows. Money is token base units.
+// Tables of intents and their holds, settlements, tasks and escrows. Amounts are token base units.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Environment, EscrowState, IntentStatus, TaskOutcome, TaskStatus } from "../../core/vocabulary.ts";
 
-/** Per provider, environment and network: the segregated vault as last seen on-chain. */
+/** One row for each provider, environment and network: the vault as it was last seen on-chain (MKT-15). */
 export const escrows = sqliteTable(
   "escrows",
   {
@@ -16,7 +16,7 @@ export const escrows = sqliteTable(
     balance: integer().notNull().default(0),
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
-    /** What the contract splits by; it follows `threshold` within a minute or two. */
+    /** The threshold that the contract has; it follows `threshold` within a minute or two (MKT-20). */
     chainThreshold: integer().notNull(),
     state: text().$type<EscrowState>().notNull(),
     /** Block time of the newest settlement that was seen. */
@@ -46,7 +46,7 @@ export const paymentIntents = sqliteTable(
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** Whether the consumer that left it unpaid has been rated for it. */
+    /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -55,11 +55,11 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_unrated")
       .on(t.expiresAt)
       .where(sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`),
-    // The client form names no intent: newest open one of the pair with this amount.
+    // The client form names no intent: it takes the newest open one of the pair with this amount (FAC-8).
     index("payment_intents_open_pair")
       .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)
       .where(sql`status in ('OPEN', 'ABANDONED')`),
-    // How many a provider has open for one consumer: found among those alone.
+    // Counts the open intents that a provider opened itself for one consumer (PAY-6).
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.expiresAt)
       .where(sql`status = 'OPEN' and opened_by = provider_did`),
@@ -68,7 +68,7 @@ export const paymentIntents = sqliteTable(
 );
 export type IntentRow = typeof paymentIntents.$inferSelect;
 
-/** A facilitated settlement: 2.6's transaction record; `transaction_id` and `facilitation_id` are one id. */
+/** A facilitated settlement; `transaction_id` and `facilitation_id` are one id. */
 export const transactions = sqliteTable(
   "transactions",
   {
@@ -83,7 +83,7 @@ export const transactions = sqliteTable(
     network: text().notNull(),
     currency: text().notNull(),
     txHash: text().notNull(),
-    /** Of the `Settled` event, counted from the transaction's first log: a reorganisation moves the block's count, not this. */
+    /** The place of the `Settled` event, counted from the transaction's first log: a reorganisation does not move it (FAC-9). */
     logIndex: integer().notNull(),
     settlementId: text().notNull(),
     payer: text().notNull(),
@@ -97,7 +97,7 @@ export const transactions = sqliteTable(
     disputeWindowDays: integer().notNull(),
     disputeWindowClosesAt: integer(),
     providerAidVersion: integer().notNull(),
-    /** Whether the consumer has shown its will: it opened the intent, or its proof came with the facilitation. */
+    /** True when the consumer opened the intent or its proof came with the facilitation (TSK-12). */
     consumerWilled: integer({ mode: "boolean" }).notNull(),
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
@@ -112,7 +112,7 @@ export const transactions = sqliteTable(
 );
 export type TransactionRow = typeof transactions.$inferSelect;
 
-/** The signed receipt of a transaction: a text of its own, read where it is shown. */
+/** The signed receipt of a transaction, stored apart because it is long and rarely read. */
 export const receipts = sqliteTable("receipts", { transactionId: text().primaryKey(), receipt: text().notNull() });
 
 export const tasks = sqliteTable(
@@ -135,7 +135,7 @@ export const tasks = sqliteTable(
 );
 export type TaskRow = typeof tasks.$inferSelect;
 
-/** What an agent (with its delegates) settled in all, and what open intents hold of it. Base units. */
+/** The total that an agent and its delegates have settled, and the total that open intents hold. Base units. */
 export const spendSums = sqliteTable("spend_sums", {
   did: text().primaryKey(),
   settled: integer().notNull(),
@@ -150,8 +150,8 @@ export const spendLedger = sqliteTable(
 );
 
 /**
- * What each open intent holds of a spender's window, by the instant at which it lets go: what has expired is found in the
- * agent's own rows, whether or not the cron came by. `spend_sums.open` is the sum of an agent's rows here.
+ * The hold of each open intent on a spender's window, keyed by the instant at which it ends, so that expired holds are found without
+ * a job (PAY-11). `spend_sums.open` is the sum of an agent's rows here.
  */
 export const spendHolds = sqliteTable(
   "spend_holds",

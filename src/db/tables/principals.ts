@@ -1,4 +1,4 @@
-// Specification 2.3 and 2.13, as stored: principals, their attestations, and the customers that group them.
+// Tables of principals, their attestations, the customers that group them, and unfinished cascades.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -32,7 +32,7 @@ export const principals = sqliteTable(
     principalId: text().primaryKey(),
     platformId: text().notNull(),
     environment: text().$type<Environment>().notNull(),
-    /** The platform's own company, seeded with the account: in no list, under no customer. */
+    /** The platform's own company (ACC-6): in no list, under no customer. */
     tenant: integer({ mode: "boolean" }).notNull().default(false),
     legalName: text().notNull(),
     nameFolded: text().notNull(),
@@ -56,14 +56,14 @@ export const principals = sqliteTable(
     uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country),
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
     index("principals_by_status").on(t.platformId, t.environment, t.status, t.principalId).where(sql`tenant = 0`),
-    // Also of none: SQLite searches an index for null.
+    // Also serves `customer_id=none`: SQLite searches an index for null.
     index("principals_by_customer").on(t.platformId, t.environment, t.customerId, t.principalId).where(sql`tenant = 0`),
     index("principals_due").on(t.attestationExpiresAt).where(sql`status = 'ACTIVE'`),
   ],
 );
 export type PrincipalRow = typeof principals.$inferSelect;
 
-/** A principal that was stopped and whose agents have not all followed in their own rows: whoever finds it goes on. */
+/** A stopped principal of which some agents still have to be stopped in their own rows. Any run may continue it (PRN-17). */
 export const cascades = sqliteTable(
   "cascades",
   {

@@ -1,0 +1,155 @@
+// A busy seller: many consumers facilitate at once, all with one provider or spread over many, in turn in one run. Its acts are repeated
+// often enough to tell what each adds to the database.
+import { type Grown, grownBy, readBytes } from "./bytes.ts";
+import { sumOf } from "./meter.ts";
+import { LARGE_AMOUNT, payFor } from "./payer.ts";
+import {
+  agent,
+  agentPath,
+  anyone,
+  as,
+  facilitated,
+  facilitation,
+  json,
+  must,
+  openIntent,
+  openMarket,
+  type Paid,
+  type Pair,
+  type Play,
+  type PlayedAgent,
+  principal,
+} from "./play.ts";
+import { median } from "./rounds.ts";
+import { send } from "./wire.ts";
+
+export type Burst = { readonly perSecond: number; readonly refused: number; readonly failed: number };
+export type Busy = {
+  readonly atOnce: number;
+  readonly sellers: number;
+  readonly purchases: number;
+  readonly hot: Burst;
+  readonly spread: Burst;
+  /** Throughput with one provider by that with many. */
+  readonly ratio: number;
+};
+
+const AT_ONCE = 50;
+const SELLERS = 50;
+const BUYERS = 100;
+const ROUNDS = 3;
+/** Arranged at the same time: one after the other on the chain, since one wallet pays. */
+const LANES = 8;
+
+export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grown[] }> {
+  const { stage, next } = play;
+  const empty = await readBytes(stage);
+  const buyers = await inLanes(Array.from({ length: BUYERS }), async () =>
+    read(play, await agent(stage, stage.platform, "CONSUMER", await principal(stage, stage.platform, next()))),
+  );
+  const bought = await readBytes(stage);
+  const closed = await inLanes(Array.from({ length: SELLERS }), async () =>
+    read(play, await agent(stage, stage.platform, "PROVIDER", await principal(stage, stage.platform, next()))),
+  );
+  const registered = await readBytes(stage);
+  const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
+  const sold = await readBytes(stage);
+  // Their vaults reach their thresholds before: that moves a state, and of those who would move it one does.
+  for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
+  const filled = await readBytes(stage);
+  const [hot, spread]: [Burst[], Burst[]] = [[], []];
+  const tasks: Confirmable[] = [];
+  const pairsOf = (sellerOf: (i: number) => PlayedAgent | undefined): Pair[] =>
+    buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
+  for (let round = 0; round < ROUNDS; round++) {
+    hot.push(
+      await burst(
+        play,
+        pairsOf(() => sellers[0]),
+        tasks,
+      ),
+    );
+    spread.push(
+      await burst(
+        play,
+        pairsOf((i) => sellers[i % SELLERS]),
+        tasks,
+      ),
+    );
+  }
+  await inLanes(tasks, ({ consumer, taskId }) =>
+    must(stage, as(consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }), 200),
+  );
+  const settled = await readBytes(stage);
+  const busy = {
+    atOnce: AT_ONCE,
+    sellers: SELLERS,
+    purchases: BUYERS * ROUNDS,
+    hot: together(hot),
+    spread: together(spread),
+    ratio: median(hot.map(({ perSecond }, i) => perSecond / (spread[i]?.perSecond ?? Number.NaN))),
+  };
+  const grown = [
+    grownBy("agent: consumer", BUYERS, empty, bought),
+    grownBy("agent: provider", SELLERS, bought, registered),
+    grownBy("market opened", SELLERS, registered, sold),
+    grownBy("purchase", tasks.length, filled, settled),
+  ];
+  return { busy, grown };
+}
+
+/** Once its document was read it is signed, and stored. */
+async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
+  await must(stage, anyone("GET", `${agentPath(one.did)}/aid`), 200);
+  return one;
+}
+
+type Confirmable = { readonly consumer: PlayedAgent; readonly taskId: string };
+
+/** Pays first; then all facilitate, so many at once. */
+async function burst(play: Play, pairs: readonly Pair[], tasks: Confirmable[]): Promise<Burst> {
+  const { stage, network } = play;
+  const opened = await inLanes(pairs, async (pair) => ({ ...pair, intentId: await openIntent(play, pair) }));
+  const waiting: (Pair & Paid)[] = [];
+  for (const one of opened) {
+    const parties = { consumerDid: one.consumer.did, providerDid: one.provider.did };
+    waiting.push({ ...one, txHash: await payFor(network, parties, one.intentId) });
+  }
+  await refusals(play);
+  const started = performance.now();
+  let failed = 0;
+  await inLanes(
+    waiting,
+    async ({ consumer, ...purchase }) => {
+      // Signed at the last moment: a proof counts for seconds.
+      const reply = await send(stage.origin, await as(consumer, "POST", "/v1/facilitate", facilitation(purchase)));
+      if (reply.status === 200) tasks.push({ consumer, taskId: String(json(reply)["task_id"]) });
+      else failed += 1;
+    },
+    AT_ONCE,
+  );
+  const seconds = (performance.now() - started) / 1_000;
+  return { perSecond: waiting.length / seconds, refused: await refusals(play), failed };
+}
+
+/** Batches that the database refused since it was asked last. */
+async function refusals({ stage }: Play): Promise<number> {
+  const reply = await send(stage.origin, { method: "POST", path: "/__bench/refused" });
+  return Number(json(reply)["refused"]);
+}
+
+const together = (bursts: readonly Burst[]): Burst => ({
+  perSecond: median(bursts.map(({ perSecond }) => perSecond)),
+  refused: sumOf(bursts, ({ refused }) => refused),
+  failed: sumOf(bursts, ({ failed }) => failed),
+});
+
+async function inLanes<T, R>(items: readonly T[], work: (item: T) => Promise<R>, lanes = LANES): Promise<R[]> {
+  const results: R[] = [];
+  const waiting = items.entries();
+  const lane = async () => {
+    for (const [i, item] of waiting) results[i] = await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return results;
+}

@@ -1,0 +1,137 @@
+// What anybody may read or have checked, without a credential.
+import { answerChallenge, boundHeaders } from "../../scripts/client.ts";
+import type { Case } from "../case.ts";
+import { agentPath, anyone, json, must, type Play } from "../play.ts";
+
+const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
+
+const LIST = "/.well-known/aeap-status-lists/1";
+/** What a list says beside "valid": its cost is one row each, however many certificates it has. */
+const EXCEPTIONS = `select count(*) as exceptions from certificates
+  where list_id = 1 and (listed_status <> 0 or replaced_at is not null) and expires_at > ?`;
+
+export const IDENTITY: readonly Case[] = [
+  {
+    route: "GET /v1/agents/{did}/aid",
+    status: 200,
+    timed: "read",
+    ask: (play) => anyone("GET", aidOf(play)),
+  },
+  {
+    route: "GET /v1/agents/{did}/aid",
+    variant: "304",
+    status: 304,
+    ask: async (play) => {
+      const reply = await must(play.stage, anyone("GET", aidOf(play)), 200);
+      return anyone("GET", aidOf(play), undefined, { "If-None-Match": String(reply.headers["etag"]) });
+    },
+  },
+  {
+    route: "GET /v1/agents/{did}/aid",
+    variant: "application/jwt",
+    status: 200,
+    ask: (play) => anyone("GET", aidOf(play), undefined, { Accept: "application/jwt" }),
+  },
+  {
+    route: "GET /v1/agents/{did}/aid",
+    variant: "earlier version",
+    status: 200,
+    ask: (play) => anyone("GET", `${aidOf(play)}?version=2`),
+  },
+  {
+    route: "GET /v1/agents/{did}/aid",
+    variant: "revision",
+    status: 200,
+    ask: async (play) => {
+      const status = json(await must(play.stage, anyone("GET", `${agentPath(play.provider.did)}/status`), 200));
+      return anyone("GET", `${aidOf(play)}?revision=${status["aid_revision"]}`);
+    },
+  },
+  {
+    route: "GET /v1/agents/{did}/aid",
+    variant: "stale: signed anew",
+    status: 200,
+    ask: async (play) => {
+      const { did } = play.provider;
+      await play.stage.sql([{ sql: "update agents set revision = revision + 1 where did = ?", params: [did] }]);
+      return anyone("GET", aidOf(play));
+    },
+  },
+  {
+    route: "GET /.well-known/aeap-status-lists/{n}",
+    status: 200,
+    ask: async ({ stage }) => {
+      await must(stage, anyone("GET", LIST), 200);
+      return anyone("GET", LIST);
+    },
+  },
+  {
+    route: "GET /.well-known/aeap-status-lists/{n}",
+    variant: "signed anew",
+    status: 200,
+    ask: async ({ stage }) => {
+      await stage.sql([{ sql: "update status_lists set signed_at = null, signed = null" }]);
+      return anyone("GET", LIST);
+    },
+    moreRows: async ({ stage }) => {
+      const [rows = []] = await stage.sql([{ sql: EXCEPTIONS, params: [Date.now()] }]);
+      return Number(rows[0]?.["exceptions"]);
+    },
+  },
+  ...(["status", "certificate", "rating", "did.json"] as const).map(
+    (part): Case => ({
+      route: `GET /v1/agents/{did}/${part}`,
+      status: 200,
+      ...(part === "status" && { timed: "read" as const }),
+      ask: ({ provider }) => anyone("GET", `${agentPath(provider.did)}/${part}`),
+    }),
+  ),
+  ...[
+    "/v1/markets",
+    "/.well-known/aeap-ca-jwks",
+    "/.well-known/aeap-ca-jwks.json",
+    "/.well-known/aeap",
+    "/v1/verify/challenge",
+    "/v1/rating-method",
+  ].map((path): Case => ({ route: `GET ${path}`, status: 200, ask: () => anyone("GET", path) })),
+  {
+    route: "POST /v1/verify/certificate",
+    status: 200,
+    timed: "read",
+    ask: ({ consumer }) => anyone("POST", "/v1/verify/certificate", { certificate: consumer.certificate }),
+  },
+  {
+    route: "POST /v1/verify/proof",
+    variant: "challenge",
+    status: 200,
+    ask: async ({ stage, consumer }) => {
+      const challenge = json(await must(stage, anyone("GET", "/v1/verify/challenge"), 200));
+      return anyone("POST", "/v1/verify/proof", await answerChallenge(consumer, String(challenge["nonce"])));
+    },
+  },
+  {
+    route: "POST /v1/verify/proof",
+    variant: "bound",
+    status: 200,
+    ask: async ({ consumer, provider }) => {
+      const headers = await boundHeaders(consumer, provider);
+      return anyone("POST", "/v1/verify/proof", {
+        proof_type: "bound_proof",
+        certificate: headers["AEAP-Certificate"],
+        proof: headers["AEAP-Proof"],
+        timestamp: headers["AEAP-Timestamp"],
+        callee_did: provider.did,
+      });
+    },
+  },
+  {
+    route: "POST /v1/verify/aid",
+    status: 200,
+    ask: async (play) => {
+      const aid = json(await must(play.stage, anyone("GET", aidOf(play)), 200));
+      return anyone("POST", "/v1/verify/aid", { aid });
+    },
+  },
+  { route: "GET /openapi.json", status: 200, ask: () => anyone("GET", "/openapi.json") },
+  { route: "GET /healthz", status: 200, timed: "read", ask: () => anyone("GET", "/healthz") },
+];

@@ -1,0 +1,136 @@
+// Management: principals, agents and their markets, as a platform calls.
+import type { Case } from "../case.ts";
+import {
+  agent,
+  agentBody,
+  agentPath,
+  draft,
+  keyed,
+  manage,
+  marketBody,
+  marketsPath,
+  openProvider,
+  principalBody,
+} from "../play.ts";
+
+/** A page of what few rows match: it may not read the many that do not. */
+const FILTERS: readonly (readonly [path: string, filter: string])[] = [
+  ["/v1/principals", "external_ref=crm-1"],
+  ["/v1/principals", "status=SUSPENDED"],
+  ["/v1/agents", "status=DRAFT"],
+  ["/v1/agents", "status=SUSPENDED"],
+  ["/v1/agents", "economic_role=CONSUMER"],
+];
+
+export const MANAGEMENT: readonly Case[] = [
+  {
+    route: "POST /v1/principals",
+    status: 201,
+    timed: "effect",
+    ask: ({ stage, next }) => manage(stage, "POST", "/v1/principals", principalBody(next())),
+  },
+  {
+    route: "POST /v1/principals",
+    variant: "Idempotency-Key",
+    status: 201,
+    ask: (play) => keyed(play, manage(play.stage, "POST", "/v1/principals", principalBody(play.next()))),
+  },
+  {
+    route: "GET /v1/principals",
+    status: 200,
+    timed: "read",
+    ask: ({ stage }) => manage(stage, "GET", "/v1/principals?limit=20"),
+  },
+  {
+    route: "GET /v1/principals/{principal_id}",
+    status: 200,
+    timed: "read",
+    ask: ({ stage, principalId }) => manage(stage, "GET", `/v1/principals/${principalId}`),
+  },
+  {
+    route: "POST /v1/agents",
+    status: 201,
+    timed: "effect",
+    ask: ({ stage, principalId }) => manage(stage, "POST", "/v1/agents", agentBody("PROVIDER", principalId)),
+  },
+  {
+    route: "POST /v1/agents",
+    variant: "422",
+    status: 422,
+    timed: "read",
+    ask: ({ stage }) => manage(stage, "POST", "/v1/agents", { economic_role: "PROVIDER" }),
+  },
+  {
+    route: "GET /v1/agents",
+    status: 200,
+    timed: "read",
+    ask: ({ stage }) => manage(stage, "GET", "/v1/agents?limit=20"),
+  },
+  {
+    route: "GET /v1/agents/{did}",
+    status: 200,
+    timed: "read",
+    ask: ({ stage, provider }) => manage(stage, "GET", agentPath(provider.did)),
+  },
+  {
+    route: "POST /v1/agents/{did}/activate",
+    status: 200,
+    timed: "effect",
+    ask: async (play) => {
+      const did = await draft(play.stage, "PROVIDER", play.principalId);
+      return keyed(play, manage(play.stage, "POST", `${agentPath(did)}/activate`));
+    },
+  },
+  {
+    route: "POST /v1/agents/{did}/certificate",
+    status: 200,
+    ask: ({ stage, idle }) => manage(stage, "POST", `${agentPath(idle.did)}/certificate`),
+  },
+  {
+    route: "PATCH /v1/agents/{did}/scope",
+    status: 200,
+    timed: "effect",
+    ask: ({ stage, provider, next }) =>
+      manage(stage, "PATCH", `${agentPath(provider.did)}/scope`, { dispute_window_days: 1 + (next() % 300) }),
+  },
+  {
+    route: "PATCH /v1/agents/{did}/status",
+    status: 200,
+    ask: async ({ stage, principalId }) => {
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "PATCH", `${agentPath(did)}/status`, { status: "SUSPENDED" });
+    },
+  },
+  {
+    route: "POST /v1/agents/{did}/scope/authorized_markets",
+    status: 200,
+    ask: async ({ stage, principalId, network }) => {
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "POST", marketsPath(did), marketBody(network));
+    },
+  },
+  {
+    route: "DELETE /v1/agents/{did}/scope/authorized_markets/{market}",
+    status: 204,
+    ask: async ({ stage, principalId, network }) => {
+      const { did } = await openProvider(stage, principalId);
+      const market = `GLOBAL-${network.currency}?network=${network.network}`;
+      return manage(stage, "DELETE", `${marketsPath(did)}/${market}`);
+    },
+  },
+  {
+    route: "GET /v1/agents/{did}/scope/authorized_markets",
+    status: 200,
+    ask: ({ stage, provider }) => manage(stage, "GET", marketsPath(provider.did)),
+  },
+  ...FILTERS.map(
+    ([path, filter]): Case => ({
+      route: `GET ${path}`,
+      variant: filter,
+      status: 200,
+      filling: true,
+      ask: ({ stage }) => manage(stage, "GET", `${path}?${filter}`),
+    }),
+  ),
+  { route: "GET /v1/platform", status: 200, timed: "read", ask: ({ stage }) => manage(stage, "GET", "/v1/platform") },
+];

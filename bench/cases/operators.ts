@@ -1,0 +1,41 @@
+// What operators call.
+import type { Case } from "../case.ts";
+import { operate, type Play } from "../play.ts";
+
+/** An alert that nobody has acknowledged and no mail told of, raised at an instant; its id. */
+export async function raise({ stage, next }: Play, raisedAt: number): Promise<string> {
+  const n = next();
+  const row = [`alr_B${String(n).padStart(25, "0")}`, "job_failed", `job ${n}`, "It failed.", raisedAt, raisedAt];
+  const sql =
+    "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, ?, ?, ?, ?, ?)";
+  await stage.sql([{ sql, params: row }]);
+  return `${row[0]}`;
+}
+
+export const OPERATORS: readonly Case[] = [
+  {
+    route: "GET /v1/operator/platforms",
+    status: 200,
+    ask: ({ stage }) => operate(stage, "GET", "/v1/operator/platforms?limit=20"),
+  },
+  {
+    route: "GET /v1/operator/platforms",
+    variant: "status=SUSPENDED",
+    status: 200,
+    filling: true,
+    ask: ({ stage }) => operate(stage, "GET", "/v1/operator/platforms?limit=20&status=SUSPENDED"),
+  },
+  { route: "GET /v1/operator/jobs", status: 200, ask: ({ stage }) => operate(stage, "GET", "/v1/operator/jobs") },
+  {
+    route: "GET /v1/operator/alerts",
+    status: 200,
+    filling: true,
+    ask: ({ stage }) => operate(stage, "GET", "/v1/operator/alerts?limit=20"),
+  },
+  {
+    route: "POST /v1/operator/alerts/{alert_id}/acknowledge",
+    status: 200,
+    ask: async (play) =>
+      operate(play.stage, "POST", `/v1/operator/alerts/${await raise(play, Date.now())}/acknowledge`),
+  },
+];

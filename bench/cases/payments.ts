@@ -1,0 +1,174 @@
+// A purchase from the order to the confirmation, as agents call.
+import type { Case } from "../case.ts";
+import { copyRows, otherId } from "../copies.ts";
+import { LARGE_AMOUNT } from "../payer.ts";
+import {
+  as,
+  asBound,
+  facilitated,
+  facilitation,
+  keyed,
+  openIntent,
+  openProvider,
+  orderBody,
+  type Paid,
+  type Play,
+  type PlayedAgent,
+  paid,
+  principal,
+} from "../play.ts";
+
+const addressPath = ({ network }: Play) => `/v1/payment-address?market=GLOBAL-USDC&network=${network.network}`;
+
+/** The consumer's proof, presented by whoever has it. */
+const facilitateAs = (consumer: PlayedAgent, provider: PlayedAgent, purchase: Paid) =>
+  asBound(consumer, provider, { method: "POST", path: "/v1/facilitate", body: JSON.stringify(facilitation(purchase)) });
+
+/** Each platform beside the first costs about seven rows more, each delegator three. */
+const BUYERS: readonly (readonly [variant: string, of: (play: Play) => PlayedAgent])[] = [
+  ["second platform", ({ stranger }) => stranger],
+  ["one delegator", ({ delegates }) => delegates[0]],
+  ["two delegators", ({ delegates }) => delegates[1]],
+];
+
+/** A provider may have three of its own open for one consumer: those of earlier runs are the consumer's. */
+const forgetOpened = ({ stage, provider }: Play) =>
+  stage.sql([
+    {
+      sql: "update payment_intents set opened_by = consumer_did where opened_by = ? and provider_did = opened_by",
+      params: [provider.did],
+    },
+  ]);
+
+const SETTLED_BEFORE = 100;
+
+/** Others' settlements of one on-chain transaction, which pays many intents at once. */
+async function settleBefore(play: Play, txHash: string): Promise<void> {
+  const { transactionId } = await facilitated(play);
+  const [n, count] = [play.next(), { from: 0, to: SETTLED_BEFORE }];
+  const own = (prefix: string) => otherId(`${prefix}_${n}`);
+  const vary = { transaction_id: own("fac") };
+  const where = `transaction_id = '${transactionId}'`;
+  await copyRows(play.stage, { table: "receipts", where, vary }, count);
+  const others = {
+    ...vary,
+    intent_id: own("pin"),
+    task_id: own("tsk"),
+    settlement_id: `'${n}-' || n`,
+    tx_hash: `'${txHash}'`,
+    log_index: "1000 + n",
+  };
+  await copyRows(play.stage, { table: "transactions", where, vary: others }, count);
+}
+
+export const PAYMENTS: readonly Case[] = [
+  {
+    route: "POST /v1/payment-intents",
+    status: 201,
+    timed: "effect",
+    ask: (play) => as(play.consumer, "POST", "/v1/payment-intents", orderBody(play.network, play)),
+  },
+  {
+    route: "POST /v1/payment-intents",
+    variant: "Idempotency-Key",
+    status: 201,
+    ask: async (play) =>
+      keyed(play, await as(play.consumer, "POST", "/v1/payment-intents", orderBody(play.network, play))),
+  },
+  {
+    route: "GET /v1/payment-intents/{intent_id}",
+    status: 200,
+    ask: async (play) => as(play.consumer, "GET", `/v1/payment-intents/${await openIntent(play, play)}`),
+  },
+  {
+    route: "GET /v1/payment-address",
+    status: 200,
+    ask: (play) => as(play.provider, "GET", addressPath(play)),
+  },
+  {
+    route: "GET /v1/payment-address",
+    variant: "intent",
+    status: 200,
+    ask: async (play) => {
+      await forgetOpened(play);
+      const { consumer_did, provider_did, amount } = orderBody(play.network, play) as Record<string, string>;
+      const query = new URLSearchParams({
+        consumer_did: `${consumer_did}`,
+        provider_did: `${provider_did}`,
+        amount: `${amount}`,
+      });
+      return as(play.provider, "GET", `${addressPath(play)}&${query}`);
+    },
+  },
+  {
+    route: "POST /v1/facilitate",
+    variant: "intent",
+    status: 200,
+    timed: "effect",
+    ask: async (play) => facilitateAs(play.consumer, play.provider, await paid(play, play)),
+  },
+  ...BUYERS.map(
+    ([variant, buyerOf]): Case => ({
+      route: "POST /v1/facilitate",
+      variant,
+      status: 200,
+      ask: async (play) => {
+        const pair = { consumer: buyerOf(play), provider: play.provider };
+        return facilitateAs(pair.consumer, pair.provider, await paid(play, pair));
+      },
+    }),
+  ),
+  {
+    route: "POST /v1/facilitate",
+    variant: "the vault reaches its threshold",
+    status: 200,
+    ask: async (play) => {
+      const { consumer, stage } = play;
+      const provider = await openProvider(stage, await principal(stage, stage.platform, play.next()));
+      return facilitateAs(consumer, provider, await paid(play, { consumer, provider }, LARGE_AMOUNT));
+    },
+  },
+  {
+    route: "POST /v1/facilitate",
+    variant: `${SETTLED_BEFORE} settlements of its transaction before`,
+    status: 200,
+    ask: async (play) => {
+      const purchase = await paid(play, play);
+      await settleBefore(play, purchase.txHash);
+      return facilitateAs(play.consumer, play.provider, purchase);
+    },
+  },
+  {
+    route: "POST /v1/facilitate",
+    variant: "client form",
+    status: 200,
+    ask: async (play) => {
+      const { consumer, provider, network } = play;
+      const { txHash: tx_hash } = await paid(play, play);
+      const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: network.network };
+      return as(provider, "POST", "/v1/facilitate", body);
+    },
+  },
+  {
+    route: "POST /v1/facilitate",
+    variant: "retry",
+    status: 200,
+    ask: async (play) => {
+      const purchase = await facilitated(play);
+      return as(play.consumer, "POST", "/v1/facilitate", facilitation(purchase));
+    },
+  },
+  {
+    route: "GET /v1/tasks/{task_id}",
+    status: 200,
+    ask: async (play) => as(play.consumer, "GET", `/v1/tasks/${(await facilitated(play)).taskId}`),
+  },
+  {
+    route: "POST /v1/tasks/{task_id}/confirm",
+    status: 200,
+    ask: async (play) => {
+      const { taskId } = await facilitated(play);
+      return as(play.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" });
+    },
+  },
+];

@@ -1,0 +1,181 @@
+// Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
+import { type Case, nameOf } from "../case.ts";
+import { agent, facilitated, openIntent, type Play, principal } from "../play.ts";
+import type { Stage } from "../stage.ts";
+import { type Ask, send } from "../wire.ts";
+import { raise } from "./operators.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+type Sweep = {
+  readonly job: string;
+  /** Makes one thing due. */
+  readonly arrange?: (play: Play) => Promise<unknown>;
+  /** How many it records when nothing is due: the chains that it looks at every minute. */
+  readonly always?: number;
+};
+
+const run = (job: string, done: number): Ask => ({ method: "POST", path: `/__bench/job?name=${job}&done=${done}` });
+
+const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
+
+/** A principal with an agent that runs. */
+async function running({ stage, next }: Play): Promise<string> {
+  const principalId = await principal(stage, stage.platform, next());
+  await agent(stage, stage.platform, "CONSUMER", principalId);
+  return principalId;
+}
+
+async function endAttestation(play: Play): Promise<void> {
+  const text = "update principals set attestation_expires_at = ? where principal_id = ?";
+  await change(play.stage, text, Date.now() - SECOND_MS, await running(play));
+}
+
+async function leaveCascade(play: Play): Promise<void> {
+  const [principalId, now] = [await running(play), Date.now()];
+  const ended =
+    "update principals set status = 'ATTESTATION_EXPIRED', attestation_expires_at = ? where principal_id = ?";
+  await change(play.stage, ended, now - SECOND_MS, principalId);
+  const noted = `insert into cascades (principal_id, "trigger", reason, actor_type, actor_id, started_at)
+    values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', ?)`;
+  await change(play.stage, noted, principalId, now);
+}
+
+async function endIntent(play: Play): Promise<string> {
+  const intentId = await openIntent(play, play);
+  const ended = Date.now() - SECOND_MS;
+  for (const table of ["payment_intents", "spend_holds"]) {
+    await change(play.stage, `update ${table} set expires_at = ? where intent_id = ?`, ended, intentId);
+  }
+  return intentId;
+}
+
+async function leaveUnrated(play: Play): Promise<void> {
+  const intentId = await endIntent(play);
+  await send(play.stage.origin, run("abandon_intents", 1));
+  const text = "update payment_intents set expires_at = ? where intent_id = ?";
+  await change(play.stage, text, Date.now() - 25 * HOUR_MS, intentId);
+}
+
+async function endTask(play: Play): Promise<void> {
+  const { taskId } = await facilitated(play);
+  await change(play.stage, "update tasks set confirm_by = ? where task_id = ?", Date.now() - SECOND_MS, taskId);
+}
+
+const leaveOutcome = ({ stage, next }: Play) =>
+  change(
+    stage,
+    `insert into idempotency_outcomes (platform_id, request_key, body_hash, status, body, sealed, expires_at)
+      values (?, ?, '', 200, '{}', 0, ?)`,
+    stage.platform.platformId,
+    `ended ${next()}`,
+    Date.now() - SECOND_MS,
+  );
+
+const leaveEvent = ({ stage, next }: Play) =>
+  change(
+    stage,
+    `insert into events (platform_id, environment, id, type, occurred_at, object)
+      values (?, 'sandbox', ?, 'agent.status_changed', ?, '{}')`,
+    stage.platform.platformId,
+    `evt_${next()}`,
+    Date.now(),
+  );
+
+const fallBehind = ({ stage, idle }: Play) =>
+  change(stage, "update escrows set threshold = chain_threshold + 1 where did = ?", idle.did);
+
+const stallMarket = ({ stage, idle }: Play) =>
+  change(
+    stage,
+    `insert or replace into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at)
+      select did, environment, 'DE-USDC', network, operational_wallet, 'PROVISIONING', created_at, ?
+      from agent_markets where did = ? and market like 'GLOBAL-%'`,
+    Date.now() - 2 * MINUTE_MS,
+    idle.did,
+  );
+
+const askAgain = ({ stage, idle }: Play) =>
+  change(stage, "update chain_operations set next_check_at = ? where subject = ?", Date.now() - SECOND_MS, idle.did);
+
+async function raiseUnmailed(play: Play): Promise<void> {
+  await change(play.stage, "delete from alert_mails");
+  await raise(play, Date.now());
+}
+
+const countList = ({ stage }: Play) => change(stage, "update status_lists set counted_at = 0");
+
+/** Counting a list reads its places: an hourly cost that the list's size bounds. */
+async function placesTaken({ stage }: Play): Promise<number> {
+  const text = "select count(*) as taken from certificates where list_id = (select max(list_id) from status_lists)";
+  const [rows = []] = await stage.sql([{ sql: text }]);
+  return Number(rows[0]?.["taken"]);
+}
+
+const SWEEPS: readonly Sweep[] = [
+  { job: "hand_on_events", arrange: leaveEvent },
+  { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
+  { job: "end_attestations", arrange: endAttestation },
+  { job: "finish_cascades", arrange: leaveCascade },
+  { job: "open_status_lists" },
+  { job: "auto_confirm_tasks", arrange: endTask },
+  { job: "abandon_intents", arrange: endIntent },
+  { job: "rate_abandoned_intents", arrange: leaveUnrated },
+  { job: "follow_thresholds", arrange: fallBehind },
+  { job: "resume_market_provisioning", arrange: stallMarket },
+  { job: "watch_registrations", arrange: askAgain },
+  { job: "tend_signers", always: 2 },
+  { job: "mail_alerts", arrange: raiseUnmailed },
+];
+
+/** What fell due by itself while the bench ran is worked first. */
+async function drain({ stage }: Play, job: string): Promise<void> {
+  await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
+  await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
+  await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");
+  await send(stage.origin, run(job, 0));
+}
+
+const casesOf = ({ job, arrange, always = 0 }: Sweep): Case[] => [
+  {
+    route: `job ${job}`,
+    status: 200,
+    ask: async (play) => {
+      await drain(play, job);
+      return run(job, always);
+    },
+  },
+  ...(arrange
+    ? [
+        {
+          route: `job ${job}`,
+          variant: "one due",
+          status: 200,
+          ask: async (play: Play) => {
+            await drain(play, job);
+            await arrange(play);
+            return run(job, 1);
+          },
+        },
+      ]
+    : []),
+];
+
+export const SWEEP_CASES: readonly Case[] = [
+  ...SWEEPS.flatMap(casesOf),
+  {
+    route: "job open_status_lists",
+    variant: "counted",
+    status: 200,
+    ask: async (play) => {
+      await countList(play);
+      return run("open_status_lists", 0);
+    },
+    moreRows: placesTaken,
+  },
+];
+
+/** A run of a job has no caller who waits. */
+export const isSweep = (known: Case): boolean => nameOf(known).startsWith("job ");

@@ -1,0 +1,40 @@
+// Copies of a real row, straight into its table: history that a call should not notice.
+import type { Stage } from "./stage.ts";
+
+/** `vary` are expressions over the row's columns and `n`, the copy's number. */
+export type Copies = {
+  readonly table: string;
+  /** Finds the row that is copied. */
+  readonly where: string;
+  readonly vary: Readonly<Record<string, string>>;
+};
+
+const AT_ONCE = 20_000;
+
+export const otherId = (prefix: string): string => `'${prefix}_' || printf('%026d', n)`;
+
+/** Makes the copies from `from` + 1 to `to`. Throws where there is no row to copy. */
+export async function copyRows(
+  { sql }: Stage,
+  { table, where, vary }: Copies,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const [columns = [], models = []] = await sql([
+    { sql: `select name, type, pk from pragma_table_info('${table}')` },
+    { sql: `select count(*) as models from (select 1 from ${table} where ${where} limit 1)` },
+  ]);
+  if (models[0]?.["models"] !== 1) throw new Error(`the bench finds no row of ${table} to copy (${where})`);
+  // A number that SQLite draws is drawn for the copy as well.
+  const drawn = columns.find(({ type, pk }) => pk === 1 && String(type).toLowerCase() === "integer");
+  const names = columns.map(({ name }) => String(name)).filter((name) => name !== drawn?.["name"]);
+  const picked = names.map((name) => vary[name] ?? `m."${name}"`).join(", ");
+  const quoted = names.map((name) => `"${name}"`).join(", ");
+  for (let start = from; start < to; start += AT_ONCE) {
+    const last = Math.min(to, start + AT_ONCE);
+    // A row that is taken already (a place in a status list, say) is left out.
+    const copies = `insert or ignore into ${table} (${quoted})
+      with recursive numbers (n) as (select ${start + 1} union all select n + 1 from numbers where n < ${last})
+      select ${picked} from (select * from ${table} where ${where} limit 1) m, numbers`;
+    await sql([{ sql: copies }]);
+  }
+}

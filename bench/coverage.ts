@@ -1,0 +1,28 @@
+// Nothing is left out: every operation and every job has a case, every case a budget, and every budget a case.
+import { OPERATORS, PUBLIC } from "../scripts/openapi/documents.ts";
+import { JOBS } from "../src/cron.ts";
+import { BUDGETS } from "./budgets.ts";
+import { nameOf } from "./case.ts";
+import { CASES } from "./cases.ts";
+
+/** Served beside the operations that the document declares. */
+const UNDECLARED = ["GET /openapi.json"];
+
+export function uncovered(): string[] {
+  const routes = [
+    ...[...PUBLIC, ...OPERATORS].map(({ method, path }) => `${method.toUpperCase()} ${path}`),
+    ...UNDECLARED,
+    ...JOBS.map(({ name }) => `job ${name}`),
+  ];
+  const played = new Set(CASES.map(({ route }) => route));
+  const names = CASES.map(nameOf);
+  return [
+    ...routes.filter((route) => !played.has(route)).map((route) => `${route}: has no case (bench/cases)`),
+    ...[...played].filter((route) => !routes.includes(route)).map((route) => `${route}: is no operation and no job`),
+    ...names.filter((name) => !BUDGETS[name]).map((name) => `${name}: has no budget (bench/budgets.ts)`),
+    ...names.filter((name, i) => names.indexOf(name) !== i).map((name) => `${name}: is there twice`),
+    ...Object.keys(BUDGETS)
+      .filter((name) => !names.includes(name))
+      .map((name) => `${name}: a budget without a case`),
+  ];
+}

@@ -1,0 +1,51 @@
+// What consumers pay on the local chain.
+import { devAccounts } from "../scripts/chain/anvil.ts";
+import { approve, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
+import { didHash, intentHash } from "../src/chain/hashes.ts";
+import type { Network } from "../src/chain/networks.ts";
+
+export type Amount = { readonly text: string; readonly units: bigint };
+export const AMOUNT: Amount = { text: "10.00", units: 10_000_000n };
+/** Fills a provider's vault beyond every threshold. */
+export const LARGE_AMOUNT: Amount = { text: "1000.00", units: 1_000_000_000n };
+const WALLETS = devAccounts();
+const PAYER = 9;
+const SELLER = 8;
+
+function wallet(index: number) {
+  const found = WALLETS[index];
+  if (!found) throw new Error(`anvil has no account ${index}`);
+  return found;
+}
+
+/** Where providers are paid to. */
+export const operationalWallet = (): string => wallet(SELLER).address;
+
+type Address = `0x${string}`;
+const chainOf = ({ rpc_url, token, settlement_contract }: Network) =>
+  ({ rpcUrl: rpc_url, token: token as Address, settlementContract: settlement_contract as Address }) as const;
+
+export async function fillWallet(network: Network): Promise<void> {
+  const { rpcUrl, token, settlementContract } = chainOf(network);
+  const payer = wallet(PAYER);
+  await mintTestUsdc(rpcUrl, payer.privateKey, token, payer.address, LARGE_AMOUNT.units * 1_000_000n);
+  await approve(rpcUrl, payer.privateKey, token, settlementContract);
+}
+
+/** Pays an intent; the transaction's hash, once it is mined. */
+export async function payFor(
+  network: Network,
+  parties: { readonly consumerDid: string; readonly providerDid: string },
+  intentId: string,
+  amount: Amount = AMOUNT,
+): Promise<string> {
+  const { rpcUrl, token, settlementContract } = chainOf(network);
+  return payIntent(rpcUrl, wallet(PAYER).privateKey, {
+    settlementContract,
+    token,
+    amount: amount.units,
+    providerDidHash: didHash(parties.providerDid),
+    consumerDidHash: didHash(parties.consumerDid),
+    intentHash: intentHash(intentId),
+  });
+}

@@ -1,0 +1,84 @@
+// How SQLite may find rows. A scan of a table that grows, or a sort that no index spares, is found in the plan before it is slow.
+
+/** What a plan may say all the same, in which statements, and why. */
+type Exception = { readonly step: RegExp; readonly in: RegExp; readonly because: string };
+
+const ANY = /^/;
+
+const EXCEPTIONS: readonly Exception[] = [
+  { step: /^SCAN (CONSTANT ROW|\d+-ROW VALUES|\d+ CONSTANT ROWS?)$/, in: ANY, because: "no table at all" },
+  { step: /^SCAN \(subquery-\d+\)$/, in: ANY, because: "rows that a step of its own has found" },
+  { step: / VIRTUAL TABLE INDEX /, in: /json_each\(/, because: "a list that came as a parameter" },
+  { step: /^SCAN released$/, in: /^update "spend_sums"/, because: "one row for each spender of a slice of intents" },
+  {
+    step: /^USE TEMP B-TREE FOR GROUP BY$/,
+    in: /^update "spend_sums"/,
+    because: "the spenders of a slice of intents",
+  },
+  {
+    step: /^USE TEMP B-TREE FOR ORDER BY$/,
+    in: /^insert into "directory_changes" .*row_number\(\)/s,
+    because: "the agents of a slice, numbered in their order",
+  },
+  {
+    step: /^USE TEMP B-TREE FOR ORDER BY$/,
+    in: /from "(agent_markets|escrows)" where \(did, environment\) in \(select .* limit \?\)/s,
+    because: "the markets and vaults of a slice of agents",
+  },
+  { step: /^SCAN newest$/, in: /from status_lists order by list_id desc limit 1/, because: "the newest list: one row" },
+  {
+    step: /^SCAN status_lists$/,
+    in: /from status_lists order by list_id desc limit 1|order by "status_lists"."list_id" desc limit \?/,
+    because: "one row, from the end of the key",
+  },
+  {
+    step: /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY$/,
+    in: /status = 'PROVISIONING'|next_check_at is not null/,
+    because: "sorts what is due at one and the same instant",
+  },
+  {
+    step: /^SCAN chain$/,
+    in: /from json_each\(\(select delegators from agents/,
+    because: "an agent and its delegators: at most six",
+  },
+  {
+    step: /^SCAN escrows USING INDEX escrows_behind$/,
+    in: /where threshold <> chain_threshold/,
+    because: "a partial index of the vaults whose threshold the contract is yet to be told",
+  },
+  { step: /^SCAN jobs$/, in: ANY, because: "one row for each job that the code knows" },
+  {
+    step: /^SCAN platforms$/,
+    in: /order by "platforms"."platform_id" desc limit \?/,
+    because: "a page in the order of the key: it ends at its limit",
+  },
+  {
+    step: /^(SCAN alerts USING INDEX alerts_open|USE TEMP B-TREE FOR ORDER BY)$/,
+    in: /from "alerts" where \(?acknowledged_at is null/,
+    because: "the open alerts, one for each thing",
+  },
+  {
+    step: /^SCAN alerts USING INDEX alerts_by_time$/,
+    in: /"acknowledged_at" is not null/,
+    because: "a page of what is acknowledged: only the open ones are passed over",
+  },
+  {
+    step: /^SCAN alerts USING INDEX alerts_unmailed$/,
+    in: ANY,
+    because: "a partial index of what no mail has told: at most what an hour raises",
+  },
+];
+
+const BAD = /^SCAN |USE TEMP B-TREE/;
+
+/** The steps of a statement's plan that no exception allows. */
+export const planFaults = (sql: string, steps: readonly string[]): string[] =>
+  steps.filter(
+    (step) => BAD.test(step) && !EXCEPTIONS.some((exception) => exception.step.test(step) && exception.in.test(sql)),
+  );
+
+/** The statement that asks for another one's plan, and values for its parameters: a plan does not depend on them. */
+export const explained = (sql: string): { sql: string; params: null[] } => ({
+  sql: `explain query plan ${sql}`,
+  params: Array.from({ length: sql.split("?").length - 1 }, () => null),
+});

@@ -1,0 +1,65 @@
+// The one seed of scripts, tests and bench: a platform as an operator would have accredited it, with its own company and its keys, of
+// which only the hashes are stored.
+
+import { newId } from "../src/core/ids.ts";
+import { DAY_MS } from "../src/core/limits.ts";
+import type { Environment } from "../src/core/vocabulary.ts";
+import type { Database } from "../src/db/batch.ts";
+import { managementKeys, platforms } from "../src/db/tables/accounts.ts";
+import { principals } from "../src/db/tables/principals.ts";
+
+export type PlatformKey = {
+  readonly keyHash: string;
+  readonly keyPrefix: string;
+  readonly environment: Environment;
+};
+export type SeededPlatform = {
+  readonly platformId: string;
+  readonly tenantPrincipalId: string;
+  readonly name: string;
+  readonly email: string;
+  readonly keys: readonly PlatformKey[];
+};
+
+const COUNTRY = "DE";
+const TIER = "TIER_3";
+const ATTESTED_DAYS = 365;
+
+/** What is there already is left alone. */
+export async function seedPlatform(db: Database, platform: SeededPlatform): Promise<void> {
+  const now = Date.now();
+  const { platformId, tenantPrincipalId, name, email, keys } = platform;
+  const stamps = { createdAt: now, updatedAt: now };
+  const owned = { platformId, legalName: name, country: COUNTRY, ...stamps };
+  await db.batch([
+    db
+      .insert(platforms)
+      .values({ ...owned, status: "ACCREDITED", email, accreditationTier: TIER, tenantPrincipalId })
+      .onConflictDoNothing(),
+    db
+      .insert(principals)
+      .values({
+        ...owned,
+        principalId: tenantPrincipalId,
+        environment: "sandbox",
+        tenant: true,
+        nameFolded: name.toLowerCase(),
+        entityType: "company",
+        externalRef: `tenant:${platformId}`,
+        status: "ACTIVE",
+        attestationId: newId("att", now),
+        attestationVerifierId: "operator",
+        attestationModel: "kyb",
+        attestationTier: TIER,
+        attestationIssuedAt: now,
+        attestationExpiresAt: now + ATTESTED_DAYS * DAY_MS,
+      })
+      .onConflictDoNothing(),
+    ...keys.map(({ keyHash, keyPrefix, environment }) =>
+      db
+        .insert(managementKeys)
+        .values({ keyHash, keyPrefix, environment, keyId: newId("key", now), platformId, createdAt: now })
+        .onConflictDoNothing(),
+    ),
+  ]);
+}

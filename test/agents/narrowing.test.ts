@@ -1,0 +1,84 @@
+// A certificate that states a wider scope than the agent's ends 24 hours after the scope was narrowed (AGT-22).
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { certificates } from "../../src/db/tables/agents.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
+
+const DAY_MS = 86_400_000;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const patch = async (did: string, body: unknown) =>
+  expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
+
+/** When each certificate of the agent ends, in the order in which they were issued. */
+async function endsOf({ did }: Agent): Promise<(number | null)[]> {
+  const rows = await world.deps.db.select().from(certificates).where(eq(certificates.did, did));
+  return rows.sort((a, b) => (a.jti < b.jti ? -1 : 1)).map(({ replacedAt }) => replacedAt);
+}
+
+const wide = () =>
+  world.consumer({
+    scope: {
+      authorized_actions: ["purchase"],
+      capabilities: ["summary", "translation"],
+      max_transaction_value: "50",
+      spending_limit: { amount: "100", currency: "USDC", window_days: 7 },
+      minimum_counterparty_cert_tier: "TIER_2",
+      minimum_counterparty_ar: 0.5,
+    },
+  });
+
+describe("certificates issued before", () => {
+  it.each<[string, Record<string, unknown>]>([
+    ["a capability was taken away", { capabilities: ["translation"] }],
+    ["the ceiling was lowered", { max_transaction_value: "49" }],
+    ["the spending limit was lowered", { spending_limit: { amount: "99", currency: "USDC", window_days: 7 } }],
+    ["the floor of tiers was raised", { minimum_counterparty_cert_tier: "TIER_3" }],
+    ["the floor of ratings was raised", { minimum_counterparty_ar: 0.6 }],
+  ])("count for 24 hours more after %s, and the new one counts on", async (_name, body) => {
+    const agent = await wide();
+    const from = Date.now() + DAY_MS;
+    await patch(agent.did, body);
+    const [earlier, present] = await endsOf(agent);
+    expect(earlier).toBeGreaterThanOrEqual(from);
+    expect(earlier).toBeLessThanOrEqual(Date.now() + DAY_MS);
+    expect(present).toBeNull();
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ["a capability was added", { capabilities: ["summary", "translation", "proofreading"] }],
+    ["the ceiling was raised", { max_transaction_value: "51" }],
+    ["the dispute window was changed", { dispute_window_days: 3 }],
+  ])("stay good after %s", async (_name, body) => {
+    const agent = await wide();
+    await patch(agent.did, body);
+    expect(await endsOf(agent)).toEqual([null, null]);
+  });
+
+  it("end 24 hours after the first narrowing, whatever is narrowed later", async () => {
+    const agent = await wide();
+    await patch(agent.did, { max_transaction_value: "40" });
+    const [first] = await endsOf(agent);
+    await patch(agent.did, { max_transaction_value: "30" });
+    const [still, second, present] = await endsOf(agent);
+    expect(still).toBe(first);
+    expect(second).toBeGreaterThanOrEqual(still ?? 0);
+    expect(present).toBeNull();
+  });
+
+  it("do not authenticate their agent once they have ended", async () => {
+    const agent = await wide();
+    await patch(agent.did, { max_transaction_value: "40" });
+    const read = () => world.as(agent, "GET", "/v1/payment-intents/pin_none");
+    expect((await read()).body.code).toBe("not_found");
+    await world.deps.db
+      .update(certificates)
+      .set({ replacedAt: Date.now() - 1 })
+      .where(eq(certificates.did, agent.did));
+    expect((await read()).body.code).toBe("aeap_verification_failed");
+  });
+});

@@ -1,0 +1,137 @@
+// The keys of Cloudflare Access: reading, keeping and withdrawing them (CRED-15).
+import { SignJWT } from "jose";
+import { beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";
+import { createWorld, type World } from "../support/world.ts";
+import { access, bearer, callOperator, outcomeOf } from "./support.ts";
+
+vi.spyOn(console, "info").mockImplementation(() => undefined);
+const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+const QUICK = { timeoutMs: 4_000, maxAgeMs: 60_000, restMs: 50 };
+
+let world: World;
+let team: Team;
+let stranger: TeamKey;
+beforeAll(async () => {
+  world = await createWorld();
+  team = await openTeam();
+  stranger = await drawTeamKey();
+});
+
+const refused = [401, "invalid_credentials"];
+const failed = [500, "internal_error"];
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("the team's keys", () => {
+  it("are read when the first token comes, and then not again", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    expect(await outcomeOf(own, bearer(inject("operatorKey")))).toBe(200);
+    expect(await fresh.reads()).toBe(0);
+    for (let i = 0; i < 5; i++) expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
+    expect(await fresh.reads()).toBe(1);
+  });
+
+  it("are not read for a token that no key could verify", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    const hs256 = await new SignJWT(fresh.claims()).setProtectedHeader({ alg: "HS256" }).sign(new Uint8Array(32));
+    for (const token of ["nonsense", "a.b.c", hs256]) expect(await outcomeOf(own, access(token))).toEqual(refused);
+    expect(await fresh.reads()).toBe(0);
+  });
+
+  it("may be several: tokens of the last key count until it is withdrawn", async () => {
+    const fresh = await openTeam();
+    const next = await drawTeamKey();
+    await fresh.publish(next, fresh.key);
+    const own = withAccess(world, fresh);
+    expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
+    expect(await outcomeOf(own, access(await fresh.sign({}, next)))).toBe(200);
+  });
+
+  it("that are new are found by the first token that names one", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, QUICK);
+    expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
+    const next = await drawTeamKey();
+    await fresh.publish(next, fresh.key);
+    await later(QUICK.restMs + 10);
+    expect(await outcomeOf(own, access(await fresh.sign({}, next)))).toBe(200);
+    expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
+    expect(await fresh.reads()).toBe(2);
+  });
+
+  it("that were withdrawn count no longer than the keys are kept", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, { ...QUICK, maxAgeMs: 50 });
+    const token = access(await fresh.sign());
+    expect(await outcomeOf(own, token)).toBe(200);
+    await fresh.publish(await drawTeamKey());
+    await later(60);
+    expect(await outcomeOf(own, token)).toEqual(refused);
+  });
+
+  it("are read once for any number of unknown key ids", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh);
+    for (let i = 0; i < 20; i++) {
+      expect(await outcomeOf(own, access(await fresh.sign({}, stranger, crypto.randomUUID())))).toEqual(refused);
+    }
+    expect(await fresh.reads()).toBe(1);
+    expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
+  });
+});
+
+describe("keys that cannot be read", () => {
+  const BROKEN: [string, Parameters<Team["answer"]>[0]][] = [
+    ["an error", { status: 503, body: "" }],
+    ["a redirection", { status: 302, body: "", headers: { Location: "/elsewhere" } }],
+    ["no JSON", { status: 200, body: "<html>" }],
+    ["no set of keys", { status: 200, body: '{"keys":"none"}' }],
+    ["no answer", { status: 0, body: "" }],
+  ];
+
+  it.each(BROKEN)(
+    "because of %s: the call fails, and so do those that follow without another reading",
+    async (_name, how) => {
+      const fresh = await openTeam();
+      await fresh.answer(how);
+      const own = withAccess(world, fresh, { ...QUICK, timeoutMs: 500, restMs: 60_000 });
+      const token = access(await fresh.sign());
+      for (let i = 0; i < 3; i++) expect(await outcomeOf(own, token)).toEqual(failed);
+      expect(await fresh.reads()).toBe(1);
+      expect(await outcomeOf(own, bearer(inject("operatorKey")))).toBe(200);
+    },
+  );
+
+  it("because no server answers: the call fails in the flat envelope, without the cause", async () => {
+    const nowhere = new Team("http://127.0.0.1:9", team.key);
+    const reply = await callOperator(withAccess(world, nowhere), access(await nowhere.sign()));
+    expect(reply.status).toBe(500);
+    expect(reply.body).toMatchObject({ code: "internal_error", status: 500, error: "internal_error" });
+    expect(reply.text).not.toMatch(/access|key|127/i);
+    expect(errors.mock.calls.flat().join("\n")).toContain("the keys of Access");
+  });
+
+  it("are read again after a pause, and then the call passes", async () => {
+    const fresh = await openTeam();
+    await fresh.answer({ status: 503, body: "" });
+    const own = withAccess(world, fresh, QUICK);
+    const token = access(await fresh.sign());
+    expect(await outcomeOf(own, token)).toEqual(failed);
+    await fresh.publish(fresh.key);
+    await later(QUICK.restMs + 10);
+    expect(await outcomeOf(own, token)).toBe(200);
+  });
+
+  it("do not close the door to keys that are known", async () => {
+    const fresh = await openTeam();
+    const own = withAccess(world, fresh, QUICK);
+    const token = access(await fresh.sign());
+    expect(await outcomeOf(own, token)).toBe(200);
+    await fresh.answer({ status: 503, body: "" });
+    await later(QUICK.restMs + 10);
+    expect(await outcomeOf(own, access(await fresh.sign({}, stranger)))).toEqual(failed);
+    expect(await outcomeOf(own, token)).toBe(200);
+  });
+});

@@ -1,0 +1,117 @@
+// The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
+import { describe, expect, it } from "vitest";
+import { ACT_BYTES, BUDGETS, HOPS } from "../../bench/budgets.ts";
+import { nameOf } from "../../bench/case.ts";
+import { CASES } from "../../bench/cases.ts";
+import { checkBusy, checkBytes, checkCosts, checkFar, checkScaling } from "../../bench/check.ts";
+import type { CaseCost } from "../../bench/costs.ts";
+import { uncovered } from "../../bench/coverage.ts";
+
+const NAME = "GET /v1/principals/{principal_id}";
+
+function costOf(change: Partial<CaseCost> = {}): CaseCost {
+  const budget = BUDGETS[NAME];
+  if (!budget) throw new Error(`no budget of ${NAME}`);
+  const counted = {
+    statements: 2,
+    gzip: 0,
+    moreRows: 0,
+    filling: false,
+    unmetered: 0,
+    objectRowsWritten: 0,
+    objectFetches: 0,
+    each: [],
+  };
+  return { name: NAME, ...budget, ...counted, ...change };
+}
+
+describe("the bench", () => {
+  it("has a case and a budget for every operation and every job", () => {
+    expect(uncovered()).toEqual([]);
+  });
+
+  it("limits hops of cases alone", () => {
+    const names = new Set(CASES.map(nameOf));
+    expect(Object.keys(HOPS).filter((name) => !names.has(name))).toEqual([]);
+  });
+});
+
+describe("a budget", () => {
+  it("is kept at its limit", () => {
+    expect(checkCosts([{ cost: costOf() }])).toEqual([]);
+  });
+
+  it.each(["trips", "rowsRead", "rowsWritten", "objects", "queues", "fetches", "bytes"] as const)(
+    "names its case when %s is one more",
+    (key) => {
+      const cost = costOf();
+      expect(checkCosts([{ cost: { ...cost, [key]: cost[key] + 1 } }])).toEqual([expect.stringContaining(NAME)]);
+    },
+  );
+
+  it("that is missing fails its case", () => {
+    expect(checkCosts([{ cost: costOf({ name: "GET /nothing" }) }])).toEqual([
+      "GET /nothing: has no budget (bench/budgets.ts)",
+    ]);
+  });
+
+  it("is not kept by a case that could not be played, nor by statements of unknown cost", () => {
+    expect(checkCosts([{ name: NAME, failed: "expected 200, got 500" }])).toEqual([`${NAME}: expected 200, got 500`]);
+    expect(checkCosts([{ cost: costOf({ unmetered: 1 }) }])).toHaveLength(1);
+  });
+
+  it("leaves room for the rows that depend on what is stored, and for no other", () => {
+    const { rowsRead } = costOf();
+    expect(checkCosts([{ cost: costOf({ rowsRead: rowsRead + 7, moreRows: 7 }) }])).toEqual([]);
+    expect(checkCosts([{ cost: costOf({ rowsRead: rowsRead + 8, moreRows: 7 }) }])).toHaveLength(1);
+  });
+});
+
+describe("a longer history", () => {
+  const [few, many] = [costOf({ rowsRead: 4 }), (rowsRead: number) => [{ cost: costOf({ rowsRead }) }]];
+
+  it("may cost a neighbour for each statement", () => {
+    expect(checkScaling([{ cost: few }], many(6))).toEqual([]);
+  });
+
+  it("may cost no more", () => {
+    expect(checkScaling([{ cost: few }], many(7))).toEqual([expect.stringContaining("from 4 to 7")]);
+  });
+});
+
+describe("the rest", () => {
+  it("names a case whose caller waits for a hop more", () => {
+    const { trips } = costOf();
+    const far = (hops: number) => checkFar([{ name: NAME, hops, elapsedMs: 0 }]);
+    expect(far(trips)).toEqual([]);
+    expect(far(trips + 1)).toEqual([expect.stringContaining(NAME)]);
+  });
+
+  it("counts an act's bytes without what is counted apart", () => {
+    const most = ACT_BYTES["purchase"] ?? 0;
+    const purchase = (bytes: number) =>
+      checkBytes([
+        {
+          act: "purchase",
+          times: 1,
+          tables: [
+            ["transactions", bytes],
+            ["events", 10 * most],
+          ],
+        },
+      ]);
+    expect(purchase(most)).toEqual([]);
+    expect(purchase(most + 1)).toHaveLength(1);
+    expect(checkBytes([{ act: "another", times: 1, tables: [] }])).toHaveLength(1);
+  });
+
+  it("names a seller whose batches were refused", () => {
+    const [calm, refused] = [
+      { perSecond: 1, refused: 0, failed: 0 },
+      { perSecond: 1, refused: 1, failed: 0 },
+    ];
+    const busy = { atOnce: 1, sellers: 1, purchases: 1, ratio: 1 };
+    expect(checkBusy({ ...busy, hot: calm, spread: calm })).toEqual([]);
+    expect(checkBusy({ ...busy, hot: refused, spread: calm })).toEqual([expect.stringContaining("one provider")]);
+  });
+});

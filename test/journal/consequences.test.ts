@@ -1,0 +1,99 @@
+// The table of consequences (src/journal/consequences.ts): every operation and job has a row, and each case of each row is played on the
+// real service and compared with the tables before and after it (EVT-3, EVT-7, DIR-1).
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import { JOBS } from "../../src/cron.ts";
+import type { Route } from "../../src/http/route.ts";
+import { handOnJob } from "../../src/jobs/hand-on-events.ts";
+import {
+  JOB_CONSEQUENCES,
+  MESSAGE_CONSEQUENCES,
+  OPERATION_CONSEQUENCES,
+  READING_POSTS,
+  RUNNING_CONSEQUENCES,
+} from "../../src/journal/consequences.ts";
+import { recordEvent } from "../../src/journal/events.ts";
+import { observe, told } from "../support/consequences.ts";
+import { takeSnapshot } from "../support/snapshot.ts";
+import { createWorld } from "../support/world.ts";
+import { AGENT_PLAYS } from "./plays/agents.ts";
+import { JOB_PLAYS } from "./plays/jobs.ts";
+import { MARKET_PLAYS } from "./plays/markets.ts";
+import { PURCHASE_PLAYS } from "./plays/purchases.ts";
+import { type Plays, type Stage, store } from "./plays/stage.ts";
+
+const PLAYS: Plays = { ...AGENT_PLAYS, ...MARKET_PLAYS, ...PURCHASE_PLAYS, ...JOB_PLAYS };
+const ROWS = {
+  ...OPERATION_CONSEQUENCES,
+  ...JOB_CONSEQUENCES,
+  ...MESSAGE_CONSEQUENCES,
+  ...RUNNING_CONSEQUENCES,
+};
+/** Cases that are played elsewhere: with a chain that a file has alone, and below. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  "provision_market: the registrar has no gas",
+  "hand_on_events: there are new events",
+]);
+
+const CASES = Object.entries(ROWS).flatMap(([name, rows]) =>
+  rows.map((row) => [`${name}: ${row.when}`, name, row] as const),
+);
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = { world: await createWorld(), other: await createWorld() };
+});
+
+const changes = ({ method, effects, operationId }: Route): boolean =>
+  effects === true || (method !== "get" && !READING_POSTS.includes(operationId));
+
+describe("the table of consequences", () => {
+  it.each(ROUTES.filter(changes).map(({ operationId }) => operationId))("has a row for %s", (operationId) => {
+    expect(OPERATION_CONSEQUENCES[operationId]).toBeDefined();
+  });
+
+  it("has no row for an operation that does not exist or only reads", () => {
+    const known = ROUTES.map(({ operationId }) => operationId);
+    expect(known).toEqual(expect.arrayContaining([...Object.keys(OPERATION_CONSEQUENCES), ...READING_POSTS]));
+    expect(READING_POSTS.filter((operationId) => operationId in OPERATION_CONSEQUENCES)).toEqual([]);
+  });
+
+  it("has a row for each job, and no other", () => {
+    expect(Object.keys(JOB_CONSEQUENCES).sort()).toEqual(JOBS.map(({ name }) => name).sort());
+  });
+
+  it("names each row and each case once, and each is played", () => {
+    const names = CASES.map(([name]) => name);
+    expect(new Set(names).size).toBe(names.length);
+    const played = Object.entries(PLAYS).flatMap(([name, plays]) =>
+      Object.keys(plays).map((when) => `${name}: ${when}`),
+    );
+    expect([...played, ...ELSEWHERE].sort()).toEqual([...names].sort());
+  });
+});
+
+describe("what is written is what the row says:", () => {
+  it.each(CASES.filter(([title]) => !ELSEWHERE.has(title)))("%s", async (_title, name, row) => {
+    const play = PLAYS[name]?.[row.when];
+    if (!play) throw new Error("nobody plays it");
+    const act = await play(stage);
+    expect(await observe(stage.world, act)).toEqual(told(row));
+  });
+
+  // The queue may deliver the event before the job: either moves the mark, and nothing else.
+  it("hand_on_events: there are new events", async () => {
+    const { world } = stage;
+    const owner = { platformId: world.platformId, environment: "sandbox" } as const;
+    const event = { type: "agent.registered", object: { did: "did:aeap:none" } } as const;
+    await store(world, (db) => recordEvent(db, owner, world.now(), event));
+    const before = await takeSnapshot();
+    await world.run(handOnJob([])).catch(() => world.run(handOnJob([])));
+    const after = await takeSnapshot();
+    const rows = (snapshot: typeof before, table: string) => [...(snapshot.get(table) ?? []).values()];
+    const newest = Math.max(...rows(after, "events").map(({ seq }) => seq));
+    expect(rows(after, "outbox")).toEqual([{ name: "all", seq: newest }]);
+    for (const table of after.keys()) {
+      if (table !== "outbox") expect(rows(after, table), table).toEqual(rows(before, table));
+    }
+  });
+});

@@ -1,0 +1,122 @@
+// Plays of principals, agents and their signed documents.
+import { eq, sql } from "drizzle-orm";
+import { agents, statusLists } from "../../../src/db/tables/agents.ts";
+import { listCertificates } from "../../../src/identity/status-list-store.ts";
+import { proofTimestamp, signProof } from "../../../src/protocol/proof.ts";
+import { agentBody, principalBody, type World } from "../../support/world.ts";
+import { anHour, HOUR, must, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
+
+const consumer = async (world: World) => (await world.consumer()).did;
+const draft = async (world: World) => (await world.draft("CONSUMER")).did;
+
+const patchScope = (body: unknown) => (world: World, did: string) =>
+  must(200, world.call("PATCH", `/v1/agents/${did}/scope`, { body }));
+const widen = patchScope({ capabilities: ["translation", "summary"] });
+const narrow = patchScope({ max_transaction_value: "5" });
+
+const become = (status: string) => (world: World, did: string) =>
+  must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } }));
+
+async function suspended(world: World): Promise<string> {
+  const did = await consumer(world);
+  await become("SUSPENDED")(world, did);
+  return did;
+}
+
+/** The state that an unfunded promotion leaves. */
+async function waiting(world: World): Promise<string> {
+  const { did } = await world.agent("PROVIDER");
+  await store(world, (db) => [
+    db.update(agents).set({ status: "FUNDING" }).where(eq(agents.did, did)),
+    listCertificates(db, [did], "FUNDING"),
+  ]);
+  return did;
+}
+
+async function waitingSuspended(world: World): Promise<string> {
+  const did = await waiting(world);
+  await become("SUSPENDED")(world, did);
+  return did;
+}
+
+async function unattested(world: World): Promise<string> {
+  const { did } = await world.consumer({ principal_id: await world.principal(anHour(world)) });
+  world.advance(HOUR);
+  return did;
+}
+
+/** Makes the document stale, as a change by another party does. */
+async function stale(world: World): Promise<string> {
+  const did = await consumer(world);
+  await store(world, (db) =>
+    db
+      .update(agents)
+      .set({ revision: sql`${agents.revision} + 1` })
+      .where(eq(agents.did, did)),
+  );
+  return did;
+}
+const readAid = (world: World, did: string) => must(200, world.call("GET", `/v1/agents/${did}/aid`, { key: null }));
+
+const unsigned = (world: World) => store(world, (db) => db.update(statusLists).set({ signedAt: null, signed: null }));
+const readList = (world: World) => must(200, world.call("GET", "/.well-known/aeap-status-lists/1", { key: null }));
+
+export const AGENT_PLAYS: Plays = {
+  registerPrincipal: {
+    always:
+      async ({ world }) =>
+      async () => {
+        const { principal_id } = await must(201, world.call("POST", "/v1/principals", { body: principalBody() }));
+        return { principal: [principal_id] };
+      },
+  },
+  registerAgent: {
+    always: async ({ world }) => {
+      const body = { ...agentBody("PROVIDER"), principal_id: await world.principal() };
+      return async () => ({ agent: [(await must(201, world.call("POST", "/v1/agents", { body }))).did] });
+    },
+  },
+  activateAgent: {
+    always: ofAgent(draft, (world, did) => must(200, world.call("POST", `/v1/agents/${did}/activate`))),
+  },
+  reissueAgentCertificate: {
+    always: ofAgent(consumer, (world, did) => must(200, world.call("POST", `/v1/agents/${did}/certificate`))),
+  },
+  patchAgentScope: {
+    "not narrowed": ofAgent(consumer, widen),
+    narrowed: ofAgent(consumer, narrow),
+    "narrowed, the principal not ACTIVE": ofAgent(unattested, narrow),
+    "of a DRAFT": ofAgent(draft, narrow),
+  },
+  patchAgentStatus: {
+    SUSPENDED: ofAgent(consumer, become("SUSPENDED")),
+    ACTIVE: ofAgent(suspended, become("ACTIVE")),
+    "SUSPENDED while it waits for its escrow": ofAgent(waiting, become("SUSPENDED")),
+    "ACTIVE, suspended while it waited for its escrow": ofAgent(waitingSuspended, become("ACTIVE")),
+    TERMINATED: ofAgent(consumer, become("TERMINATED")),
+    "TERMINATED, of a DRAFT": ofAgent(draft, become("TERMINATED")),
+  },
+  verifyProof: {
+    "a nonce is used up, in its object": async ({ world }) => {
+      const { did, certificate, privateKey } = await world.consumer();
+      const { nonce } = await must(200, world.call("GET", "/v1/verify/challenge", { key: null }));
+      const timestamp = proofTimestamp(Date.now());
+      const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
+      const body = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
+      const check = () => must(200, world.call("POST", "/v1/verify/proof", { key: null, body }));
+      return async () => {
+        const answers = [await check(), await check()].map(({ verified }) => verified);
+        if (answers.join() !== "true,false") throw new Error(`the nonce was good ${answers.join()}`);
+        return { agent: [did] };
+      };
+    },
+  },
+  getAgentAid: {
+    "the document is stale": ofAgent(stale, readAid),
+    "the document is signed": ofAgent(consumer, readAid),
+  },
+  getStatusList: {
+    "the list was signed a minute ago or never": ofNobody(unsigned, readList),
+    "the list was signed since": ofNobody(readList, readList),
+  },
+};

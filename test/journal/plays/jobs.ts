@@ -1,0 +1,164 @@
+// Plays of jobs beside those of purchases and markets, of alerts, and of running jobs and messages.
+import { eq } from "drizzle-orm";
+import { statusLists } from "../../../src/db/tables/agents.ts";
+import { alertMails } from "../../../src/db/tables/journal.ts";
+import { cascades, principals } from "../../../src/db/tables/principals.ts";
+import { openStatusLists } from "../../../src/identity/open-status-list.ts";
+import type { EachJob } from "../../../src/jobs/job.ts";
+import { mailAlertsJob } from "../../../src/jobs/mail-alerts.ts";
+import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
+import { runMessage, startJob } from "../../../src/jobs/run.ts";
+import { raiseAlert } from "../../../src/journal/alerts.ts";
+import { runMessages } from "../../../src/queue.ts";
+import { finishCascades } from "../../../src/standing/cascade.ts";
+import { endAttestations } from "../../../src/standing/expire.ts";
+import { withVars } from "../../support/variants.ts";
+import { env, principalBody, type World } from "../../support/world.ts";
+import {
+  anHour,
+  DAY,
+  HOUR,
+  MINUTE,
+  must,
+  ofNobody,
+  operator,
+  type Play,
+  type Plays,
+  type Stage,
+  store,
+} from "./stage.ts";
+
+// ---- Alerts --------------------------------------------------------------------------------------------------------------
+
+/** Raises an alert and answers its id. */
+async function raised(world: World): Promise<string> {
+  const subject = crypto.randomUUID();
+  await store(world, (db) => raiseAlert(db, { kind: "waiting_transaction", subject, message: "It waits." }));
+  const { data } = await must(200, world.call("GET", "/v1/operator/alerts?limit=100", operator()));
+  return data.find((alert: { subject: string }) => alert.subject === subject).alert_id;
+}
+const acknowledge = (world: World, alertId: string) =>
+  must(200, world.call("POST", `/v1/operator/alerts/${alertId}/acknowledge`, operator()));
+
+const acknowledging =
+  (prepare: (world: World, alertId: string) => Promise<unknown>): Play =>
+  async ({ world }) => {
+    const alertId = await raised(world);
+    await prepare(world, alertId);
+    return async () => {
+      await acknowledge(world, alertId);
+      return {};
+    };
+  };
+
+const withAddress = (world: World) => withVars(world, { OPERATOR_ALERT_EMAIL: "operator@service.test" });
+const mail = (world: World) => world.run(mailAlertsJob, withAddress(world).deps);
+
+// ---- Attestations and cascades -------------------------------------------------------------------------------------------
+
+type Standing = { readonly principalId: string; readonly dids: readonly string[] };
+
+/** A principal whose attestation has ended, with a number of running agents. */
+async function ended({ world }: Stage, agents: number): Promise<Standing> {
+  world.advance(HOUR);
+  await world.run(endAttestations);
+  const principalId = await world.principal(anHour(world));
+  const dids: string[] = [];
+  for (let n = 0; n < agents; n++) dids.push((await world.consumer({ principal_id: principalId })).did);
+  world.advance(HOUR);
+  return { principalId, dids };
+}
+
+const ending =
+  (agents: number): Play =>
+  async (stage) => {
+    const { principalId, dids } = await ended(stage, agents);
+    return async () => {
+      await stage.world.run(endAttestations);
+      return { principal: [principalId], agent: dids };
+    };
+  };
+
+/** The state that a crash after the batch of the principal leaves. */
+async function unfinished(stage: Stage): Promise<Standing> {
+  const { world } = stage;
+  const standing = await ended(stage, 2);
+  const { principalId } = standing;
+  const actor = { actorType: "system", actorId: "attestation_expiry" } as const;
+  await store(world, (db) => [
+    db.update(principals).set({ status: "ATTESTATION_EXPIRED" }).where(eq(principals.principalId, principalId)),
+    db
+      .insert(cascades)
+      .values({ principalId, trigger: "principal_stops", reason: "attestation", ...actor, startedAt: world.now() }),
+  ]);
+  return standing;
+}
+
+// ---- Running -------------------------------------------------------------------------------------------------------------
+
+const job = (name: string, due: number | null): EachJob => ({
+  kind: "each",
+  name,
+  find: async () => (due === null ? [] : [{ at: due, id: "row" }]),
+  record: async () => {
+    throw new Error("this row cannot be recorded");
+  },
+});
+const IDLE = job("a job that finds nothing", null);
+const failing = job("a job that fails", null);
+
+const dead = { body: { kind: "run", job: "a job" }, attempts: 3, ack: () => undefined, retry: () => undefined };
+
+const nothing = async () => undefined;
+
+export const JOB_PLAYS: Plays = {
+  acknowledgeAlert: { open: acknowledging(nothing), "acknowledged already": acknowledging(acknowledge) },
+  prune_idempotency_outcomes: {
+    "a window is over": ofNobody(
+      async (world) => {
+        const headers = { "Idempotency-Key": crypto.randomUUID() };
+        await must(201, world.call("POST", "/v1/principals", { body: principalBody(), headers }));
+        world.advance(DAY);
+      },
+      (world) => world.run(pruneIdempotencyOutcomes),
+    ),
+  },
+  end_attestations: { "agents run": ending(2), "no agent runs": ending(0) },
+  finish_cascades: {
+    "a crash left agents that run": async (stage) => {
+      const { dids } = await unfinished(stage);
+      return async () => {
+        await stage.world.run(finishCascades);
+        return { agent: dids };
+      };
+    },
+  },
+  open_status_lists: {
+    "the newest list is counted": ofNobody(
+      (world) => store(world, (db) => db.update(statusLists).set({ countedAt: 0 })),
+      (world) => world.run(openStatusLists),
+    ),
+  },
+  mail_alerts: {
+    "an alert was never mailed, and its kind's hour is over": ofNobody(async (world) => {
+      await mail(world);
+      await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
+      await store(world, (db) => db.delete(alertMails));
+    }, mail),
+  },
+  job: {
+    "it runs": ofNobody(nothing, ({ deps }) => startJob(deps, IDLE)),
+    "what it finds has been due for ten minutes": ofNobody(nothing, (world) =>
+      startJob(world.deps, job("a job that is late", world.now() - 11 * MINUTE)),
+    ),
+    "one of its rows fails": ofNobody(
+      ({ deps }) => startJob(deps, failing),
+      ({ deps }) => runMessage(deps, [failing], { kind: "record", job: failing.name, ids: ["row"] }),
+    ),
+  },
+  message: {
+    "its last attempt failed": ofNobody(nothing, () =>
+      runMessages({ queue: "agent-accountability-jobs-dead", messages: [dead] } as never, env),
+    ),
+  },
+};

@@ -1,0 +1,148 @@
+// Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
+import { eq } from "drizzle-orm";
+import { agentMarkets } from "../../../src/db/tables/agents.ts";
+import { chainOperations } from "../../../src/db/tables/chain.ts";
+import { escrows } from "../../../src/db/tables/money.ts";
+import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
+import { provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
+import { tendSigners } from "../../../src/markets/tend-signers.ts";
+import { watchRegistrations } from "../../../src/markets/watch.ts";
+import { account, chainOf } from "../../support/chain.ts";
+import { withConfig, withHeldQueue, withSilentChain } from "../../support/variants.ts";
+import type { World } from "../../support/world.ts";
+import { MINUTE, marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
+
+const WALLET = account(8);
+const OTHER_WALLET = account(7);
+/** An address that the contract refuses as a wallet: its own. */
+const REFUSED = chainOf().settlement_contract;
+const MORE_THAN_ANYBODY_HAS = 1_000_000;
+const IN_TIME = 20_000;
+
+const unmarketed = async (world: World) => (await world.agent("PROVIDER")).did;
+const draft = async (world: World) => (await world.draft("PROVIDER")).did;
+const provider = async (world: World) => (await world.provider()).did;
+
+const ask =
+  (wallet: string, of: (world: World) => World = (world) => world) =>
+  (world: World, did: string) =>
+    must(200, of(world).call("POST", marketsOf(did), { body: marketWith(wallet) }));
+const askForProduction = (world: World, did: string) =>
+  must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(WALLET) }));
+
+async function unanswered(world: World): Promise<string> {
+  const did = await unmarketed(world);
+  await ask(WALLET, withSilentChain)(world, did);
+  return did;
+}
+async function unansweredRefused(world: World): Promise<string> {
+  const did = await unmarketed(world);
+  await ask(REFUSED, withSilentChain)(world, did);
+  return did;
+}
+async function unansweredOtherWallet(world: World): Promise<string> {
+  const did = await provider(world);
+  await ask(REFUSED, withSilentChain)(world, did);
+  return did;
+}
+async function marketedForProduction(world: World): Promise<string> {
+  const did = await unmarketed(world);
+  await askForProduction(world, did);
+  return did;
+}
+
+const remove = (key: (world: World) => string) => (world: World, did: string) =>
+  must(204, world.call("DELETE", `${marketsOf(did)}/GLOBAL-USDC?network=${NETWORK}`, { key: key(world) }));
+
+const keyOf = (did: string) => ({ did, environment: "sandbox" as const, network: NETWORK });
+const provision = (world: World, did: string) => provisionMarkets(world.deps, keyOf(did), Date.now() + IN_TIME);
+
+/** Another threshold than the contract has. */
+async function behind(world: World): Promise<string> {
+  const did = await provider(world);
+  await store(world, (db) => db.update(escrows).set({ threshold: 9_000_000 }).where(eq(escrows.did, did)));
+  return did;
+}
+const follow = (of: (world: World) => World) => (world: World, did: string) =>
+  followThreshold(of(world).deps, keyOf(did), Date.now() + IN_TIME);
+
+/** Makes the stored state differ from the contract, as a reorganisation would. */
+const saidOtherwise = (wanted: { wallet: string | null; threshold: string }) => async (world: World) => {
+  const did = await provider(world);
+  await store(world, (db) => [
+    db.update(chainOperations).set({ wanted }).where(eq(chainOperations.subject, did)),
+    db
+      .update(escrows)
+      .set({ chainThreshold: Number(wanted.threshold) })
+      .where(eq(escrows.did, did)),
+  ]);
+  return did;
+};
+const watch = (world: World, did: string) => watchRegistrations.record(withHeldQueue(world).deps, `${NETWORK} ${did}`);
+
+async function stalled(world: World): Promise<void> {
+  const did = await unanswered(world);
+  const updatedAt = world.now() - 2 * MINUTE;
+  await store(world, (db) => db.update(agentMarkets).set({ updatedAt }).where(eq(agentMarkets.did, did)));
+}
+
+const withLeastGas = (world: World, low_gas_eth: number): World =>
+  withConfig(world, { networks: world.deps.config.networks.map((network) => ({ ...network, low_gas_eth })) });
+
+const nothing = async () => undefined;
+
+export const MARKET_PLAYS: Plays = {
+  authorizeMarkets: {
+    "the chain answers in time": ofAgent(unmarketed, ask(WALLET)),
+    "of a DRAFT": ofAgent(draft, ask(WALLET)),
+    "a production market of a sandbox agent": ofAgent(unmarketed, askForProduction),
+    "the chain does not answer in time": ofAgent(unmarketed, ask(WALLET, withSilentChain)),
+    "the chain refuses": ofAgent(unmarketed, ask(REFUSED)),
+    "another wallet": ofAgent(provider, ask(OTHER_WALLET)),
+    "another wallet, the chain does not answer in time": ofAgent(provider, ask(OTHER_WALLET, withSilentChain)),
+    "open already, as asked": ofAgent(provider, ask(WALLET)),
+  },
+  removeAuthorizedMarket: {
+    "of the agent's environment": ofAgent(
+      provider,
+      remove(({ key }) => key),
+    ),
+    "a production market of a sandbox agent": ofAgent(
+      marketedForProduction,
+      remove(({ liveKey }) => liveKey),
+    ),
+  },
+  provision_market: {
+    "the contract has it": ofAgent(unanswered, provision),
+    "the chain refuses": ofAgent(unansweredRefused, provision),
+    "the chain refuses another wallet": ofAgent(unansweredOtherWallet, provision),
+  },
+  follow_threshold: {
+    "the contract has it": ofAgent(
+      behind,
+      follow((world) => world),
+    ),
+    "the chain does not answer": ofAgent(behind, follow(withSilentChain)),
+  },
+  watch_registrations: {
+    "the contract says it still": ofAgent(provider, watch),
+    "the registration is gone": ofAgent(saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" }), watch),
+    "the threshold is gone": ofAgent(saidOtherwise({ wallet: null, threshold: "14000000" }), watch),
+  },
+  follow_thresholds: {
+    "handed to the queue: follow_threshold": ofNobody(behind, (world) =>
+      world.run(followThresholds, withHeldQueue(world).deps),
+    ),
+  },
+  resume_market_provisioning: {
+    "handed to the queue: provision_market": ofNobody(stalled, (world) =>
+      world.run(resumeProvisioning, withHeldQueue(world).deps),
+    ),
+  },
+  tend_signers: {
+    "the key has gas, and nothing waits": ofNobody(nothing, (world) => world.run(tendSigners)),
+    "the key is low on gas": ofNobody(nothing, (world) =>
+      world.run(tendSigners, withLeastGas(world, MORE_THAN_ANYBODY_HAS).deps),
+    ),
+  },
+};

@@ -1,0 +1,317 @@
+// A refused call writes nothing (AGT-29), and neither does a reading: every table is as it was.
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import type { Route } from "../../src/http/route.ts";
+import { raiseAlert } from "../../src/journal/alerts.ts";
+import { OPERATION_CONSEQUENCES, READING_POSTS, type Table } from "../../src/journal/consequences.ts";
+import { confirm, facilitated } from "../facilitation/support.ts";
+import { differenceMadeBy } from "../support/snapshot.ts";
+import {
+  type Agent,
+  agentBody,
+  createWorld,
+  type Json,
+  principalBody,
+  type Reply,
+  type World,
+} from "../support/world.ts";
+import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
+
+/**
+ * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
+ * hours". The memory of objects (a proof was used, a key is in flight) stands in no table.
+ */
+const WRITTEN_BY_REFUSALS: Readonly<Partial<Record<Table, string>>> = {
+  idempotency_outcomes: "a refusal of the service itself is the outcome of its Idempotency-Key, and is answered again",
+};
+
+let world: World;
+let other: World;
+let provider: Agent;
+let consumer: Agent;
+let stranger: Agent;
+let draft: string;
+let suspended: string;
+let terminated: string;
+let principalRef: string;
+let principalId: string;
+let task: string;
+let closedTask: string;
+let intentId: string;
+let alertId: string;
+
+beforeAll(async () => {
+  world = await createWorld();
+  other = await createWorld();
+  const principal = principalBody();
+  principalRef = String(principal["external_ref"]);
+  principalId = (await must(201, world.call("POST", "/v1/principals", { body: principal }))).principal_id;
+  provider = await world.provider({ principal_id: principalId });
+  consumer = await world.consumer();
+  stranger = await other.consumer();
+  ({ did: draft } = await world.draft("CONSUMER"));
+  suspended = await agentWith("SUSPENDED");
+  terminated = await agentWith("TERMINATED");
+  const closed = await facilitated(world, { provider, consumer });
+  closedTask = closed.task;
+  await must(200, confirm(world, consumer, closedTask));
+  const open = await facilitated(world, { provider, consumer });
+  task = open.task;
+  intentId = (await world.intent(consumer, provider)).intent_id;
+  await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
+  alertId = (await must(200, world.call("GET", "/v1/operator/alerts", operator()))).data[0].alert_id;
+  // A settlement has made the documents stale: they are signed now, and not by one of the readings.
+  for (const { did } of [provider, consumer])
+    await must(200, world.call("GET", `/v1/agents/${did}/aid`, { key: null }));
+});
+
+async function agentWith(status: string): Promise<string> {
+  const { did } = await world.consumer();
+  await must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } }));
+  return did;
+}
+
+const changedTables = async (act: () => Promise<Reply>): Promise<{ reply: Reply; tables: string[] }> => {
+  let reply: Reply | undefined;
+  const difference = await differenceMadeBy(world, async () => {
+    reply = await act();
+  });
+  if (!reply) throw new Error("nothing was answered");
+  return { reply, tables: [...difference.keys()] };
+};
+
+const post = (path: string, body?: unknown, of: World = world) =>
+  of.call("POST", path, { ...(body !== undefined && { body }) });
+const patch = (path: string, body: unknown, of: World = world) => of.call("PATCH", path, { body });
+const agentAt = (did: string, path = "") => `/v1/agents/${did}${path}`;
+const order = (overrides: Record<string, unknown> = {}) => ({
+  consumer_did: consumer.did,
+  provider_did: provider.did,
+  amount: "1.00",
+  currency: "USDC",
+  ...overrides,
+});
+const UNKNOWN_TX = `0x${"ab".repeat(32)}`;
+const wallet = "0x00000000000000000000000000000000000000aa";
+
+type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
+
+/** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
+const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
+  registerPrincipal: [
+    ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
+    [
+      "a country where the service is not",
+      "validation_failed",
+      () => post("/v1/principals", principalBody({ country: "AQ" })),
+    ],
+    [
+      "a reference that is taken",
+      "external_ref_exists",
+      () => post("/v1/principals", principalBody({ external_ref: principalRef })),
+    ],
+  ],
+  registerAgent: [
+    ["a body without its fields", "validation_failed", () => post("/v1/agents", {})],
+    [
+      "another platform's principal",
+      "validation_failed",
+      () => post("/v1/agents", { ...agentBody("CONSUMER"), principal_id: principalId }, other),
+    ],
+  ],
+  activateAgent: [
+    ["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))],
+    ["another platform's agent", "not_found", () => post(agentAt(draft, "/activate"), undefined, other)],
+  ],
+  reissueAgentCertificate: [
+    ["a DRAFT", "invalid_status", () => post(agentAt(draft, "/certificate"))],
+    ["another platform's agent", "not_found", () => post(agentAt(provider.did, "/certificate"), undefined, other)],
+  ],
+  patchAgentScope: [
+    ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did, "/scope"), { colour: "red" })],
+    ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did, "/scope"), {})],
+    [
+      "a TERMINATED agent",
+      "agent_status_not_mutable",
+      () => patch(agentAt(terminated, "/scope"), { capabilities: ["x"] }),
+    ],
+    [
+      "another platform's agent",
+      "not_found",
+      () => patch(agentAt(consumer.did, "/scope"), { capabilities: ["x"] }, other),
+    ],
+  ],
+  patchAgentStatus: [
+    [
+      "a status that there is not",
+      "validation_failed",
+      () => patch(agentAt(consumer.did, "/status"), { status: "AWAY" }),
+    ],
+    ["a DRAFT", "use_activate_endpoint", () => patch(agentAt(draft, "/status"), { status: "ACTIVE" })],
+    ["a TERMINATED agent", "invalid_status", () => patch(agentAt(terminated, "/status"), { status: "ACTIVE" })],
+    [
+      "another platform's agent",
+      "not_found",
+      () => patch(agentAt(consumer.did, "/status"), { status: "SUSPENDED" }, other),
+    ],
+  ],
+  authorizeMarkets: [
+    ["no market", "validation_failed", () => post(marketsOf(provider.did), {})],
+    ["a consumer", "role_not_permitted", () => post(marketsOf(consumer.did), marketWith(wallet))],
+    ["another platform's agent", "not_found", () => post(marketsOf(provider.did), marketWith(wallet), other)],
+  ],
+  removeAuthorizedMarket: [
+    [
+      "a market that there is not",
+      "not_found",
+      () => world.call("DELETE", `${marketsOf(provider.did)}/DE-USDC?network=${NETWORK}`),
+    ],
+    [
+      "another platform's agent",
+      "not_found",
+      () => other.call("DELETE", `${marketsOf(provider.did)}/GLOBAL-USDC?network=${NETWORK}`),
+    ],
+  ],
+  createPaymentIntent: [
+    [
+      "an amount that is none",
+      "validation_failed",
+      () => world.as(consumer, "POST", "/v1/payment-intents", order({ amount: "x" })),
+    ],
+    ["a stranger", "forbidden", () => world.as(stranger, "POST", "/v1/payment-intents", order())],
+    [
+      "a market that the provider has not",
+      "market_not_authorized",
+      () => world.as(consumer, "POST", "/v1/payment-intents", order({ network: "base" })),
+    ],
+    [
+      "a counterparty that is SUSPENDED",
+      "agent_not_active",
+      () => world.as(provider, "POST", "/v1/payment-intents", order({ consumer_did: suspended })),
+    ],
+  ],
+  getPaymentAddress: [
+    ["a stranger's order", "spend_policy_violation", () => world.as(stranger, "GET", addressOf({ amount: "1.00" }))],
+    ["an order without its amount", "spend_policy_violation", () => world.as(consumer, "GET", addressOf({}))],
+  ],
+  facilitate: [
+    ["no payment", "validation_failed", () => world.as(provider, "POST", "/v1/facilitate", { intent_id: intentId })],
+    ["an intent that there is not", "not_found", () => facilitate(provider, "pin_none")],
+    ["a payment that the chain does not know", "payment_not_found", () => facilitate(provider, intentId)],
+    ["a stranger", "forbidden", () => facilitate(stranger, intentId)],
+  ],
+  confirmTask: [
+    ["an outcome that there is not", "validation_failed", () => confirm(world, consumer, task, { outcome: "lovely" })],
+    ["the provider", "forbidden", () => confirm(world, provider, task)],
+    ["a task that is closed", "task_already_closed", () => confirm(world, consumer, closedTask)],
+  ],
+  verifyProof: [["a body without its fields", "validation_failed", () => post("/v1/verify/proof", {})]],
+  getAgentAid: [["an agent that there is not", "not_found", () => world.call("GET", agentAt("did:aeap:none", "/aid"))]],
+  getStatusList: [
+    ["a list that there is not", "not_found", () => world.call("GET", "/.well-known/aeap-status-lists/99")],
+  ],
+  acknowledgeAlert: [
+    ["an alert that there is not", "not_found", () => world.call("POST", acknowledgement("alt_none"), operator())],
+  ],
+};
+
+const facilitate = (agent: Agent, intent_id: string) =>
+  world.as(agent, "POST", "/v1/facilitate", { intent_id, payment_tx: UNKNOWN_TX });
+const acknowledgement = (id: string) => `/v1/operator/alerts/${id}/acknowledge`;
+function addressOf(query: Record<string, string>): string {
+  const { consumer_did, provider_did } = order();
+  return `/v1/payment-address?${new URLSearchParams({ market: "GLOBAL-USDC", network: NETWORK, consumer_did, provider_did, ...query })}`;
+}
+
+const ROWS = Object.keys(OPERATION_CONSEQUENCES);
+
+describe("a refused call", () => {
+  it("is played for every operation that writes", () => {
+    expect(Object.keys(REFUSALS).sort()).toEqual([...ROWS].sort());
+  });
+
+  it.each(
+    Object.entries(REFUSALS).flatMap(([name, list]) =>
+      list.map(([why, code, act]) => [`${name}: ${why}`, code, act] as const),
+    ),
+  )("of %s is %s and writes nothing", async (_title, code, act) => {
+    const { reply, tables } = await changedTables(act);
+    expect(reply.body.code).toBe(code);
+    expect(tables).toEqual([]);
+  });
+
+  it.each(ROUTES.filter(isCredentialed).map((route) => [route.operationId, route] as const))(
+    "of %s without a credential writes nothing",
+    async (_name, route) => {
+      const body = route.body ? { body: {} } : {};
+      const { reply, tables } = await changedTables(() =>
+        world.call(route.method.toUpperCase(), pathOf(route), { key: null, ...body }),
+      );
+      expect(reply.status).toBe(401);
+      expect(tables).toEqual([]);
+    },
+  );
+
+  it("under an Idempotency-Key writes only its outcome, which is replayed", async () => {
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const activate = () => world.call("POST", agentAt(provider.did, "/activate"), { headers });
+    const first = await changedTables(activate);
+    expect(first.reply.body.code).toBe("invalid_status");
+    expect(first.tables).toEqual(Object.keys(WRITTEN_BY_REFUSALS));
+    const again = await changedTables(activate);
+    expect(again.reply.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(again.tables).toEqual([]);
+  });
+
+  it("for its values stores nothing under an Idempotency-Key either: the body may be corrected", async () => {
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const { reply, tables } = await changedTables(() => world.call("POST", "/v1/principals", { headers, body: {} }));
+    expect(reply.body.code).toBe("validation_failed");
+    expect(tables).toEqual([]);
+  });
+});
+
+function isCredentialed({ operationId, surfaces }: Route): boolean {
+  return ROWS.includes(operationId) && !surfaces.some((surface: string) => surface === "public");
+}
+
+// ---- Readings ------------------------------------------------------------------------------------------------------------
+
+const IDS: Readonly<Record<string, () => string>> = {
+  did: () => provider.did,
+  principal_id: () => principalId,
+  task_id: () => task,
+  intent_id: () => intentId,
+  alert_id: () => alertId,
+  market: () => "GLOBAL-USDC",
+  n: () => "1",
+};
+function pathOf({ path, operationId }: Route): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_all: string, name: string) => IDS[name]?.() ?? "none");
+  return operationId === "removeAuthorizedMarket" ? `${filled}?network=${NETWORK}` : filled;
+}
+
+const BODIES: Readonly<Record<string, () => Promise<Json>>> = {
+  verifyCertificate: async () => ({ certificate: consumer.certificate }),
+  verifyAid: async () => ({ aid: await must(200, world.call("GET", agentAt(consumer.did, "/aid"))) }),
+};
+
+async function callAsAllowed(route: Route): Promise<Reply> {
+  const [method, path] = [route.method.toUpperCase(), pathOf(route)];
+  const surfaces: readonly string[] = route.surfaces;
+  if (surfaces.includes("agent")) return world.as(consumer, method, path);
+  if (surfaces.includes("operator")) return world.call(method, path, operator());
+  const body = await BODIES[route.operationId]?.();
+  return world.call(method, path, { ...(body !== undefined && { body }) });
+}
+
+const reads = ({ method, operationId }: Route): boolean =>
+  (method === "get" && !ROWS.includes(operationId)) || READING_POSTS.includes(operationId);
+
+describe("an operation without a row only reads:", () => {
+  it.each(ROUTES.filter(reads).map((route) => [route.operationId, route] as const))("%s", async (_name, route) => {
+    const { reply, tables } = await changedTables(() => callAsAllowed(route));
+    expect(reply.status).toBe(200);
+    expect(tables).toEqual([]);
+  });
+});

@@ -1,0 +1,93 @@
+// An intent that nobody paid ends at its expiry, before any job records that (PAY-11, PAY-13).
+import { eq } from "drizzle-orm";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { events } from "../../src/db/tables/journal.ts";
+import { abandonSlice } from "../../src/payments/abandon.ts";
+import { type Agent, createWorld, type World } from "../support/world.ts";
+import { buyer, dailyLimit, delegateOf, intentOf, orderOf, seller, spendState } from "./support.ts";
+
+const DAY = 86_400_000;
+
+let world: World;
+let provider: Agent;
+beforeAll(async () => {
+  world = await createWorld();
+  provider = await seller(world);
+});
+beforeEach(() => {
+  world.offset = 0;
+});
+
+const open = (consumer: Agent, amount: string) =>
+  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
+
+describe("an intent that nobody paid", () => {
+  it("reads as ABANDONED from its expiry on, before any cron", async () => {
+    const consumer = await buyer(world);
+    const { body } = await open(consumer, "5.00");
+    world.offset = Date.parse(body.expires_at) - Date.now() + 1;
+    const reply = await world.as(consumer, "GET", `/v1/payment-intents/${body.intent_id}`);
+    expect(reply.body).toEqual({ ...body, status: "ABANDONED" });
+  });
+
+  it("releases its holds at its expiry, for the consumer and its delegators, before any cron", async () => {
+    const top = await buyer(world, dailyLimit("10.00"));
+    const consumer = await delegateOf(world, top, dailyLimit("10.00"));
+    const sibling = await delegateOf(world, top, dailyLimit("10.00"));
+    expect((await open(consumer, "10.00")).status).toBe(201);
+    expect((await open(sibling, "10.00")).status).toBe(403);
+    world.offset = 301_000;
+    expect((await open(sibling, "10.00")).status).toBe(201);
+    const [state] = await spendState(world, top.did);
+    expect([state?.open, state?.holds.length]).toEqual([10_000_000, 1]);
+  });
+
+  it("is ABANDONED by the cron, which releases its holds and writes one event for each platform", async () => {
+    const other = await createWorld();
+    const consumer = await buyer(other, dailyLimit("10.00"));
+    const { body } = await other.as(
+      consumer,
+      "POST",
+      "/v1/payment-intents",
+      orderOf(consumer, provider, { amount: "7.00" }),
+    );
+    expect(await sweep()).toBe(0);
+    world.offset = 301_000;
+    expect(await sweep()).toBeGreaterThan(0);
+    expect(await sweep()).toBe(0);
+    expect((await intentOf(world, body.intent_id)).status).toBe("ABANDONED");
+    const [state] = await spendState(world, consumer.did);
+    expect([state?.open, state?.holds]).toEqual([0, []]);
+    for (const platformId of [world.platformId, other.platformId]) {
+      const told = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
+        ({ type, object }) => type === "intent.abandoned" && object["intent_id"] === body.intent_id,
+      );
+      expect(told.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
+    }
+  });
+
+  it("is released once, also when the next intent released it before the cron", async () => {
+    const consumer = await buyer(world, dailyLimit("10.00"));
+    expect((await open(consumer, "6.00")).status).toBe(201);
+    world.offset = 301_000;
+    expect((await open(consumer, "9.00")).status).toBe(201);
+    await sweep();
+    const [state] = await spendState(world, consumer.did);
+    expect([state?.open, state?.intents.map(({ status }) => status).sort()]).toEqual([
+      9_000_000,
+      ["ABANDONED", "OPEN"],
+    ]);
+  });
+
+  it("is swept in slices, each in one batch", async () => {
+    const consumer = await buyer(world);
+    world.offset = 10 * DAY;
+    while ((await sweep()) > 0);
+    for (let i = 0; i < 5; i++) await open(consumer, "1.00");
+    world.offset += 301_000;
+    expect([await sweep(2), await sweep(2), await sweep(2), await sweep(2)]).toEqual([2, 2, 1, 0]);
+    expect((await spendState(world, consumer.did))[0]?.open).toBe(0);
+  });
+
+  const sweep = (slice = 100) => abandonSlice(world.deps, slice);
+});

@@ -1,0 +1,115 @@
+// The chains of the tests: anvil's accounts are unlocked, so a test sends without signing.
+import { encodeFunctionData } from "viem/utils";
+import { inject } from "vitest";
+import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import type { Spoil } from "./spoiling-node.ts";
+
+export const account = (index: number): string => inject("accounts")[index] ?? "0x";
+type Chain = { network: string; rpc_url: string; settlement_contract: string; token: string };
+
+/** Every chain of the run, the labs among them. */
+export const CHAINS: readonly Chain[] = JSON.parse(inject("workerBindings")["NETWORKS"] ?? "[]");
+
+export function chainOf(network = "base-sepolia"): Chain {
+  const found = CHAINS.find((chain) => chain.network === network);
+  if (!found) throw new Error(`no chain runs for ${network}`);
+  return found;
+}
+
+export async function rpc<Result>(network: string, method: string, params: unknown[]): Promise<Result> {
+  const response = await fetch(chainOf(network).rpc_url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const { result, error } = await response.json<{ result: Result; error?: { message: string } }>();
+  if (error) throw new Error(error.message);
+  return result;
+}
+
+/** The faults that the node in front of a lab's chain applies to the next calls. */
+export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
+  await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
+}
+
+/** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */
+export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
+  rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+
+export async function send(network: string, from: string, to: string, data: string): Promise<string> {
+  const hash = await submit(network, from, to, data);
+  // The node answers before it mines.
+  while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return hash;
+}
+
+export type PayOptions = {
+  network?: string;
+  intentId?: string;
+  from?: string;
+  contract?: string;
+  token?: string;
+  /** False: nothing was approved, so that the payment is mined as reverted. */
+  approved?: boolean;
+  /** False: does not wait for its block. */
+  mined?: boolean;
+  /** When all but the payment is mined. */
+  prepared?: () => Promise<unknown>;
+};
+
+/** Mints, approves and pays; the transaction hash. Amount in base units. */
+export async function payOnChain(
+  consumerDid: string,
+  providerDid: string,
+  units: number,
+  options: PayOptions = {},
+): Promise<string> {
+  const { network = "base-sepolia", intentId, from = account(9), approved = true, mined = true } = options;
+  const { contract = chainOf(network).settlement_contract, token = chainOf(network).token } = options;
+  const amount = BigInt(units);
+  const hex = (text: string) => text as `0x${string}`;
+  await send(
+    network,
+    from,
+    token,
+    encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
+  );
+  // Files pay from the same account at once: an exact allowance would be each other's.
+  const allowance = approved ? 2n ** 256n - 1n : 0n;
+  await send(
+    network,
+    from,
+    token,
+    encodeFunctionData({ abi: tokenAbi, functionName: "approve", args: [hex(contract), allowance] }),
+  );
+  await options.prepared?.();
+  const data =
+    intentId === undefined
+      ? encodeFunctionData({
+          abi: settlementAbi,
+          functionName: "pay",
+          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)],
+        })
+      : encodeFunctionData({
+          abi: settlementAbi,
+          functionName: "payIntent",
+          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId)],
+        });
+  return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
+}
+
+export const mintAbi = [
+  {
+    type: "function",
+    name: "mint",
+    stateMutability: "nonpayable",
+    inputs: [
+      { name: "to", type: "address" },
+      { name: "amount", type: "uint256" },
+    ],
+    outputs: [],
+  },
+] as const;

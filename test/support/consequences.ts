@@ -1,0 +1,211 @@
+// Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables.
+import type { Consequence, Party, Table } from "../../src/journal/consequences.ts";
+import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
+import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
+import { env, type Json, type World } from "./world.ts";
+
+/** The parties of an act, as DIDs or ids of principals. */
+export type Parties = { readonly [P in Party]?: readonly string[] };
+type ByParty = { readonly [party: string]: readonly string[] };
+export type Seen = {
+  readonly [Column in "states" | "tables" | "activity" | "alerts" | "mails"]: readonly string[];
+} & { readonly [Column in "events" | "directory" | "document" | "certificate"]: ByParty };
+
+const HOUR_MS = 3_600_000;
+
+/** Tables with a column of their own, and the outbox's mark, which the queue moves at any time. */
+const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
+  "activity_entries",
+  "events",
+  "directory_changes",
+  "aids",
+  "aid_versions",
+  "certificates",
+  "alerts",
+  "alert_mails",
+  "outbox",
+]);
+
+/** Plays the act, which returns its parties, and describes its effect. */
+export async function observe(world: World, act: () => Promise<Parties>): Promise<Seen> {
+  let parties: Parties = {};
+  const difference = await differenceMadeBy(world, async () => {
+    parties = await act();
+  });
+  const of = (table: Table): readonly Change[] => difference.get(table) ?? [];
+  return {
+    states: statesIn(difference),
+    tables: [...difference.keys()].filter((name) => !NOT_LISTED.has(name)).sort(),
+    activity: actionsIn(of("activity_entries"), parties),
+    events: byParty(parties, eventsIn(of("events"), await platformsOf(parties))),
+    directory: byParty(
+      parties,
+      added(of("directory_changes")).map((row) => [row.did, row.change_type]),
+    ),
+    document: byParty(parties, documentsIn(difference)),
+    certificate: byParty(parties, of("certificates").flatMap(certificateEffects)),
+    // The same of several networks is one kind.
+    alerts: [
+      ...new Set(
+        of("alerts")
+          .filter(isRaised)
+          .map(({ after }) => after.kind),
+      ),
+    ],
+    mails: of("alert_mails").length === 0 ? [] : ["alerts to the operator"],
+  };
+}
+
+/** The row in the form of `observe`, without the reason of a missing entry, which no table holds. */
+export const told = (row: Consequence): Seen => ({
+  states: row.states.toSorted(),
+  tables: row.tables.toSorted(),
+  activity: "none" in row.activity ? [] : row.activity.toSorted(),
+  events: sorted(row.events),
+  directory: sorted(row.directory),
+  document: sorted(row.document),
+  certificate: sorted(row.certificate),
+  alerts: row.alerts,
+  mails: row.mails,
+});
+
+const sorted = (by: ByParty): ByParty =>
+  Object.fromEntries(Object.entries(by).map(([party, effects]) => [party, effects.toSorted()]));
+
+// ---- Rows that are only ever added ---------------------------------------------------------------------------------------
+
+function added(changes: readonly Change[]): Json[] {
+  const touched = changes.find(({ before }) => before !== null);
+  if (touched) throw new Error(`what was written once has changed: ${JSON.stringify(touched)}`);
+  return changes.map(({ after }) => after);
+}
+
+function actionsIn(changes: readonly Change[], parties: Parties): string[] {
+  const entries = added(changes).map((row): Effect => [row.subject_id, row.action]);
+  if (new Set(entries.map(String)).size < entries.length) throw new Error(`told twice: ${entries.join("; ")}`);
+  return Object.values(byParty(parties, entries)).flat().sort();
+}
+
+type Effect = readonly [id: string, effect: string];
+
+/** The parties whose platforms get an event: the agent or principal of the object, or both parties of a shared one. */
+function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string>): Effect[] {
+  const rows = added(changes).map((row) => ({ ...row, object: JSON.parse(row.object) }));
+  const texts = rows.map(({ platform_id, type, object }) => JSON.stringify([platform_id, type, object]));
+  if (new Set(texts).size < texts.length) throw new Error("an event was told twice to one platform");
+  return rows.flatMap(({ type, object, platform_id }): Effect[] => {
+    const shared = object.provider_did !== undefined;
+    const named = shared ? [object.provider_did, object.consumer_did] : [object.did ?? object.principal_id];
+    const told = named.filter((id) => owners.get(id) === platform_id);
+    if (told.length === 0) throw new Error(`${type} was told to a platform that it does not concern`);
+    return told.map((id) => [id, type]);
+  });
+}
+
+// ---- Rows that change ----------------------------------------------------------------------------------------------------
+
+const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json) => string])[] = [
+  ["principals", "principal", ({ status }) => status],
+  ["agents", "agent", ({ status }) => status],
+  ["agent_markets", "market", ({ status }) => status],
+  ["escrows", "escrow", ({ state }) => state],
+  ["payment_intents", "intent", ({ status }) => status],
+  ["tasks", "task", ({ status }) => status],
+  ["chain_operations", "chain operation", ({ status }) => status],
+  ["alerts", "alert", ({ acknowledged_at }) => (acknowledged_at === null ? "open" : "acknowledged")],
+];
+
+function statesIn(difference: Difference): string[] {
+  const moves = STATES.flatMap(([table, noun, state]) =>
+    (difference.get(table) ?? []).map(({ before, after }) => {
+      const [from, to] = [before, after].map((row) => (row === null ? "none" : state(row)));
+      return from === to ? "" : `${noun} ${from} → ${to}`;
+    }),
+  );
+  return [...new Set(moves.filter((move) => move !== ""))].sort();
+}
+
+/** The version and revision of the agent's row, and the documents that were signed of them. */
+function documentsIn(difference: Difference): Effect[] {
+  const of = (table: Table, did: string) =>
+    (difference.get(table) ?? []).filter(({ before, after }) => (after ?? before).did === did);
+  const dids = new Set(
+    (["agents", "aids", "aid_versions"] as const).flatMap((table) =>
+      (difference.get(table) ?? []).map(({ before, after }): string => (after ?? before).did),
+    ),
+  );
+  return [...dids].flatMap((did) => {
+    const [agent] = of("agents", did);
+    const [whole] = of("aids", did);
+    const signed = added(of("aid_versions", did)).map(({ version }) => version);
+    const [from, to] = [agent?.before ?? { version: 0, revision: 0 }, agent?.after ?? { version: 0, revision: 0 }];
+    const [versions, revisions] = [to.version - from.version, to.revision - from.revision];
+    const effect = effectOf({ versions, revisions, signed: signed.length, whole: whole !== undefined });
+    if (versions > 0 && whole && whole.after.revision !== to.revision) throw new Error("another revision was signed");
+    return Array.from({ length: Math.max(versions, 1) }, (): Effect => [did, effect]).filter(([, one]) => one !== "");
+  });
+}
+
+type Numbers = {
+  readonly versions: number;
+  readonly revisions: number;
+  readonly signed: number;
+  readonly whole: boolean;
+};
+
+function effectOf({ versions, revisions, signed, whole }: Numbers): string {
+  if (versions === 0 && revisions === 0 && signed === 0) return whole ? "signed" : "";
+  if (versions === 0 && revisions === 1 && signed === 0 && !whole) return "new revision";
+  if (versions === revisions && signed === 0 && !whole) return "unsigned version";
+  if (versions === revisions && signed === versions && whole) return "new version";
+  throw new Error(`no effect that has a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
+}
+
+const LISTED: Readonly<Record<number, string>> = {
+  [CERTIFICATE_STATUS.valid]: "reinstated",
+  [CERTIFICATE_STATUS.suspended]: "suspended",
+  [CERTIFICATE_STATUS.invalid]: "revoked",
+};
+
+function certificateEffects({ before, after }: Change): Effect[] {
+  if (after === null) throw new Error("a certificate is gone");
+  if (before === null) return [[after.did, "issued"]];
+  const hours = (after.replaced_at - Date.now()) / HOUR_MS;
+  const replaced = hours > 23 && hours <= 24 ? "replaced in 24 hours" : `replaced in ${hours} hours`;
+  return [
+    ...(before.replaced_at === after.replaced_at ? [] : [[after.did, replaced] as const]),
+    ...(before.listed_status === after.listed_status ? [] : [[after.did, LISTED[after.listed_status] ?? "?"] as const]),
+  ];
+}
+
+/** A new alert, or one that was found again. */
+const isRaised = ({ before, after }: Change): boolean => before === null || after.seen > before.seen;
+
+// ---- Parties -------------------------------------------------------------------------------------------------------------
+
+/** The effects by party; several agents of one party have the same. */
+function byParty(parties: Parties, effects: readonly Effect[]): ByParty {
+  const known = Object.values(parties).flat();
+  const stranger = effects.find(([id]) => !known.includes(id));
+  if (stranger) throw new Error(`somebody else is concerned: ${stranger.join(" ")}`);
+  const all = Object.entries(parties).map(([party, ids]) => {
+    const lists = ids.map((id) =>
+      effects
+        .filter(([of]) => of === id)
+        .map(([, effect]) => effect)
+        .sort(),
+    );
+    const [first = []] = lists;
+    if (lists.some((list) => JSON.stringify(list) !== JSON.stringify(first))) throw new Error(`unequal: ${party}`);
+    return [party, first] as const;
+  });
+  return Object.fromEntries(all.filter(([, list]) => list.length > 0));
+}
+
+async function platformsOf(parties: Parties): Promise<Map<string, string>> {
+  const { results } = await env.DB.prepare(
+    "select did as id, platform_id from agents union all select principal_id, platform_id from principals",
+  ).all<{ id: string; platform_id: string }>();
+  const ids = new Set(Object.values(parties).flat());
+  return new Map(results.filter(({ id }) => ids.has(id)).map(({ id, platform_id }) => [id, platform_id]));
+}

@@ -1,0 +1,20 @@
+// The plan of every statement that a file's tests made the service send: none scans a table that grows, none sorts.
+import { explained, planFaults } from "../../bench/plan-rules.ts";
+
+const AT_ONCE = 50;
+
+/** Throws with the step and the statement of each fault. */
+export async function checkPlans(d1: D1Database, statements: ReadonlySet<string>): Promise<void> {
+  const faults: string[] = [];
+  const all = [...statements];
+  for (let at = 0; at < all.length; at += AT_ONCE) {
+    const part = all.slice(at, at + AT_ONCE);
+    const asked = part.map(explained).map(({ sql, params }) => d1.prepare(sql).bind(...params));
+    const plans = await d1.batch<{ detail: string }>(asked);
+    for (const [i, sql] of part.entries()) {
+      const steps = plans[i]?.results.map(({ detail }) => detail) ?? [];
+      faults.push(...planFaults(sql, steps).map((step) => `${step}: ${sql}`));
+    }
+  }
+  if (faults.length > 0) throw new Error(`statements scan or sort (bench/plan-rules.ts):\n${faults.join("\n")}`);
+}

@@ -1,0 +1,48 @@
+// Every row of every table before and after an act, and the differences.
+import { handOnEvents } from "../../src/journal/outbox.ts";
+import { env, type Json, type World } from "./world.ts";
+
+/** A row as stored; null where there is none. */
+export type Change = { readonly before: Json; readonly after: Json };
+/** By table, in the order of their keys; only tables that differ. */
+export type Difference = ReadonlyMap<string, readonly Change[]>;
+export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
+
+const TABLES =
+  "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'";
+
+export async function takeSnapshot(): Promise<Snapshot> {
+  const named = await env.DB.prepare(TABLES).all<{ name: string }>();
+  const tables = named.results.map(({ name }) => name);
+  const keys = await env.DB.batch<{ name: string }>(
+    tables.map((name) => env.DB.prepare(`select name from pragma_table_info('${name}') where pk > 0 order by pk`)),
+  );
+  const rows = await env.DB.batch<Json>(tables.map((name) => env.DB.prepare(`select * from "${name}"`)));
+  return new Map(
+    tables.map((name, i) => {
+      const key = (keys[i]?.results ?? []).map((column) => column.name);
+      const keyed = (rows[i]?.results ?? []).map((row) => [key.map((column) => row[column]).join(" "), row] as const);
+      return [name, new Map(keyed)];
+    }),
+  );
+}
+
+/** Compares all tables before and after the act. All events are delivered first, so that the outbox queue writes nothing meanwhile. */
+export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
+  await handOn(world);
+  const before = await takeSnapshot();
+  await act();
+  const after = await takeSnapshot();
+  const tables = [...after].map(([name, rows]) => [name, changesOf(before.get(name) ?? new Map(), rows)] as const);
+  return new Map(tables.filter(([, changes]) => changes.length > 0));
+}
+
+// The queue may deliver at the same time: the second run finds the rest.
+const handOn = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
+
+function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys
+    .map((key) => ({ before: before.get(key) ?? null, after: after.get(key) ?? null }))
+    .filter((change) => JSON.stringify(change.before) !== JSON.stringify(change.after));
+}
