@@ -19,6 +19,7 @@ import { explained, type ProofRefusal, proofRefusal } from "./proof-refusals.ts"
 export const agentEntrance: Entrance = {
   presents: ({ context }) => Boolean(context.req.header("aeap-certificate")),
   check: checkAgent,
+  challenge: () => 'AEAP-Certificate realm="agents"',
 };
 
 type Certified = Extract<CertificateCheck, { ok: true }>;

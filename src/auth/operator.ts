@@ -12,6 +12,7 @@ import { openAccess, parseAccessTeam } from "./access.ts";
 export const operatorEntrance: Entrance = {
   presents: ({ context: { req } }) =>
     req.header("authorization") !== undefined || req.header("cf-access-jwt-assertion") !== undefined,
+  challenge: () => 'Bearer realm="operators"',
   check: async (incoming) => {
     const actor: Actor = { type: "operator", id: await identify(incoming) };
     return {

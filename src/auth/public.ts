@@ -3,6 +3,7 @@ import type { Entrance } from "../http/call.ts";
 
 export const publicEntrance: Entrance = {
   presents: () => true,
+  challenge: () => null,
   check: async () => ({
     quota: null,
     keys: null,

@@ -4,6 +4,7 @@
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
@@ -22,6 +23,8 @@ export type Entrance = {
   readonly presents: (incoming: Incoming) => boolean;
   /** Checks the credential as far as that needs no database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
+  /** The scheme and the realm that a 401 names (HTTP-24); null where there is none. */
+  readonly challenge: (deps: Deps) => string | null;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
 
@@ -53,7 +56,19 @@ type Handle = (call: AnyCall) => Promise<unknown>;
 
 export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
   const surface = surfaceOf(entrances, incoming);
-  const credential = await checkCredential(entrances[surface], incoming);
+  const entrance = entrances[surface];
+  try {
+    return await openAt(entrance, surface, incoming, handle);
+  } catch (thrown) {
+    const challenge = entrance.challenge(incoming.deps);
+    if (!(thrown instanceof ServiceError) || thrown.status !== 401 || challenge === null) throw thrown;
+    const headers = { ...thrown.extra.headers, "WWW-Authenticate": challenge };
+    throw new ServiceError(thrown.code, { ...thrown.extra, headers });
+  }
+}
+
+async function openAt(entrance: Entrance, surface: Surface, incoming: Incoming, handle: Handle): Promise<unknown> {
+  const credential = await checkCredential(entrance, incoming);
   const { deps, background } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
   const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;

@@ -41,21 +41,13 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
     if (error.status < 500) console.info(said);
     else console.error(said);
   }
-  const headers = { ...error.extra.headers, ...challengeOf(error) };
+  const { headers } = error.extra;
   const envelope = errorEnvelope(error, requestId);
   if (!prefersProblem(context.req.header("accept"))) return jsonResponse(error.status, envelope, headers);
   return jsonResponse(error.status, toProblem(envelope, new URL(context.req.url).origin), {
     ...headers,
     "Content-Type": "application/problem+json",
   });
-}
-
-/** RFC 9110, 11.6.1: a 401 names the scheme (HTTP-24). */
-function challengeOf(error: ServiceError): Record<string, string> {
-  if (error.status !== 401) return {};
-  const agents =
-    error.code === "certificate_required" || error.code.endsWith("_failed") || error.code === "proof_invalid";
-  return { "WWW-Authenticate": agents ? 'AEAP-Certificate realm="agents"' : 'Service-Api-Key realm="platforms"' };
 }
 
 /** True when the client names the type of RFC 9457; a wildcard gets the envelope. */

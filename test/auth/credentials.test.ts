@@ -256,6 +256,14 @@ const BODIES = ['{"no_such_field":1}', "", "{"];
 const wrongFor = (operation: Route): Row[] =>
   (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
 
+/** The scheme that a 401 names (HTTP-24). */
+const CHALLENGES: Record<Surface, string | null> = {
+  agent: 'AEAP-Certificate realm="agents"',
+  management: 'Service-Api-Key realm="platforms"',
+  operator: 'Bearer realm="operators"',
+  public: null,
+};
+
 const matrix = ROUTES.flatMap((operation) =>
   wrongFor(operation).map((wrong) => ({
     operation,
@@ -280,6 +288,8 @@ describe("every operation × every wrong credential", () => {
       const reply = await world.call(method, path, { key: null, headers, ...(rawBody !== "" && { rawBody }) });
       expect([body, reply.status, reply.body.code]).toEqual([body, wrong.status, wrong.code]);
       expect(reply.body.field_errors).toBeUndefined();
+      const challenge = wrong.status === 401 ? CHALLENGES[operation.surfaces.at(-1) as Surface] : null;
+      expect(reply.headers.get("www-authenticate")).toBe(challenge);
     }
   });
 
