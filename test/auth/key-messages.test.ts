@@ -1,4 +1,4 @@
-// A credential of the wrong kind says so by its form alone: the answer is the same whether or not there is such a key.
+// The refusal of a wrong key says what is wrong with its form, and is the same whether or not such a key exists (CRED-9).
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { BRANDS, createWorld, type World } from "../support/world.ts";

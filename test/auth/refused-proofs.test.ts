@@ -1,5 +1,5 @@
-// Every inner reason why a certificate or a proof is not accepted, as far as a call can meet it, and what the caller is told: in production one
-// sentence, in the sandbox the reason to whoever holds a good certificate. A new reason does not compile until it stands here.
+// Every reason for which a certificate or a proof is not accepted, as far as a call can provoke it, and what the caller is told: in
+// production one sentence, in the sandbox the reason when the certificate verifies (PRF-12). A new reason does not compile without a row.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { ProofRefusal } from "../../src/auth/proof-refusals.ts";
 import { type CertificateClaims, verifyCertificate } from "../../src/protocol/certificate.ts";

@@ -1,4 +1,4 @@
-// Contract 5, ETag of the AID: a cache that revalidates never keeps what is no longer so, and no representation passes for another.
+// A cache that revalidates the document never shows an old status, and no representation passes for another (IDN-22).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { principals } from "../../src/db/tables/principals.ts";
