@@ -18,6 +18,7 @@ import { bindService } from "./http/docs.ts";
 import { decorate } from "./http/headers.ts";
 import { methodsOf, preflight } from "./http/methods.ts";
 import { chargeAddress } from "./http/rate-limit.ts";
+import { replicaConfiguration } from "./http/replicas.ts";
 import { errorResponse } from "./http/responses.ts";
 import type { Route } from "./http/route.ts";
 import { bindRoute } from "./http/router.ts";
@@ -57,7 +58,7 @@ const ENTRANCES: Entrances = {
 
 /** Parses what features read from Env, so that a wrong configuration fails the first call and not the hundredth. */
 export const checkConfiguration = memoizeBy((env: Env): true => {
-  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods]) parse(env);
+  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration]) parse(env);
   return true;
 });
 

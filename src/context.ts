@@ -46,6 +46,7 @@ export type Env = {
   RATE_WINDOW_SECONDS: string;
   MAIL_FROM: string;
   OPERATOR_ALERT_EMAIL: string;
+  READ_REPLICAS: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;
@@ -85,6 +86,8 @@ export type Deps = {
   readonly clock: Clock;
   readonly chain: ChainGateway;
   readonly ca: () => Promise<CertificateAuthority>;
+  /** In front of the database, for answers that are the same for everybody. */
+  readonly sharedCache: Cache;
   /** Replaces the team of Cloudflare Access that Env configures, in tests. */
   readonly access?: (token: string) => Promise<string>;
 };
@@ -105,7 +108,8 @@ const authorityOf = memoizeBy((env: Env) => openCertificateAuthority(env.CA_KEYS
 export function buildDeps(env: Env, origin: string, clock: Clock = systemClock): Deps {
   const config = parseConfig(env, origin);
   const chain = createChainGateway(config.networks);
-  return { env, config, clock, db: openDatabase(env.DB), chain, ca: () => authorityOf(env) };
+  const db = openDatabase(env.DB);
+  return { env, config, clock, db, chain, ca: () => authorityOf(env), sharedCache: caches.default };
 }
 
 const parseConfig = (env: Env, origin: string): Config => ({

@@ -97,7 +97,13 @@ export const headersOf = (route: Route): readonly string[] => [
   "RateLimit-Policy",
   ...(route.idempotency ? ["Idempotent-Replayed"] : []),
   ...(isConditional(route) ? ["ETag"] : []),
+  ...(isList(route) ? ["Link"] : []),
 ];
+
+/** Headers that not every answer of their operation has: a replay's, and the link to a next page. */
+export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Idempotent-Replayed", "Link"]);
+
+const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas): Record<string, Json> {
   const { description, schema, types = ["application/json"] } = route.response;

@@ -62,6 +62,10 @@ export const HEADERS = {
   "RateLimit-Policy": text("The quota (`q`) and its window in seconds (`w`).", '"credential";q=1200;w=60'),
   "Idempotent-Replayed": text("`true` when the answer is the original one.", "true"),
   ETag: text("Names what the answer says; send it in `If-None-Match`.", ETAG),
+  Link: text(
+    "The next page, under the same filters; where there is one.",
+    '<https://issuer.example/v1/agents?limit=20&cursor=WyIxMnUiLDE3MzIxXQ>; rel="next"',
+  ),
   "WWW-Authenticate": text("How this call is authenticated.", 'Service-Api-Key realm="platforms"'),
   "Retry-After": text("How many seconds to wait, with jitter; where trying again helps.", "1"),
 };

@@ -4,7 +4,7 @@ import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
 import type { ServiceDescription } from "../stack.ts";
-import { headersOf } from "./document.ts";
+import { headersOf, NOT_ALWAYS } from "./document.ts";
 import { OPERATORS, PUBLIC } from "./documents.ts";
 import type { Example } from "./examples.ts";
 
@@ -69,8 +69,7 @@ export class Stage {
     const reply = await send(base, sent, { ...(await this.#credential(route, ask, sent)), ...headers });
     const said = `${sent.method} ${sent.path} (${route.operationId}) answered`;
     must(reply.status === route.status, `${said} ${reply.status}, not ${route.status}: ${reply.text}`);
-    // Only this header tells a replay from the original.
-    const missing = headersOf(route).filter((name) => name !== "Idempotent-Replayed" && !reply.headers.has(name));
+    const missing = headersOf(route).filter((name) => !NOT_ALWAYS.has(name) && !reply.headers.has(name));
     must(missing.length === 0, `${said} without the headers ${missing.join(", ")}`);
     if (reply.status === 204) return { value: null, type: "", reply };
     const type = (reply.headers.get("content-type") ?? "").split(";")[0] ?? "";

@@ -18,7 +18,7 @@ import { chargeAddress } from "../http/rate-limit.ts";
 export const managementEntrance: Entrance = {
   presents: (incoming) => presentedKey(incoming) !== null,
   check: checkKey,
-  challenge: ({ env }) => `${keyConfiguration(env).headers[0]} realm="platforms"`,
+  challenge: ({ deps }) => `${keyConfiguration(deps.env).headers[0]} realm="platforms"`,
 };
 
 /** The configured header names and brands of management keys (CRED-7). */

@@ -9,7 +9,7 @@ export const splitList = (text: string): string[] =>
 
 /**
  * The form in which names are compared: Unicode's compatibility forms, caseless, white space as one space. Lower case of upper case
- * also equates ß with SS, and σ with ς. Lower case comes first because ẞ has no other upper case.
+ * also equates ß with SS, and σ with ς; lower case comes first, because ẞ has no other upper case.
  */
 export const foldName = (name: string): string =>
   name.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();

@@ -19,6 +19,18 @@ export type ReadResults<R extends Reads> = {
 
 export const openDatabase = (d1: D1Database): Database => drizzle(d1, { casing: "snake_case" });
 
+/** Reads from the nearest copy, which may be a replica; within one request never older than what it has read. */
+export function openNearest(d1: D1Database): Database {
+  const session = d1.withSession("first-unconstrained");
+  return openDatabase({
+    prepare: (sql) => session.prepare(sql),
+    batch: (statements) => session.batch(statements),
+    exec: (sql) => d1.exec(sql),
+    dump: () => d1.dump(),
+    withSession: (constraint) => d1.withSession(constraint),
+  });
+}
+
 /** A read whose rows become one value. */
 export function read<Row, T>(query: Statement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
   return { statement: query as Statement, map: map as (rows: never) => T };

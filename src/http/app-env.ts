@@ -12,6 +12,7 @@ export type RateState = {
 
 export type AppEnv = {
   Bindings: Env;
-  Variables: { requestId: string; rate?: RateState; deps?: Deps };
+  /** `challenge`: how who is refused with 401 authenticates. */
+  Variables: { requestId: string; rate?: RateState; deps?: Deps; challenge?: string };
 };
 export type AppContext = Context<AppEnv>;

@@ -1,17 +1,17 @@
-// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, charges the limiter, and takes
-// the locks of the Idempotency-Key and of the agent. The handler runs with its two trips, again after a conflict or under another clock.
-// Last, the outcome is stored for a retry.
+// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, charges the limiter, and
+// requests the locks of the Idempotency-Key and of the agent beside the first trip, so that they cost a far caller no hop. The handler runs
+// with its two trips, again after a conflict, under another clock, or when others held the agent's lock. Last, the outcome is stored for a
+// retry.
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
-import type { Deps } from "../context.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type Outcome } from "../db/outcomes.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { lockAgent } from "../objects/agent-lock.ts";
+import { type HeldLock, lockAgent } from "../objects/agent-lock.ts";
 import { answer } from "./answer.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
@@ -23,8 +23,8 @@ export type Entrance = {
   readonly presents: (incoming: Incoming) => boolean;
   /** Checks the credential as far as that needs no database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
-  /** The scheme and the realm that a 401 names (HTTP-24); null where there is none. */
-  readonly challenge: (deps: Deps) => string | null;
+  /** What a 401 says of how to authenticate (RFC 9110, 11.6.1). Null: nothing is asked for. */
+  readonly challenge: (incoming: Incoming) => string | null;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
 
@@ -49,6 +49,7 @@ export type Admitted = { readonly caller: object | null; readonly platformId: st
 
 /** The order in which a request's credentials are tried (CRED-2). */
 const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
+const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
 
 const ATTEMPTS = 6;
 
@@ -56,31 +57,43 @@ type Handle = (call: AnyCall) => Promise<unknown>;
 
 export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
   const surface = surfaceOf(entrances, incoming);
-  const entrance = entrances[surface];
+  incoming.context.set("challenge", challengeOf(entrances, incoming));
+  const credential = await checkCredential(entrances[surface], incoming);
+  const { deps, background, lockedDid } = incoming;
+  const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
+  const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
+  const agentLock = lockedDid === null ? null : lockAgent(deps.env, lockedDid);
+  // The first trip runs at the same time and awaits the locks, where their failures are handled.
+  keyLock?.catch(() => undefined);
+  agentLock?.catch(() => undefined);
+  const unlock = () => {
+    if (agentLock) background(agentLock.then((lock) => lock[Symbol.dispose]()).catch(() => undefined));
+  };
+  const locks: Locks = { key: keyLock, agent: agentLock, unlock };
+  const { db } = incoming;
+  const run: Run = {
+    incoming,
+    surface,
+    credential,
+    idempotency,
+    locks,
+    db,
+    locked: false,
+    offset: 0,
+    platformId: null,
+  };
   try {
-    return await openAt(entrance, surface, incoming, handle);
-  } catch (thrown) {
-    const challenge = entrance.challenge(incoming.deps);
-    if (!(thrown instanceof ServiceError) || thrown.status !== 401 || challenge === null) throw thrown;
-    const headers = { ...thrown.extra.headers, "WWW-Authenticate": challenge };
-    throw new ServiceError(thrown.code, { ...thrown.extra, headers });
+    return await attempt(run, handle);
+  } finally {
+    unlock();
+    if (keyLock) background(keyLock.then((giveBack) => giveBack()).catch(() => undefined));
   }
 }
 
-async function openAt(entrance: Entrance, surface: Surface, incoming: Incoming, handle: Handle): Promise<unknown> {
-  const credential = await checkCredential(entrance, incoming);
-  const { deps, background } = incoming;
-  const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
-  const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
-  // The first trip runs at the same time and awaits the lock, where its failure is handled.
-  keyLock?.catch(() => undefined);
-  const run: Run = { incoming, surface, credential, idempotency, keyLock, offset: 0, platformId: null };
-  try {
-    return await attemptUnderLock(run, handle);
-  } finally {
-    if (keyLock) background(keyLock.then((unlock) => unlock()).catch(() => undefined));
-  }
-}
+/** Whether the request brings any credential, asked for or not. */
+export const presentsCredential = (entrances: Entrances, incoming: Incoming): boolean =>
+  incoming.context.req.header("cookie") !== undefined ||
+  CREDENTIALED.some((surface) => entrances[surface].presents(incoming));
 
 function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
   const allowed = PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface));
@@ -89,6 +102,12 @@ function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
   if (surface === undefined) throw new Error(`${incoming.route.operationId} names no surface`);
   return surface;
 }
+
+/** The schemes that the route takes, in the order of precedence. */
+const challengeOf = (entrances: Entrances, incoming: Incoming): string =>
+  PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface))
+    .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
+    .join(", ");
 
 /** An unusable credential, and a call without one, are charged to the address (HTTP-29). */
 async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
@@ -110,27 +129,38 @@ type Run = {
   readonly surface: Surface;
   readonly credential: Credential;
   readonly idempotency: Idempotency | null;
-  readonly keyLock: Promise<unknown> | null;
+  readonly locks: Locks;
+  /** The database that the call reads from. */
+  db: Database;
+  /** True once the agent's lock is held: only writers without the lock can change what is read from then on. */
+  locked: boolean;
   /** The offset of the clock that rules the call; known after a first trip. */
   offset: number;
   /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
 };
 
-/** Another clock rules the call than the one that it was read by. */
-class ClockMoved extends Error {}
+type Locks = {
+  readonly key: Promise<unknown> | null;
+  readonly agent: Promise<HeldLock> | null;
+  /** Releases the agent's lock, now or when it is granted. */
+  readonly unlock: () => void;
+};
 
-async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
-  const { deps, lockedDid } = run.incoming;
-  using locks = new DisposableStack();
-  if (lockedDid !== null) locks.use(await lockAgent(deps.env, lockedDid));
-  const unlock = () => locks.dispose();
+/** What was read counts for nothing: another clock rules the call, or others held the agent's lock meanwhile. */
+class ReadAgain extends Error {}
+
+async function attempt(run: Run, handle: Handle): Promise<unknown> {
   for (let tried = 1; ; tried++) {
     try {
-      return await handle(callOf(run, unlock));
+      return await handle(callOf(run));
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
-      if (thrown instanceof ClockMoved) continue;
+      if (thrown instanceof ReadAgain) continue;
+      if (isUnknownToReplica(run, thrown)) {
+        run.db = run.incoming.deps.db;
+        continue;
+      }
       if (thrown instanceof Conflict && tried < ATTEMPTS) continue;
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
@@ -138,20 +168,24 @@ async function attemptUnderLock(run: Run, handle: Handle): Promise<unknown> {
   }
 }
 
-function callOf(run: Run, unlock: () => void): AnyCall {
-  const { incoming, surface, credential } = run;
+/** A replica may not have heard of it yet. */
+const isUnknownToReplica = ({ db, incoming }: Run, thrown: unknown): boolean =>
+  db !== incoming.deps.db && thrown instanceof ServiceError && thrown.code === "not_found";
+
+function callOf(run: Run): AnyCall {
+  const { incoming, surface, credential, locks } = run;
   const { deps, background, requestId } = incoming;
   const call = {
     surface,
     deps,
-    db: deps.db,
+    db: run.db,
     now: deps.clock.now() + run.offset,
     ahead: aheadOf(deps.clock) + run.offset,
     requestId,
     background,
     read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
     commit: (statements: readonly Statement[], view: unknown) => secondTrip(run, statements, view),
-    unlock,
+    unlock: locks.unlock,
     ...credential.parts,
   };
   return call as unknown as AnyCall;
@@ -161,8 +195,7 @@ const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now
 
 /** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
 async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
-  const { credential, idempotency, keyLock } = run;
-  const { db } = run.incoming.deps;
+  const { credential, idempotency, db } = run;
   const platformId = credential.keys?.platformId;
   const own = {
     ...credential.reads(db, wall),
@@ -178,15 +211,21 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   run.platformId = owner;
   if (outcome) throw new Replay(outcome);
   await credential.settle?.();
-  await keyLock;
-  followClock(run, offset === null ? 0 : (options.clock?.(found as never) ?? offset));
+  const stale = await awaitLocks(run);
+  const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);
+  if (stale || ruling !== run.offset) {
+    run.offset = ruling;
+    throw new ReadAgain();
+  }
   return { ...found, caller } as ReadResults<R> & { caller: never };
 }
 
-function followClock(run: Run, offset: number): void {
-  if (run.offset === offset) return;
-  run.offset = offset;
-  throw new ClockMoved();
+/** Tells whether others held the agent's lock while this call read. A change that ended just before is met by the commit's guard. */
+async function awaitLocks(run: Run): Promise<boolean> {
+  await run.locks.key;
+  if (run.locked || run.locks.agent === null) return false;
+  run.locked = true;
+  return (await run.locks.agent).waited;
 }
 
 /** Writes the effect and the outcome for a retry in one batch (IDM-3). */

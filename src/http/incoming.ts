@@ -1,11 +1,14 @@
 // A request as the router passes it to the entrances, parsed as far as possible.
 import type { Deps } from "../context.ts";
+import type { Database } from "../db/batch.ts";
 import type { AppContext } from "./app-env.ts";
 import type { Route } from "./route.ts";
 
 export type Incoming = {
   readonly context: AppContext;
   readonly deps: Deps;
+  /** Where the call reads: the primary, or a copy where the route allows it. */
+  readonly db: Database;
   readonly requestId: string;
   readonly background: (work: Promise<unknown>) => void;
   readonly url: URL;

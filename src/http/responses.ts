@@ -41,7 +41,11 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
     if (error.status < 500) console.info(said);
     else console.error(said);
   }
-  const { headers } = error.extra;
+  const challenge = context.get("challenge");
+  const headers = {
+    ...error.extra.headers,
+    ...(error.status === 401 && challenge && { "WWW-Authenticate": challenge }),
+  };
   const envelope = errorEnvelope(error, requestId);
   if (!prefersProblem(context.req.header("accept"))) return jsonResponse(error.status, envelope, headers);
   return jsonResponse(error.status, toProblem(envelope, new URL(context.req.url).origin), {

@@ -40,10 +40,17 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly idempotency?: "plain" | "secret";
   /** The agent whose lock the call takes, so that its transitions come in order (AGT-27). */
   readonly lock?: (params: P) => string;
-  /** Request headers that the handler reads, lower-case. */
+  /** Request headers that the answer depends on, lower-case. */
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
+  /**
+   * Names the form of an answer that is the same for everybody, so that a shared cache may keep it; null for any other request. The
+   * cache keeps only answers that say `Cache-Control: public`.
+   */
+  readonly shared?: (asked: Pick<Input<P, Q, B>, "query" | "headers">) => string | null;
+  /** True for requests that a replica of the database may answer, because no decision rests on them. */
+  readonly replica?: (query: Q) => boolean;
   /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
   readonly effects?: true;
   /**

@@ -5,22 +5,26 @@ import type { AnyCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
-import { type Entrances, openCall } from "./call.ts";
+import { type Entrances, openCall, presentsCredential } from "./call.ts";
+import { unlessKnown } from "./conditional.ts";
 import { depsOf } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 import { emptyBody, parseJson, readBody } from "./json.ts";
 import { refuseFaults, refuseUnknownPath } from "./precheck.ts";
 import { chargeAddress } from "./rate-limit.ts";
+import { databaseFor } from "./replicas.ts";
 import { jsonResponse } from "./responses.ts";
 import type { Route } from "./route.ts";
+import { throughSharedCache } from "./shared-cache.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
 
 export function bindRoute(app: Hono<AppEnv>, route: Route, entrances: Entrances): void {
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
     const asked = await parseRequest(context, route);
-    const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked));
-    return finish(context, route.status, result);
+    const isAnonymous = !presentsCredential(entrances, asked.incoming);
+    const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked, isAnonymous));
+    return finish(asked.incoming, result);
   });
 }
 
@@ -50,9 +54,11 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
   const key = route.idempotency
     ? parseIdempotencyKey(context.req.header("idempotency-key"))
     : { ok: true as const, value: null };
+  const deps = depsOf(context);
   const incoming: Incoming = {
     context,
-    deps: depsOf(context),
+    deps,
+    db: query.ok ? databaseFor(route, query.value, deps) : deps.db,
     requestId: context.get("requestId"),
     background: (work) => context.executionCtx.waitUntil(work),
     url,
@@ -71,7 +77,7 @@ const NO_QUERY = z.strictObject({});
 const NOTHING: Parsed<unknown> = { ok: true, value: undefined };
 const faultsOf = (part: Parsed<unknown>) => (part.ok ? [] : part.faults);
 
-async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest): Promise<unknown> {
+async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAnonymous: boolean): Promise<unknown> {
   const { incoming, params, query, rawQuery, body, key, unreadable } = asked;
   if (!params.ok) return refuseUnknownPath(call);
   const faults = [query, key, body].flatMap(faultsOf);
@@ -80,12 +86,15 @@ async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest): Prom
     return refuseFaults(call, faults, precheck, unreadable);
   }
   const headers = Object.fromEntries((route.headers ?? []).map((name) => [name, incoming.context.req.header(name)]));
-  return route.handle(call, {
+  const input = {
     params: params.value,
     query: query.ok ? query.value : undefined,
     body: incoming.validBody,
     headers,
-  });
+  };
+  const handle = () => route.handle(call, input);
+  const form = isAnonymous ? route.shared?.(input) : undefined;
+  return typeof form === "string" ? throughSharedCache(incoming, input.query, form, handle) : handle();
 }
 
 type Received = Pick<Incoming, "rawBody" | "body"> & { readonly unreadable?: ServiceError };
@@ -108,10 +117,27 @@ async function receiveBody(context: AppContext, { body: schema, verbatim }: Rout
   }
 }
 
-function finish(context: AppContext, status: Route["status"], result: unknown): Response {
+function finish({ context, deps, route, url }: Incoming, result: unknown): Response {
   if (isAnswer(result)) {
-    const body = result.status === 304 || result.status === 204 ? null : result.body;
-    return new Response(body, { status: result.status, headers: result.headers });
+    const { status, headers, body } = unlessKnown(result, context.req.header("if-none-match"));
+    return new Response(status === 304 || status === 204 ? null : body, { status, headers });
   }
-  return status === 204 ? context.body(null, 204) : jsonResponse(status, result);
+  if (route.status === 204) return context.body(null, 204);
+  return jsonResponse(route.status, result, isUnfinished(result) ? nextLink(deps.config.issuer, url, result) : {});
+}
+
+type UnfinishedPage = { readonly has_more: true; readonly next_cursor: string };
+const isUnfinished = (view: unknown): view is UnfinishedPage =>
+  typeof view === "object" &&
+  view !== null &&
+  "has_more" in view &&
+  view.has_more === true &&
+  "next_cursor" in view &&
+  typeof view.next_cursor === "string";
+
+/** RFC 8288: the next page, under the same filters. */
+function nextLink(issuer: string, { pathname, searchParams }: URL, { next_cursor }: UnfinishedPage) {
+  const query = new URLSearchParams(searchParams);
+  query.set("cursor", next_cursor);
+  return { Link: `<${issuer}${pathname}?${query}>; rel="next"` };
 }

@@ -82,7 +82,9 @@ const SIGNING_ATTEMPTS = 6;
  * signature, and all of them get that one. A DRAFT is read unsigned.
  */
 function signStale(call: PublicCall, did: string): Promise<Signed> {
-  const { db, deps, now } = call;
+  const { deps, now } = call;
+  // The primary, wherever the call reads: what is signed is what is.
+  const { db } = deps;
   return retryConflicts(SIGNING_ATTEMPTS, async () => {
     const environment = environmentOf(did);
     const { found, newest, markets, escrows } = await readBatch(db, {

@@ -1,6 +1,6 @@
 // Public routes for counterparties before they pay: challenge, checks, keys, discovery, status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
-import { STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
+import { sha256Hex } from "../core/encoding.ts";
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
@@ -18,6 +18,7 @@ import {
 import { getStatusList } from "./status-list.ts";
 
 const CACHED = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
+const JWKS_TYPE = "application/jwk-set+json";
 
 const JWKS_PATHS = ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"] as const;
 const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
@@ -30,10 +31,15 @@ const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
     description: "Certificates, identity documents and receipts verify offline from these alone.",
     surfaces: ["public"],
     status: 200,
-    response: { schema: jwksView, description: "The key set." },
+    response: { schema: jwksView, description: "The key set.", types: [JWKS_TYPE] },
     errors: [],
     cors: true,
-    handle: async (call) => answer(200, CACHED, JSON.stringify((await call.deps.ca()).jwks)),
+    headers: ["if-none-match"],
+    handle: async (call) => {
+      const keys = JSON.stringify((await call.deps.ca()).jwks);
+      const etag = `"${(await sha256Hex(keys)).slice(0, 32)}"`;
+      return answer(200, { ...CACHED, "Content-Type": JWKS_TYPE, ETag: etag }, keys);
+    },
   });
 
 export const handshakeRoutes = [
@@ -132,18 +138,22 @@ export const handshakeRoutes = [
     operationId: "getStatusList",
     tag: "Verification",
     summary: "The status of every certificate, as a Token Status List",
-    description: "Two bits a certificate: 0 valid, 1 revoked or replaced, 2 suspended. May be kept for 300 seconds.",
+    description:
+      "Two bits a certificate: 0 valid, 1 revoked or replaced, 2 suspended. May be kept until its `iat` and `ttl` are over; a new " +
+      "one is signed at most once a minute.",
     params: z.object({ n: z.string() }),
     status: 200,
     response: { schema: z.string(), description: "A signed list.", types: ["application/statuslist+jwt"] },
     errors: ["not_found"],
     cors: true,
+    shared: () => "jwt",
+    replica: () => true,
     surfaces: ["public"],
     handle: async (call, { params }) => {
-      const list = await getStatusList(call, params.n);
+      const { list, maxAgeSeconds, currentSeconds } = await getStatusList(call, params.n);
       const headers = {
         "Content-Type": "application/statuslist+jwt",
-        "Cache-Control": `public, max-age=${STATUS_LIST_TTL_SECONDS}`,
+        "Cache-Control": `public, max-age=${maxAgeSeconds}, s-maxage=${currentSeconds}`,
       };
       return answer(200, headers, list);
     },

@@ -4,7 +4,7 @@ import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Answer, answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
-import { getAid, type ServedAid } from "./aid-read.ts";
+import { type AidNumbers, getAid, type ServedAid } from "./aid-read.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
 import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
 
@@ -17,26 +17,29 @@ function weights(accept: string): (type: string) => number {
   };
 }
 
-const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
-
-/** RFC 9110, 13.1.2: If-None-Match compares weakly. */
-const isKnown = (etag: string, given: string | undefined): boolean =>
-  (given ?? "").split(",").some((tag) => opaque(tag) === opaque(etag) || tag.trim() === "*");
-
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const JSON_TYPE = "application/json";
 const JWT_TYPE = "application/jwt";
 
+type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
+
+/** A numbered version or revision never changes. */
+const isFixed = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
+
+function fixedForm({ query, headers }: AidAsked): string | null {
+  const weight = weights(headers["accept"] ?? "*/*");
+  return isFixed(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
+}
+
 /** The entity tag differs by representation and covers the answer but the instant of the reading (IDN-22). */
-async function serve(aid: ServedAid, headers: Record<string, string | undefined>): Promise<Answer> {
+async function serve(aid: ServedAid, headers: AidAsked["headers"]): Promise<Answer> {
   const weight = weights(headers["accept"] ?? "*/*");
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (aid.jwt !== null || weight(JSON_TYPE) === 0);
   if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
   const type = wantsJwt ? JWT_TYPE : JSON_TYPE;
   const etag = `W/"${(await sha256Hex(`${type}\n${aid.says}`)).slice(0, 32)}"`;
-  const shared = { ETag: etag, Vary: "Accept", "Cache-Control": aid.immutable ? IMMUTABLE : "no-cache" };
-  if (isKnown(etag, headers["if-none-match"])) return answer(304, shared, null);
-  return answer(200, { ...shared, "Content-Type": type }, wantsJwt ? aid.jwt : aid.json);
+  const caching = { ETag: etag, Vary: "Accept", "Cache-Control": aid.immutable ? IMMUTABLE : "no-cache" };
+  return answer(200, { ...caching, "Content-Type": type }, wantsJwt ? aid.jwt : aid.json);
 }
 
 export const identityRoutes = [
@@ -56,6 +59,8 @@ export const identityRoutes = [
     errors: ["not_found"],
     cors: true,
     headers: ["accept", "if-none-match"],
+    shared: fixedForm,
+    replica: isFixed,
     surfaces: ["public"],
     handle: async (call, { params, query, headers }) => serve(await getAid(call, params.did, query), headers),
   }),
@@ -99,6 +104,7 @@ export const identityRoutes = [
     response: { schema: didDocumentView, description: "The DID document.", types: ["application/did+json"] },
     errors: ["not_found"],
     cors: true,
+    replica: () => true,
     surfaces: ["public"],
     handle: async (call, { params }) => {
       const { document } = await getDidDocument(call, params.did);

@@ -6,7 +6,10 @@ type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
 const TRIES_UNDER_LOCKS = 4;
 
-export const lockAgent = ({ AGENTS }: AgentsBinding, did: string): Promise<Disposable> =>
+/** Given back when it is disposed. `waited`: others held it when it was asked for. */
+export type HeldLock = Disposable & { readonly waited: boolean };
+
+export const lockAgent = ({ AGENTS }: AgentsBinding, did: string): Promise<HeldLock> =>
   AGENTS.get(AGENTS.idFromName(did)).lock();
 
 /**

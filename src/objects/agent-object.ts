@@ -20,21 +20,33 @@ export class AgentLock extends RpcTarget {
   }
 }
 
+/** A lock, and whether others held it when it was asked for: what was read of the agent before it was granted may be stale then. */
+export type GrantedLock = { readonly lock: AgentLock; readonly waited: boolean };
+
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
+  /** How many hold the lock or wait for it. */
+  private holders = 0;
 
   /** Resolves when every earlier lock is released. */
-  async lock(): Promise<AgentLock> {
+  async lock(): Promise<GrantedLock> {
     const before = this.last;
-    let release: () => void = () => undefined;
-    this.last = new Promise((resolve) => {
-      release = resolve;
-    });
+    const waited = this.holders > 0;
+    this.holders += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.last = promise;
+    let held = true;
+    const release = () => {
+      if (held) this.holders -= 1;
+      held = false;
+      resolve();
+    };
     await before;
     const lease = setTimeout(release, LEASE_MS);
-    return new AgentLock(() => {
+    const lock = new AgentLock(() => {
       clearTimeout(lease);
       release();
     });
+    return { lock, waited };
   }
 }

@@ -43,8 +43,9 @@ describe.each(operations)("$name", (operation) => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);
     const cache = headers.get("cache-control");
-    // Only what is the same for everyone may be kept on the way: keys, discovery, earlier versions.
-    if (operation.isPublic) expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable)?)$/);
+    // Only what is the same for everyone may be kept on the way: keys, discovery, earlier versions, status lists.
+    if (operation.isPublic)
+      expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable|, s-maxage=\d+)?)$/);
     else expect(cache).toBe("no-store");
   });
 

@@ -1,4 +1,4 @@
-// A DRAFT's document is readable and never signed, whatever version or revision is asked for (IDN-19).
+// IDN-19: a DRAFT's document is read, and never signed, under whatever number it is asked for.
 import { beforeAll, expect, it } from "vitest";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 

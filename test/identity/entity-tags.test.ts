@@ -1,4 +1,4 @@
-// A cache that revalidates the document never shows an old status, and no representation passes for another (IDN-22).
+// IDN-22: a cache that revalidates never keeps what is no longer so, and no representation passes for another.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { principals } from "../../src/db/tables/principals.ts";

@@ -3,6 +3,7 @@ import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-stat
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { withEmptyCache } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
@@ -101,7 +102,8 @@ describe("a certificate", () => {
     const statusOf = async () => {
       // A list is signed once a minute: this is the next one.
       await env.DB.prepare("update status_lists set signed_at = 0").run();
-      const reply = await open("/.well-known/aeap-status-lists/1");
+      const next = await withEmptyCache(world);
+      const reply = await next.call("GET", "/.well-known/aeap-status-lists/1", { key: null });
       const jwks = createLocalJWKSet((await open("/.well-known/aeap-ca-jwks")).body);
       const { payload } = await jwtVerify(reply.text, jwks, { typ: "statuslist+jwt" });
       expect(payload["ttl"]).toBe(300);

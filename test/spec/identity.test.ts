@@ -210,6 +210,23 @@ describe("the well-known documents", () => {
     }
   });
 
+  it("IDN-26: the JWKS is application/jwk-set+json at both addresses, with a strong ETag, and may be kept for an hour", async () => {
+    for (const path of ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"]) {
+      const { headers } = await open(path);
+      expect(headers.get("content-type")).toBe("application/jwk-set+json");
+      expect(headers.get("cache-control")).toBe("public, max-age=3600");
+      const etag = headers.get("etag") ?? "";
+      expect(etag).toMatch(/^"[0-9a-f]{32}"$/);
+      const known = await open(path, { "If-None-Match": `"other", ${etag}` });
+      expect([known.status, known.text, known.headers.get("etag")]).toEqual([304, "", etag]);
+      expect([known.headers.get("cache-control"), known.headers.get("content-type")]).toEqual([
+        "public, max-age=3600",
+        null,
+      ]);
+      expect((await open(path, { "If-None-Match": '"other"' })).status).toBe(200);
+    }
+  });
+
   it("IDN-26: /.well-known/aeap → {service_did, issuer, jwks_uri, challenge_endpoint, status_lists_uri, proof_formats}", async () => {
     const found = expectStatus(await open("/.well-known/aeap"), 200);
     expect(Object.keys(found).sort()).toEqual(

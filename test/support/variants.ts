@@ -18,11 +18,18 @@ export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
 
 /** The same world, set up otherwise than wrangler.toml does. */
-export const withVars = (world: World, vars: Partial<Env>): World =>
-  withDeps(world, buildDeps({ ...world.deps.env, ...vars }, ISSUER, { now: () => world.now() }));
+export const withVars = (world: World, vars: Partial<Env>): World => rebuilt(world, { ...world.deps.env, ...vars });
 
-export const withDatabase = (world: World, d1: D1Database): World =>
-  withDeps(world, buildDeps({ ...env, DB: d1 }, ISSUER, { now: () => world.now() }));
+export const withDatabase = (world: World, d1: D1Database): World => rebuilt(world, { ...env, DB: d1 });
+
+const rebuilt = (world: World, bindings: Env): World => {
+  const deps = buildDeps(bindings, ISSUER, { now: () => world.now() });
+  return withDeps(world, { ...deps, sharedCache: world.deps.sharedCache });
+};
+
+/** The same world with nothing in its shared cache, as a minute or a data centre further. */
+export const withEmptyCache = async (world: World): Promise<World> =>
+  withDeps(world, { ...world.deps, sharedCache: await caches.open(crypto.randomUUID()) });
 
 /** The same service, whose nodes answer nothing. */
 export function withSilentChain(world: World): World {

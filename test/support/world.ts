@@ -54,12 +54,20 @@ export class World {
   /** How many parts of the service are running. */
   readonly serving = { now: 0 };
 
-  constructor(platformId: string, tenantPrincipalId: string, key: string, liveKey: string, vars: Partial<Env>) {
+  constructor(
+    platformId: string,
+    tenantPrincipalId: string,
+    key: string,
+    liveKey: string,
+    vars: Partial<Env>,
+    sharedCache: Cache,
+  ) {
     this.meter = openMeter(env.DB, (sql) => {
       if (this.serving.now > 0) statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset };
-    this.deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    const deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    this.deps = { ...deps, sharedCache };
     this.app = createApp(this.deps);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
@@ -220,7 +228,9 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const tenantPrincipalId = newId("prn", now);
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
-  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars);
+  // A cache of its own: the database of another file has other lists under the same address.
+  const sharedCache = await caches.open(platformId);
+  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars, sharedCache);
   const name = `Platform ${platformId}`;
   const keys = [
     { ...key, environment: "sandbox" },

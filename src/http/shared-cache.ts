@@ -1,0 +1,71 @@
+// The data centre's cache, in front of the database for what is the same for everybody: a further reading asks the database nothing.
+// Routes opt in by their data. A cache that fails, or that holds something else than was put there, is a miss.
+import { SECOND_MS } from "../core/limits.ts";
+import { type Answer, answer, isAnswer } from "./answer.ts";
+import type { Incoming } from "./incoming.ts";
+
+/** An answer as it is kept, and since when: real time, epoch milliseconds. */
+type Kept = { readonly at: number; readonly answer: Answer };
+
+/** `query` as it was parsed, `representation` as the route names it. */
+export async function throughSharedCache(
+  incoming: Incoming,
+  query: unknown,
+  representation: string,
+  make: () => Promise<unknown>,
+): Promise<unknown> {
+  const { background, deps } = incoming;
+  const address = addressOf(incoming, query, representation);
+  const kept = await find(deps.sharedCache, address);
+  if (kept) {
+    const { headers, body } = kept.answer;
+    const age = Math.max(0, Math.floor((Date.now() - kept.at) / SECOND_MS));
+    return answer(200, { ...headers, Age: String(age) }, body);
+  }
+  const made = await make();
+  if (isAnswer(made) && isForEverybody(made)) background(keep(deps.sharedCache, address, made));
+  return made;
+}
+
+/** One address for one content: at the issuer whatever Host was asked, the path as it was read, the query in order. */
+function addressOf({ context, deps, route }: Incoming, query: unknown, representation: string): string {
+  const path = route.path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(context.req.param(name) ?? ""),
+  );
+  const asked = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
+  search.sort();
+  search.set("representation", representation);
+  return `${deps.config.issuer}${path}?${search}`;
+}
+
+const isForEverybody = ({ status, headers }: Answer): boolean =>
+  status === 200 && headers["Cache-Control"]?.startsWith("public, ") === true;
+
+async function find(cache: Cache, address: string): Promise<Kept | null> {
+  try {
+    const found = await cache.match(address);
+    const kept: unknown = await found?.json();
+    return isKept(kept) ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+const isKept = (value: unknown): value is Kept =>
+  typeof value === "object" &&
+  value !== null &&
+  "at" in value &&
+  typeof value.at === "number" &&
+  "answer" in value &&
+  isAnswer(value.answer);
+
+async function keep(cache: Cache, address: string, made: Answer): Promise<void> {
+  const kept: Kept = { at: Date.now(), answer: made };
+  const headers = { "Content-Type": "application/json", "Cache-Control": made.headers["Cache-Control"] ?? "no-store" };
+  try {
+    await cache.put(address, new Response(JSON.stringify(kept), { headers }));
+  } catch {
+    // The next reading asks the database.
+  }
+}

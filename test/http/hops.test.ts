@@ -1,0 +1,124 @@
+// What a caller far from the database waits for: a read is one hop, a mutation two, whatever is asked for beside the trips.
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { lockAgent } from "../../src/objects/agent-lock.ts";
+import { type FarWorld, farFrom } from "../support/hops.ts";
+import {
+  type Agent,
+  agentBody,
+  BRANDS,
+  createWorld,
+  env,
+  expectStatus,
+  ISSUER,
+  principalBody,
+  type World,
+} from "../support/world.ts";
+
+let near: World;
+let far: FarWorld;
+let provider: Agent;
+let consumer: Agent;
+beforeAll(async () => {
+  near = await createWorld();
+  [provider, consumer] = [await near.provider(), await near.consumer()];
+  far = farFrom(near);
+});
+
+const keyed = () => ({ "Idempotency-Key": crypto.randomUUID() });
+const path = () => `/v1/agents/${provider.did}`;
+const window = () => ({ dispute_window_days: 1 + Math.floor(Math.random() * 365) });
+
+describe("a far caller waits for", () => {
+  it("one hop: a read", async () => {
+    expectStatus(await far.world.call("GET", path()), 200);
+    expect(far.hops()).toBe(1);
+  });
+
+  it("one hop: the public status", async () => {
+    expectStatus(await far.world.call("GET", `${path()}/status`, { key: null }), 200);
+    expect(far.hops()).toBe(1);
+  });
+
+  it("two hops: a registration, under its Idempotency-Key's lock", async () => {
+    expectStatus(await far.world.call("POST", "/v1/principals", { body: principalBody(), headers: keyed() }), 201);
+    expect(far.hops()).toBe(2);
+    const body = { ...agentBody("PROVIDER"), principal_id: provider.principalId };
+    expectStatus(await far.world.call("POST", "/v1/agents", { body, headers: keyed() }), 201);
+    expect(far.hops()).toBe(2);
+  });
+
+  it("two hops: an intent, whose proof is remembered beside the reading", async () => {
+    const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.00", currency: "USDC" };
+    expectStatus(await far.world.as(consumer, "POST", "/v1/payment-intents", body, keyed()), 201);
+    expect(far.hops()).toBe(2);
+  });
+
+  it("two hops: an activation, under the locks of its agent and of its Idempotency-Key", async () => {
+    const { did } = await near.draft("PROVIDER");
+    expectStatus(await far.world.call("POST", `/v1/agents/${did}/activate`, { headers: keyed() }), 200);
+    expect(far.hops()).toBe(2);
+  });
+
+  it("two hops: a change of the scope, of the status and of the certificate, under its agent's lock", async () => {
+    const { did } = await near.consumer();
+    const change = (method: string, part: string, body?: object) =>
+      far.world.call(method, `/v1/agents/${did}/${part}`, body && { body });
+    const hops: number[] = [];
+    for (const [method, part, body] of [
+      ["PATCH", "scope", window()],
+      ["POST", "certificate"],
+      ["PATCH", "status", { status: "SUSPENDED" }],
+    ] as const) {
+      expectStatus(await change(method, part, body), 200);
+      hops.push(far.hops());
+    }
+    expect(hops).toEqual([2, 2, 2]);
+  });
+});
+
+describe("a call that finds its agent's lock held", () => {
+  it("reads again once it has the lock: what it read before counts for nothing", async () => {
+    const { did } = await near.consumer();
+    const held = await lockAgent(env, did);
+    near.meter.reset();
+    // The holder suspends the agent after the call has read it as ACTIVE, which nobody returns to ACTIVE.
+    const returning = near.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
+    while (near.meter.reading.trips === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await env.DB.prepare("update agents set status = 'SUSPENDED', suspended_from = 'ACTIVE' where did = ?")
+      .bind(did)
+      .run();
+    held[Symbol.dispose]();
+    expect(expectStatus(await returning, 200).status).toBe("ACTIVE");
+    expect(near.meter.reading.trips).toBe(3);
+  });
+
+  it("waits for nobody who has given it back: changes one after the other are two trips each", async () => {
+    const { did } = await near.consumer();
+    for (let i = 0; i < 3; i++) {
+      near.meter.reset();
+      expectStatus(await near.call("PATCH", `/v1/agents/${did}/scope`, { body: { dispute_window_days: i } }), 200);
+      expect(near.meter.reading.trips).toBe(2);
+    }
+  });
+
+  it("is refused without it where it may not be made at all", async () => {
+    const { did } = await near.consumer();
+    const held = await lockAgent(env, did);
+    const { rawKey } = await generateManagementKey("sandbox", BRANDS);
+    const request = new Request(`${ISSUER}/v1/agents/${did}/activate`, {
+      method: "POST",
+      headers: { "Service-Api-Key": rawKey },
+    });
+    const context = createExecutionContext();
+    const { status } = await near.app.fetch(request, { ...env, DB: near.meter.d1 }, context);
+    const waiting = await runInDurableObject(
+      env.AGENTS.get(env.AGENTS.idFromName(did)),
+      (object) => (object as unknown as { holders: number }).holders,
+    );
+    expect([status, waiting]).toEqual([401, 2]);
+    held[Symbol.dispose]();
+    await waitOnExecutionContext(context);
+  });
+});

@@ -1,0 +1,102 @@
+// HTTP-34: a list names its next page in a header, as RFC 8288 has it.
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
+
+let world: World;
+let provider: string;
+beforeAll(async () => {
+  world = await createWorld();
+  const agent = await world.provider();
+  provider = agent.did;
+  const markets = ["EU-USDC", "DE-USDC"].map((market) => ({
+    market,
+    network: "base-sepolia",
+    operational_wallet: inject("accounts")[8],
+  }));
+  expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
+  for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
+  await world.principal();
+  // Each of another platform.
+  for (let i = 0; i < 2; i++) await createWorld();
+  const alert = env.DB.prepare(
+    "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, 'job_lag', ?, 'late', ?, ?)",
+  );
+  await env.DB.batch([1, 2, 3].map((n) => alert.bind(`alr_${n}`, `job ${n}`, n, n)));
+});
+
+/** A page of one row, under a filter where the list has one. */
+const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Record<string, string> }>> = {
+  "/v1/principals": { path: () => "/v1/principals?status=ACTIVE&limit=1" },
+  "/v1/agents": { path: () => "/v1/agents?status=DRAFT&economic_role=CONSUMER&limit=1" },
+  "/v1/agents/{did}/scope/authorized_markets": {
+    path: () => `/v1/agents/${encodeURIComponent(provider)}/scope/authorized_markets?limit=1`,
+  },
+  "/v1/markets": { path: () => "/v1/markets?limit=1" },
+  "/v1/operator/platforms": {
+    path: () => "/v1/operator/platforms?status=ACCREDITED&limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+  "/v1/operator/alerts": {
+    path: () => "/v1/operator/alerts?limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+};
+const lists = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
+
+const read = (name: string, path: string): Promise<Reply> => {
+  const headers = LISTS[name]?.headers?.();
+  return world.call("GET", path, headers ? { key: null, headers } : {});
+};
+const linkOf = ({ headers }: Reply): string | undefined =>
+  /^<([^<>]+)>; rel="next"$/.exec(headers.get("link") ?? "")?.[1];
+
+describe.each(lists)("GET %s", (name) => {
+  it("names the next page, at the issuer and under the same filters, until there is none", async () => {
+    const first = LISTS[name]?.path() ?? "";
+    const asked = new URL(first, ISSUER);
+    let page = await read(name, first);
+    const rows: unknown[] = [];
+    for (let pages = 0; pages < 3; pages++) {
+      const { data, has_more, next_cursor } = expectStatus(page, 200);
+      rows.push(...data);
+      const link = linkOf(page);
+      expect(link !== undefined).toBe(has_more);
+      if (link === undefined) break;
+      const next = new URL(link);
+      expect([next.origin, next.pathname]).toEqual([ISSUER, asked.pathname]);
+      expect(Object.fromEntries(next.searchParams)).toEqual({
+        ...Object.fromEntries(asked.searchParams),
+        cursor: next_cursor,
+      });
+      page = await read(name, `${next.pathname}${next.search}`);
+    }
+    expect(rows.length).toBeGreaterThan(1);
+    expect(new Set(rows.map((row) => JSON.stringify(row))).size).toBe(rows.length);
+  });
+});
+
+describe("the link", () => {
+  it("is at the issuer, whatever Host was asked", async () => {
+    const context = createExecutionContext();
+    const request = new Request("https://evil.example/v1/agents?limit=1", {
+      headers: { "Service-Api-Key": world.key },
+    });
+    const { headers } = await world.app.fetch(request, { ...env, DB: world.meter.d1 }, context);
+    await waitOnExecutionContext(context);
+    expect(headers.get("link")).toMatch(new RegExp(`^<${ISSUER}/v1/agents\\?limit=1&cursor=[\\w-]+>; rel="next"$`));
+  });
+
+  it("replaces the cursor that was asked with", async () => {
+    const first = linkOf(await read("/v1/agents", "/v1/agents?limit=1")) ?? "";
+    const { pathname, search } = new URL(first);
+    const second = linkOf(await read("/v1/agents", `${pathname}${search}`)) ?? "";
+    expect(new URL(second).searchParams.getAll("cursor")).toHaveLength(1);
+    expect(second).not.toBe(first);
+  });
+
+  it("stands on no answer that is no page", async () => {
+    expect((await world.call("GET", `/v1/agents/${provider}`)).headers.get("link")).toBeNull();
+  });
+});

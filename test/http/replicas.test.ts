@@ -1,0 +1,161 @@
+// READ_REPLICAS: which copy of the database each operation reads, seen at the binding. What decides reads the primary.
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { createApp, ROUTES } from "../../src/app.ts";
+import type { Surface } from "../../src/call.ts";
+import type { Route } from "../../src/http/route.ts";
+import { withEmptyCache, withVars } from "../support/variants.ts";
+import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+
+type Seen = { primary: number; replica: number; constraints: (string | undefined)[] };
+let world: World;
+/** Who calls and is called upon, and who is only read. */
+let agent: Agent;
+let read: Agent;
+let observed: World;
+const seen: Seen = { primary: 0, replica: 0, constraints: [] };
+
+vi.spyOn(console, "info").mockImplementation(() => undefined);
+
+/** The database, and by which of its two entrances it was asked. `behind`: the replica knows nothing yet. */
+function observe(d1: D1Database, behind = false): D1Database {
+  const session = (constraint?: string) => {
+    seen.constraints.push(constraint);
+    return {
+      prepare: (sql: string) => d1.prepare(behind ? sql.replace(/\bwhere\b/, "where 1 = 0 and") : sql),
+      batch: (statements: D1PreparedStatement[]) => {
+        seen.replica += 1;
+        return d1.batch(statements);
+      },
+    };
+  };
+  return {
+    prepare: (sql: string) => d1.prepare(sql),
+    batch: (statements: D1PreparedStatement[]) => {
+      seen.primary += 1;
+      return d1.batch(statements);
+    },
+    withSession: session,
+  } as unknown as D1Database;
+}
+
+beforeAll(async () => {
+  world = await createWorld();
+  [agent, read] = [await world.agent("PROVIDER"), await world.consumer()];
+  // A signed list, so that a reading of it signs none.
+  await world.call("GET", "/.well-known/aeap-status-lists/1", { key: null });
+  observed = withVars(world, { DB: observe(env.DB), READ_REPLICAS: "on" });
+});
+
+/** Good for who calls and for what the path names; where a body or a query is needed, without it: the reading comes first. */
+async function ask(of: World, { method, path, surfaces, body }: Route, query = ""): Promise<void> {
+  Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
+  const fresh = await withEmptyCache(of);
+  const verb = method.toUpperCase();
+  const named: readonly Surface[] = surfaces;
+  const { did } = named.includes("public") ? read : agent;
+  const concrete =
+    path
+      .replace("{did}", did)
+      .replace("{n}", "1")
+      .replace(/\{\w+\}/g, "x") + query;
+  const rawBody = body ? "{}" : "";
+  const headers = named.includes("agent")
+    ? await world.prove(agent, verb, concrete, rawBody)
+    : named.includes("operator")
+      ? { Authorization: `Bearer ${inject("operatorKey")}` }
+      : {};
+  const key = named.includes("management") ? world.key : null;
+  const reply = await fresh.call(verb, concrete, { key, headers, ...(rawBody !== "" && { rawBody }) });
+  expect([401, 403, 429, 500]).not.toContain(reply.status);
+}
+
+/** What the world reads and nobody decides on. */
+const REPLICATED: Readonly<Record<string, string>> = {
+  "getAgentAid?version=2": "a signed document by its version",
+  "getAgentAid?revision=2": "a signed document by its revision",
+  getAgentDidDocument: "a DID document",
+  getStatusList: "a status list",
+};
+/** These ask no database at all. */
+const PURE: ReadonlySet<string> = new Set([
+  ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"],
+  // Without a body that the schema takes they are refused before anything is read.
+  ...["verifyCertificate", "verifyProof", "verifyAid"],
+]);
+
+const asked = ROUTES.flatMap((route) => {
+  const queries = route.operationId === "getAgentAid" ? ["", "?version=2", "?revision=2"] : [""];
+  return queries.map((query) => ({ name: `${route.operationId}${query}`, route, query }));
+});
+
+describe.each(asked)("$name", ({ name, route, query }) => {
+  const isReplicated = name in REPLICATED;
+  it(`reads ${PURE.has(name) ? "nothing" : isReplicated ? "the nearest copy" : "the primary"}`, async () => {
+    await ask(observed, route, query);
+    const { primary, replica, constraints } = seen;
+    if (PURE.has(name)) expect([primary, replica]).toEqual([0, 0]);
+    else if (isReplicated) expect([primary, replica, constraints]).toEqual([0, 1, ["first-unconstrained"]]);
+    else expect([primary > 0, replica, constraints]).toEqual([true, 0, []]);
+  });
+
+  it("reads no replica unless READ_REPLICAS is on", async () => {
+    await ask(withVars(world, { DB: observe(env.DB), READ_REPLICAS: "off" }), route, query);
+    expect([seen.replica, seen.constraints]).toEqual([0, []]);
+  });
+});
+
+describe("with READ_REPLICAS on", () => {
+  const reset = () => Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
+
+  it.each(Object.keys(REPLICATED))(
+    "%s, which the replica has not heard of yet, is asked of the primary",
+    async (name) => {
+      const [operationId, query] = name.split("?");
+      const route = ROUTES.find((one) => one.operationId === operationId);
+      const path = route?.path.replace("{did}", read.did).replace("{n}", "1") ?? "";
+      const behind = await withEmptyCache(withVars(world, { DB: observe(env.DB, true), READ_REPLICAS: "on" }));
+      reset();
+      const reply = await behind.call("GET", `${path}${query ? `?${query}` : ""}`, { key: null });
+      expect(reply.status).toBe(200);
+      expect([seen.replica, seen.primary]).toEqual([1, 1]);
+    },
+  );
+
+  it("what is nowhere is 404 after both were asked", async () => {
+    reset();
+    const reply = await observed.call("GET", `/v1/agents/${agent.did}/aid?version=77`, { key: null });
+    expect([reply.status, seen.replica, seen.primary]).toEqual([404, 1, 1]);
+  });
+
+  it("a document or a list that has to be signed is read and kept on the primary", async () => {
+    const other = await world.consumer();
+    await env.DB.prepare("update agents set revision = revision + 1 where did = ?").bind(other.did).run();
+    const { aid_revision } = expectStatus(
+      await world.call("GET", `/v1/agents/${other.did}/status`, { key: null }),
+      200,
+    );
+    reset();
+    const aid = await observed.call("GET", `/v1/agents/${other.did}/aid?revision=${aid_revision}`, { key: null });
+    expect([expectStatus(aid, 200).revision, seen.replica, seen.primary]).toEqual([aid_revision, 1, 2]);
+    await env.DB.prepare("update status_lists set signed_at = 0").run();
+    reset();
+    const list = await (await withEmptyCache(observed)).call("GET", "/.well-known/aeap-status-lists/1", { key: null });
+    expect([list.status, seen.replica, seen.primary]).toEqual([200, 1, 2]);
+  });
+});
+
+describe("READ_REPLICAS", () => {
+  it.each(["", "yes", "ON"])('"%s" is neither on nor off: the service refuses its first call', async (value) => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const context = createExecutionContext();
+    const request = new Request(`${ISSUER}/healthz`);
+    const { status } = await createApp().fetch(request, { ...env, READ_REPLICAS: value }, context);
+    await waitOnExecutionContext(context);
+    expect([status, String(log.mock.calls)]).toEqual([
+      500,
+      expect.stringContaining("READ_REPLICAS is neither on nor off"),
+    ]);
+    log.mockRestore();
+  });
+});
