@@ -70,7 +70,7 @@ export type AgentCall = Base<"agent", AgentCaller> & {
   readonly proven: boolean;
   /** Verifies the caller's proof bound to another agent, and uses it up. Throws `proof_invalid`. */
   readonly proveBoundTo: (calleeDid: string) => Promise<void>;
-  /** The refusal of a call that is not proven, or whose body says that another agent makes it. */
+  /** Makes the refusal of a call that is not proven, or whose body names another agent as the caller (PRF-12). */
   readonly unproven: (code: ErrorCode) => Promise<ServiceError>;
 };
 

@@ -1,6 +1,7 @@
-// A credential of the wrong kind says so by its form alone: the answer is the same whether or not there is such a key.
+// The refusal of a wrong key says what is wrong with its form, and is the same whether or not such a key exists (CRED-9).
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { ERRORS } from "../../src/core/errors.ts";
 import { BRANDS, createWorld, type World } from "../support/world.ts";
 
 vi.spyOn(console, "info").mockImplementation(() => undefined);
@@ -14,7 +15,7 @@ const BEGINS = "A management key of this service begins with service_sandbox_ or
 const NO_KEY = `This is no management key. ${BEGINS} An operator's key opens /v1/operator alone.`;
 const OTHER_BRAND = `The key is of another brand. ${BEGINS}`;
 const MISTYPED = "The management key is incomplete or mistyped: its checksum does not fit.";
-const UNKNOWN = "The credential is missing, wrong, unknown or revoked.";
+const UNKNOWN = ERRORS.invalid_credentials.message;
 const NO_OPERATOR_KEY = "This is no operator key; the operator's routes take nothing else.";
 
 const PATHS = ["/v1/platform", "/v1/principals", "/v1/agents"];

@@ -1,7 +1,8 @@
-// Every inner reason why a certificate or a proof is not accepted, as far as a call can meet it, and what the caller is told: in production one
-// sentence, in the sandbox the reason to whoever holds a good certificate. A new reason does not compile until it stands here.
+// Every reason for which a certificate or a proof is not accepted, as far as a call can provoke it, and what the caller is told: in
+// production one sentence, in the sandbox the reason when the certificate verifies (PRF-12). A new reason does not compile without a row.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { ProofRefusal } from "../../src/auth/proof-refusals.ts";
+import { ERRORS } from "../../src/core/errors.ts";
 import { type CertificateClaims, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { OFF_CURVE_JWK, OTHER_JWK, signAs } from "../protocol/fixtures.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
@@ -74,7 +75,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
       return asked;
     },
     certified: true,
-    says: "This proof was used before: sign every call anew.",
+    says: "This proof was used before: sign every call again.",
     type: "replay",
   },
   malformed: { ask: () => proven({ "AEAP-Certificate": "e30.e30" }), certified: false },
@@ -153,7 +154,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
 };
 
 const rows = Object.entries(REASONS).flatMap(([reason, row]) => ("unreachable" in row ? [] : [[reason, row] as const]));
-const ONE_SENTENCE = "The certificate or the proof does not verify, or its timestamp is too far off.";
+const ONE_SENTENCE = ERRORS.aeap_verification_failed.message;
 const send = ({ method = "GET", path = PATH, body, headers }: Ask) =>
   world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
 const setEnvironment = (environment: string) =>

@@ -1,4 +1,4 @@
-// Names that people write: which are none, and which are the same.
+// Which texts are no names, and which names are equal (HTTP-8).
 import { describe, expect, it } from "vitest";
 import { foldName, nameFault, splitList, textFault } from "../../src/core/text.ts";
 

@@ -6,6 +6,7 @@ import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { paymentIntents, spendSums, tasks, transactions } from "../../src/db/tables/money.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
+import { account } from "../support/chain.ts";
 import { createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
 import {
   asClient,
@@ -71,7 +72,14 @@ describe("the happy path", () => {
     const receipt = await verifyReceipt(fac.receipt, await keys(), { issuer: ISSUER });
     expect(receipt).toMatchObject({
       ok: true,
-      claims: { jti: fac.facilitation_id, tx_hash: tx, gross_amt: "10.00", caip2: "eip155:84532" },
+      claims: {
+        jti: fac.facilitation_id,
+        tx_hash: tx,
+        gross_amt: "10.00",
+        caip2: "eip155:84532",
+        payer: account(9).toLowerCase(),
+        operational_wallet: account(8).toLowerCase(),
+      },
     });
     const aid = expectStatus(await world.call("GET", `/v1/agents/${seller.did}/aid`, { key: null }), 200);
     expect(aid.escrow.liability_profile).toMatchObject({ total_balance: "0.9995", escrow_state: "FUNDING" });

@@ -252,7 +252,7 @@ describe("a call that came too early", () => {
       at(9 * MINUTE_MS);
       expect((await send(sent)).body.code).toBe("payment_not_found");
       await mine(CONFIRMATIONS);
-      // Past its half minute a proof counts for what it was used for, and for nothing new.
+      // After its window a proof counts only for what it was used for.
       expect((await send(unused)).status).toBe(401);
       at(10 * MINUTE_MS + 1_000);
       expect((await send(sent)).status).toBe(401);

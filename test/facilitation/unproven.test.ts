@@ -1,4 +1,4 @@
-// Certificates are public: whoever shows no more is told of nothing but the proof, whatever its body and whatever it names.
+// Certificates are public: a caller that shows no more learns only that its proof failed, whatever its body names (PRF-11, FAC-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asProvider, facilitated, PATH, type Paid, paid, pairOf, refused } from "./support.ts";
@@ -80,7 +80,7 @@ const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
 ];
 
 describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
-  it.each(BODIES)("%s is 401, and not a word of it", async (_name, bodyOf) => {
+  it.each(BODIES)("%s is 401, and nothing of it is told", async (_name, bodyOf) => {
     const body = bodyOf();
     const rawBody = typeof body === "string" ? body : JSON.stringify(body);
     for (const [, sign] of PROOFS) {

@@ -1,5 +1,4 @@
-// A cursor names what it continues: on another listing, environment or filter it is a fault of the value. Every listing that there is, with
-// every other.
+// A cursor belongs to one listing, environment and set of filters (HTTP-28): the cursors of every listing are tried on every other.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { commit } from "../../src/db/batch.ts";

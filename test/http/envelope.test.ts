@@ -115,6 +115,32 @@ describe("a body that cannot be read is 400 invalid_request", () => {
     },
   );
 
+  it.each([
+    ["a byte order mark alone", "\ufeff"],
+    ["a byte order mark and an empty object", "\ufeff{}"],
+    ["an empty object and a byte order mark", "{}\ufeff"],
+    ["a space that JSON has not", "\u00a0{}"],
+    ["an empty list", "[]"],
+    ["null", "null"],
+    ["two empty objects", "{}{}"],
+  ])("%s is no missing body of a call that takes none", async (_name, rawBody) => {
+    const { did } = await world.draft("CONSUMER");
+    const path = `/v1/agents/${did}/activate`;
+    const headers = { "Service-Api-Key": world.key, "Content-Type": "application/json" };
+    const { response, body } = await send(world, path, {
+      method: "POST",
+      headers,
+      body: new TextEncoder().encode(rawBody),
+    });
+    expectEnvelope(response, body, 400, "invalid_request");
+    expect((await world.call("GET", `/v1/agents/${did}`)).body.status).toBe("DRAFT");
+  });
+
+  it.each(["", "{}", " \r\n\t{ \n} "])("%j is none to a call that takes none", async (rawBody) => {
+    const { did } = await world.draft("CONSUMER");
+    expectStatus(await world.call("POST", `/v1/agents/${did}/activate`, { rawBody }), 200);
+  });
+
   it("a call that takes no body refuses one, but for an empty object", async () => {
     const activate = (did: string, rawBody: string) => world.call("POST", `/v1/agents/${did}/activate`, { rawBody });
     const { did } = await world.draft("CONSUMER");

@@ -1,4 +1,4 @@
-// HEAD is a GET without a body, its proof a GET's; what has effects takes none. Every route that there is.
+// On every route: HEAD is a GET without a body, its proof covers what a GET's covers (PRF-3), and a GET with effects takes none (HTTP-21).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";

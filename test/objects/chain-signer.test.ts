@@ -3,13 +3,14 @@
 // alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
 import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
+import { addressOf } from "../../src/chain/sign.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
 import { account, chainOf, rpc, spoil } from "../support/chain.ts";
-import { ageSent, keptHashes } from "../support/signer.ts";
+import { ageSent, keptHashes, replaceKey } from "../support/signer.ts";
 import { env, type Json } from "../support/world.ts";
 
 const LAB = "lab-signer";
@@ -261,6 +262,46 @@ describe("an empty gas account", () => {
     expect(await count("pending")).toBe(before);
     await lab("anvil_setBalance", REGISTRAR, RICH);
     expect(await isMined(await submitted(asked))).toBe(true);
+  });
+});
+
+describe("a key that replaces another", () => {
+  const NEW_KEY = `0x${"5b".repeat(32)}`;
+  const address = addressOf(NEW_KEY);
+  /** A call that any account may make. */
+  const approval = (purpose: string): Asked => {
+    const { settlement_contract: spender, token: to } = chainOf(LAB);
+    const args = [spender as `0x${string}`, 1n] as const;
+    return {
+      key: purpose,
+      call: { network: LAB, to, data: encodeFunctionData({ abi: tokenAbi, functionName: "approve", args }) },
+    };
+  };
+  afterEach(() => replaceKey(LAB, env.CHAIN_REGISTRAR_KEY));
+
+  it("has nonces of its own, and leaves the transactions of the other as they are", async () => {
+    await lab("anvil_setBalance", address, RICH);
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const old = await submitted(asked);
+    await replaceKey(LAB, NEW_KEY);
+    // For the same purpose too: what the other key has waiting is not its own.
+    const hash = await submitted(approval(asked.key));
+    expect(hash).not.toBe(old);
+    expect(await transaction(hash)).toMatchObject({ from: address.toLowerCase(), nonce: "0x0" });
+    await lab("anvil_dropTransaction", old);
+    await ageSent(LAB, 10 * SECOND_MS);
+    expect(await tend()).toMatchObject({ address, waiting: 1 });
+    expect(await transaction(old)).toBeNull();
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+    expect(await tend()).toMatchObject({ address, waiting: 0 });
+
+    await replaceKey(LAB, env.CHAIN_REGISTRAR_KEY);
+    await ageSent(LAB, 10 * SECOND_MS);
+    expect(await tend()).toMatchObject({ waiting: 1 });
+    await mine();
+    expect(await isMined(old)).toBe(true);
   });
 });
 

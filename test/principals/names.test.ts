@@ -1,4 +1,4 @@
-// A name that is compared and signed is what everybody sees of it: in every field that takes one, and before doubles are looked for.
+// Every field that takes a name refuses what a reader does not see (HTTP-8), and a double of a legal name is found (PRN-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
 

@@ -2,9 +2,15 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "./world.ts";
 
+const objectOf = (network: string) => env.CHAIN_SIGNER.get(env.CHAIN_SIGNER.idFromName(`registrar:${network}`));
+
 const inside = <T>(network: string, look: (sql: SqlStorage) => T): Promise<T> =>
-  runInDurableObject(env.CHAIN_SIGNER.get(env.CHAIN_SIGNER.idFromName(`registrar:${network}`)), (_instance, state) =>
-    look(state.storage.sql),
+  runInDurableObject(objectOf(network), (_instance, state) => look(state.storage.sql));
+
+/** Configures the object with another key of the registrar. */
+export const replaceKey = (network: string, key: string): Promise<unknown> =>
+  runInDurableObject(objectOf(network), (instance) =>
+    Object.assign(instance, { env: { ...Reflect.get(instance, "env"), CHAIN_REGISTRAR_KEY: key } }),
   );
 
 /** As if what is kept had been sent, and mined, so much earlier. */
