@@ -1,4 +1,4 @@
-// The budgets, as data: performance design 4.1 where it names one, and for every other route of the path what it was built to
+// The budgets, as data: for every operation and job what it was built to
 // cost. Counted exactly, so that any increase fails `npm run bench -- --check`; a decrease is a reason to lower the number.
 
 export type Budget = {
@@ -43,7 +43,7 @@ const job = (name: string, idle: Partial<Budget>, due?: Partial<Budget>): Record
 });
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
-  // performance design 4.1, as it stands there (its table counts an agent's turn as no subrequest).
+  // The agent's lock counts as no subrequest.
   "GET /v1/agents/{did}/aid": read(3, 6 * KIB),
   "GET /v1/agents/{did}/aid (304)": read(3, 0),
   "GET /.well-known/aeap-ca-jwks": pure(2 * KIB),
@@ -167,7 +167,7 @@ export const HOPS: Readonly<Record<string, number>> = {
   "POST /v1/verify/proof (challenge)": 1,
 };
 
-/** What an act may add to the database, in bytes, with indexes; events and stored outcomes are counted apart. */
+/** The bytes that an act may add to the database, with indexes; events and stored outcomes are counted apart. */
 export const ACT_BYTES: Readonly<Record<string, number>> = {
   "agent: consumer": 12_000,
   "agent: provider": 12_000,

@@ -1,4 +1,4 @@
-// What is deployed: its size gzipped, what it is made of, and how long its start takes (performance design 4.1, item 6).
+// Measures the deployed bundle: its size gzipped, its parts, and how long its start takes.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -59,7 +59,7 @@ async function copyTable(sql: Stage["sql"], copy: DatabaseSync, table: string, t
 
 const stored = (value: unknown): SQLInputValue => (typeof value === "number" || value === null ? value : String(value));
 
-/** What `times` repetitions of an act have added. */
+/** The bytes that `times` repetitions of an act have added. */
 export function grownBy(act: string, times: number, before: TableBytes, after: TableBytes): Grown {
   const tables = [...after].map(([table, bytes]) => [table, (bytes - (before.get(table) ?? 0)) / times] as const);
   return { act, times, tables: tables.filter(([, bytes]) => bytes > 0).sort(([, a], [, b]) => b - a) };

@@ -24,7 +24,7 @@ export type CaseCost = {
   readonly filling: boolean;
   /** Statements whose rows D1 did not tell. */
   readonly unmetered: number;
-  /** What the objects did inside themselves: counted apart. */
+  /** The work of the objects inside themselves, counted apart. */
   readonly objectRowsWritten: number;
   readonly objectFetches: number;
   readonly each: readonly StatementCost[];
@@ -82,7 +82,7 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   };
 }
 
-/** What each call waits for one after the other, before its answer. */
+/** The hops that each call awaits one after the other, before its answer. */
 export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutcome[]> =>
   forEachCase(cases, async (known): Promise<Far> => {
     const ask = await known.ask(play);

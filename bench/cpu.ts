@@ -1,4 +1,4 @@
-// CPU time as the kernel counts it (performance design 4.2, iii): all threads of every workerd that this process started.
+// CPU time as the kernel counts it: all threads of every workerd that this process started.
 import { readdirSync, readFileSync } from "node:fs";
 
 export type ProcessStat = { readonly name: string; readonly parent: number; readonly cpuMicros: number };

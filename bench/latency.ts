@@ -1,4 +1,4 @@
-// Latency as ratios (performance design 4.2, i): one call at a time. Printed, never a gate.
+// Measures latency as ratios: one call at a time. Printed, never a gate.
 import type { Case } from "./case.ts";
 import type { Play } from "./play.ts";
 import { type Course, interleave, median, type Pace, type Round, sendTimed, spreadPercent } from "./rounds.ts";

@@ -1,4 +1,4 @@
-// Throughput as ratios (performance design 4.2, ii): eight calls at a time. Beside it (iii) what a call costs the CPU, with the
+// Measures throughput as ratios: eight calls at a time. Beside it (iii) what a call costs the CPU, with the
 // work of D1 and the objects, which run in the same workerd: a number that a busy machine moves less. Printed, never a gate.
 import type { Case } from "./case.ts";
 import { workerdCpu } from "./cpu.ts";

@@ -2,7 +2,7 @@
 // Objects, queues and other bindings; outbound fetches. These numbers repeat exactly, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
-/** What a request asked of the world around it. */
+/** The trips, fetches and calls of objects of one request. */
 export type Cost = {
   trips: StatementCost[][];
   /** Trips that D1 refused: a guard, a unique key, a fault. */
@@ -16,7 +16,7 @@ export type Cost = {
   /** The longest chain of trips and object calls that waited for each other. */
   hops: number;
 };
-/** What the Durable Objects did inside themselves. */
+/** The work of the Durable Objects inside themselves. */
 export type ObjectWork = { storageCalls: number; rowsWritten: number; fetches: number };
 
 export const newCost = (): Cost => ({

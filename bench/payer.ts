@@ -1,4 +1,4 @@
-// What consumers pay on the local chain.
+// Payments of consumers on the local chain.
 import { devAccounts } from "../scripts/chain/anvil.ts";
 import { approve, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
 import { didHash, intentHash } from "../src/chain/hashes.ts";

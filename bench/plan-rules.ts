@@ -1,6 +1,6 @@
 // How SQLite may find rows. A scan of a table that grows, or a sort that no index spares, is found in the plan before it is slow.
 
-/** What a plan may say all the same, in which statements, and why. */
+/** The exceptions: steps that a plan may have, in which statements, and why. */
 type Exception = { readonly step: RegExp; readonly in: RegExp; readonly because: string };
 
 const ANY = /^/;

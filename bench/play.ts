@@ -1,4 +1,4 @@
-// What the cases play with: two platforms' calls, agents that sign, and payments on the local chain.
+// Everything that the cases play with: two platforms' calls, agents that sign, and payments on the local chain.
 import { type Agent, agentHeaders, boundHeaders, type Json, keyHeaders, operatorHeaders } from "../scripts/client.ts";
 import type { Network } from "../src/chain/networks.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
@@ -20,7 +20,7 @@ export type Play = {
   readonly idle: PlayedAgent;
   /** Whose scope the consumer delegated, and whose that one did. */
   readonly delegates: readonly [PlayedAgent, PlayedAgent];
-  /** Of the second platform. */
+  /** An agent of the second platform. */
   readonly stranger: PlayedAgent;
   /** A number of its own for every body. */
   readonly next: () => number;

@@ -1,4 +1,4 @@
-// What a run found, as text: tables whose columns stand under each other, and nothing else.
+// Prints the findings of a run: tables whose columns stand under each other, and nothing else.
 import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, HOPS, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
@@ -41,7 +41,7 @@ export function printFindings(findings: Findings): void {
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
 }
 
-/** What a case's rows are spent on, at each size of the history. */
+/** The statements that a case's rows are spent on, at each size of the history. */
 export function printStatements(sizes: readonly (readonly Outcome[])[], wanted: string): void {
   for (const outcome of sizes.flat()) {
     if (!("cost" in outcome) || !outcome.cost.name.includes(wanted)) continue;

@@ -1,4 +1,4 @@
-// Base and case in turn (performance design 4.2): a slice of each of the two baselines of the same process, then one of the
+// Runs base and case in turn: a slice of each of the two baselines of the same process, then one of the
 // case, so that whatever slows the machine down slows all of them.
 import { type Case, nameOf } from "./case.ts";
 import type { Play } from "./play.ts";
@@ -7,13 +7,13 @@ import { type Ask, send } from "./wire.ts";
 export type Pace = { readonly rounds: number; readonly sliceMs: number };
 /** Each call of an `effect` case is arranged beforehand, so a slice of it is a count. */
 export type Limit = { ms: number } | { calls: number };
-/** What one slice sends: the same call, made anew each time. */
+/** A slice sends the same call, made anew each time. */
 export type Course = { readonly ask: () => Ask | Promise<Ask>; readonly status: number; readonly limit: Limit };
 export type Round<T> = { readonly hello: T; readonly row: T; readonly own: T };
 
 const WARMING = 20;
 
-/** What `slice` found in each round, by the case's name. */
+/** The findings of `slice` in each round, by the case's name. */
 export async function interleave<T>(
   play: Play,
   cases: readonly Case[],

@@ -35,7 +35,7 @@ const agentsOf = ({ provider }: Play): Copies[] => {
   ];
 };
 
-/** What the two agents that trade did before, and what others have open. */
+/** The history of the two agents that trade, and the open intents of others. */
 const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   const settled = `consumer_did = '${consumer.did}' and provider_did = '${provider.did}'`;
   const others = { consumer_did: OTHER_BUYER, provider_did: OTHER_SELLER };

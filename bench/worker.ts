@@ -1,5 +1,5 @@
-// The bench build: the real Worker, its bindings metered while a request asks for it, and two baselines in the same process
-// (performance design 4.2). Never deployed: bench/stage.ts alone starts it, on loopback.
+// The bench build: the real Worker, its bindings metered while a request asks for it, and two baselines in the same process.
+// Never deployed: bench/stage.ts alone starts it, on loopback.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
 import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";

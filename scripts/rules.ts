@@ -23,6 +23,7 @@ const TEXT = /\.(ts|mjs|sol|md|json)$/;
 const FOREIGN = [
   /\b(?:contract|specification)s?,?\s+(?:sections?\s+)?\d(?!\d)/i,
   /\bpublic clients?,\s+step/i,
+  /\bperformance design\b/i,
   /(?:\/\/|\*)\s*\d\.\d{1,2}:/,
 ];
 

@@ -1,4 +1,4 @@
-// What anybody may read or have checked, without a credential.
+// The operations that anybody may call without a credential.
 import { answerChallenge, boundHeaders } from "../../scripts/client.ts";
 import type { Case } from "../case.ts";
 import { agentPath, anyone, json, must, type Play } from "../play.ts";
@@ -6,7 +6,7 @@ import { agentPath, anyone, json, must, type Play } from "../play.ts";
 const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
 
 const LIST = "/.well-known/aeap-status-lists/1";
-/** What a list says beside "valid": its cost is one row each, however many certificates it has. */
+/** The exceptions of a list cost one row each, however many certificates it has. */
 const EXCEPTIONS = `select count(*) as exceptions from certificates
   where list_id = 1 and (listed_status <> 0 or replaced_at is not null) and expires_at > ?`;
 

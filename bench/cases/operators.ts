@@ -1,4 +1,4 @@
-// What operators call.
+// The operators' operations.
 import type { Case } from "../case.ts";
 import { operate, type Play } from "../play.ts";
 

@@ -97,7 +97,7 @@ const stallMarket = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-/** Of a provider of its own: the idle one's threshold is on its way to the chain. */
+/** Uses a provider of its own, because the idle one's threshold is on its way to the chain. */
 async function askAgain(play: Play): Promise<void> {
   const { did } = await openProvider(play.stage, play.principalId);
   const text = "update chain_operations set next_check_at = ? where subject = ?";
@@ -134,7 +134,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "mail_alerts", arrange: raiseUnmailed },
 ];
 
-/** What fell due by itself while the bench ran is worked first. */
+/** Rows that fell due by themselves while the bench ran are recorded first. */
 async function drain({ stage }: Play, job: string): Promise<void> {
   await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
   await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");

@@ -32,7 +32,7 @@ type Listing = { readonly route: string; readonly filter?: () => string; readonl
 const AGENTS = "/v1/agents";
 const PRINCIPALS = "/v1/principals";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
-/** Of the first group there is more than one page. */
+/** The first group has more than one page. */
 const CONTINUED: Record<string, Listing> = {
   agents: { route: AGENTS },
   "agents of a principal": { route: AGENTS, filter: () => `principal_id=${principalId}` },

@@ -1,4 +1,4 @@
-// What a caller far from the database waits for: a read is one hop, a mutation two, whatever is asked for beside the trips.
+// Counts the hops of a caller far from the database: a read is one, a mutation two, whatever is requested beside the trips.
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";

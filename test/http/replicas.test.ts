@@ -9,7 +9,7 @@ import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "
 
 type Seen = { primary: number; replica: number; constraints: (string | undefined)[] };
 let world: World;
-/** Who calls and is called upon, and who is only read. */
+/** The agents that call, and one that is only read. */
 let agent: Agent;
 let read: Agent;
 let observed: World;
@@ -70,7 +70,7 @@ async function ask(of: World, { method, path, surfaces, body }: Route, query = "
   expect([401, 403, 429, 500]).not.toContain(reply.status);
 }
 
-/** What the world reads and nobody decides on. */
+/** Public readings on which nobody decides. */
 const REPLICATED: Readonly<Record<string, string>> = {
   "getAgentAid?version=2": "a signed document by its version",
   "getAgentAid?revision=2": "a signed document by its revision",

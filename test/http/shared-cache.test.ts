@@ -137,7 +137,7 @@ describe("a document by its number", () => {
     const asked = await fresh.app.fetch(new Request(`https://evil.example${version()}`), env, context);
     await waitOnExecutionContext(context);
     expect([asked.status, world.meter.reading.trips]).toEqual([200, 0]);
-    // What another issuer says is another content.
+    // Another issuer says something else.
     expect((await measure(withConfig(fresh, { issuer: "https://other.example" }), version())).trips).toBe(1);
   });
 

@@ -17,7 +17,7 @@ const tagOf = async (did: string, query = "", headers = {}) => {
   if (tag === null) throw new Error("no entity tag");
   return tag;
 };
-/** What a cache that knows the tag is answered. */
+/** The answer to a cache that knows the tag. */
 const revalidated = async (did: string, tag: string) => {
   const { status, body } = await read(did, "", { "If-None-Match": tag });
   return status === 304 ? 304 : body.live.status;
