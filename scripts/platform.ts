@@ -25,7 +25,7 @@ const COUNTRY = "DE";
 const TIER = "TIER_3";
 const ATTESTED_DAYS = 365;
 
-/** What is there already is left alone. */
+/** Leaves existing rows alone. */
 export async function seedPlatform(db: Database, platform: SeededPlatform): Promise<void> {
   const now = Date.now();
   const { platformId, tenantPrincipalId, name, email, keys } = platform;

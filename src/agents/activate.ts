@@ -17,7 +17,7 @@ const WARNING = "Store the private key now: it is shown once and cannot be recov
 
 export async function activateAgent(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db, now) });
+  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
   const before = sourceOf(found);
   const { to } = move(agentMachine, before.agent.status, "activate");
   const standing = effectivePrincipalStatus(before.principal, now);

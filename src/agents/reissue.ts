@@ -12,7 +12,7 @@ import { sourceReads } from "./store.ts";
 
 export async function reissueCertificate(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db, now) });
+  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
   const before = sourceOf(found);
   const { status } = before.agent;
   const standing = effectivePrincipalStatus(before.principal, now);

@@ -71,7 +71,7 @@ export async function reviseAgent(
         ? [listCertificates(db, [agent.did], agent.status)]
         : []),
       ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
-      ...(certificate ? [clearPlace(db, certificate.row, now), insertCertificate(db, certificate.row)] : []),
+      ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),
       ...events.map((type) => recordEvent(db, agent, now, { type, object })),

@@ -22,7 +22,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const { ancestors, place, caller, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
     ancestors: findAncestors(db, did),
-    place: findPlace(db, now),
+    place: findPlace(db),
   });
   const before = sourceOf(found);
   const scoped = applyScope(before.agent, patch);

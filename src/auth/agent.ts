@@ -13,7 +13,7 @@ import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/st
 import { type CertificateCheck, verifyCertificate } from "../protocol/certificate.ts";
 import { isDid } from "../protocol/did.ts";
 import { type ProofCheck, type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
-import { openProofMemory, type ProofMemory } from "./proof-memory.ts";
+import { openProofMemory, type ProofMemory, type ProofUse } from "./proof-memory.ts";
 import { explained, type ProofRefusal, proofRefusal } from "./proof-refusals.ts";
 
 export const agentEntrance: Entrance = {
@@ -70,8 +70,8 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
       return { caller, platformId: caller.platformId };
     },
     settle: async () => {
-      if (!own.ok || (await use(own.proven)) !== "replay") return;
-      throw await explained(incoming.deps, did, "replay", own.statement);
+      const refused = own.ok ? REFUSED_USE[await use(own.proven)] : null;
+      if (own.ok && refused) throw await explained(incoming.deps, did, refused, own.statement);
     },
     parts: {
       did,
@@ -147,8 +147,18 @@ async function proveBound(
   const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
   const bound = await check(presented, statement);
   if (!bound.ok) throw await explained(incoming.deps, did, bound.reason, statement, "proof_invalid");
-  if ((await use(bound)) === "replay") throw await explained(incoming.deps, did, "replay", statement);
+  const refused = REFUSED_USE[await use(bound)];
+  const code = refused === "timestamp_too_old" ? "proof_invalid" : undefined;
+  if (refused) throw await explained(incoming.deps, did, refused, statement, code);
 }
+
+/** The refusal of a good proof by what the memory knows of it. */
+const REFUSED_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
+  first: null,
+  same: null,
+  replay: "replay",
+  late: "timestamp_too_old",
+};
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
 const check = ({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<ProofCheck> =>

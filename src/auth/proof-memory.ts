@@ -6,8 +6,8 @@ import type { ProofCheck } from "../protocol/proof.ts";
 
 type Proven = Extract<ProofCheck, { ok: true }>;
 
-/** `first`: not seen before. `same`: used before for the same act. */
-export type ProofUse = "first" | "same" | "replay";
+/** `first`: not seen before. `same`: used before for the same act. `late`: its window passed before it was used for this act. */
+export type ProofUse = "first" | "same" | "replay" | "late";
 export type ProofMemory = { readonly use: (proven: Proven, act: string) => Promise<ProofUse> };
 
 export function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): ProofMemory {
@@ -18,7 +18,7 @@ export function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): P
       const remembered = act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS;
       const late = Date.now() > signedAt + PROOF_WINDOW_SECONDS * SECOND_MS;
       // After its window a proof counts only for the act that it was used for within the window.
-      if (late) return (await guard.isUsedFor(mark, act)) ? "same" : "replay";
+      if (late) return (await guard.isUsedFor(mark, act)) ? "same" : "late";
       return guard.use(mark, act, signedAt + (remembered + 1) * SECOND_MS);
     },
   };

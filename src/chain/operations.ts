@@ -56,6 +56,8 @@ export async function driveSplit(
     if (plan.state === "impossible") return { state: "failed", reason: plan.reason, txHash };
     const sent = await signer.submit(`provider_split:${did}`, plan.call);
     if (!sent.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
+    // The node that planned was behind: the provider is registered, so the next plan starts from there.
+    if (sent.value.state === "refused" && sent.value.reason === "ProviderExists") continue;
     if (sent.value.state === "refused") return { state: "failed", reason: sent.value.reason, txHash };
     if (sent.value.state === "waiting") return { state: "waiting", reason: sent.value.reason, txHash };
     txHash = sent.value.txHash;

@@ -39,8 +39,9 @@ export type Evidence = {
 
 export async function recordSettlement(call: AgentCall, evidence: Evidence): Promise<FacilitationView> {
   const { db, deps, now } = call;
-  const { intent, settlement, minedAt, provider, escrow } = evidence;
-  const seen = { balance: Number(settlement.vaultBalance), seenAt: minedAt };
+  const { intent, settlement, mined, provider, escrow } = evidence;
+  // Real time: readings of one vault are in the order of their blocks, whoever's clock rules the call.
+  const seen = { balance: Number(settlement.vaultBalance), seenAt: mined.minedAt };
   const change = escrow && { before: escrow, after: credited(escrow, seen.balance, seen.seenAt) };
   const moved = change !== null && change.before.state !== change.after.state;
   const transaction = transactionOf(call, evidence, change?.after ?? null);

@@ -23,7 +23,7 @@ export type Entrance = {
   readonly presents: (incoming: Incoming) => boolean;
   /** Checks the credential as far as that needs no database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
-  /** What a 401 says of how to authenticate (RFC 9110, 11.6.1). Null: nothing is asked for. */
+  /** The challenge of a 401 (RFC 9110, 11.6.1); null where no credential is required. */
   readonly challenge: (incoming: Incoming) => string | null;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
@@ -90,7 +90,7 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
   }
 }
 
-/** Whether the request brings any credential, asked for or not. */
+/** True when the request brings any credential, required or not. */
 export const presentsCredential = (entrances: Entrances, incoming: Incoming): boolean =>
   incoming.context.req.header("cookie") !== undefined ||
   CREDENTIALED.some((surface) => entrances[surface].presents(incoming));
@@ -147,7 +147,7 @@ type Locks = {
   readonly unlock: () => void;
 };
 
-/** What was read counts for nothing: another clock rules the call, or others held the agent's lock meanwhile. */
+/** The reading is void: another clock rules the call, or others held the agent's lock meanwhile. */
 class ReadAgain extends Error {}
 
 async function attempt(run: Run, handle: Handle): Promise<unknown> {

@@ -5,7 +5,7 @@ import { memoizeBy } from "../core/memo.ts";
 import { type Database, openNearest } from "../db/batch.ts";
 import type { Route } from "./route.ts";
 
-/** Whether READ_REPLICAS is on. */
+/** True when READ_REPLICAS is on. */
 export const replicaConfiguration = memoizeBy(({ READ_REPLICAS }: Env): boolean => {
   if (READ_REPLICAS === "on" || READ_REPLICAS === "off") return READ_REPLICAS === "on";
   throw new Error("READ_REPLICAS is neither on nor off");

@@ -48,7 +48,7 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
   };
   const envelope = errorEnvelope(error, requestId);
   if (!prefersProblem(context.req.header("accept"))) return jsonResponse(error.status, envelope, headers);
-  return jsonResponse(error.status, toProblem(envelope, new URL(context.req.url).origin), {
+  return jsonResponse(error.status, toProblem(envelope, context.env.ISSUER || new URL(context.req.url).origin), {
     ...headers,
     "Content-Type": "application/problem+json",
   });
@@ -59,9 +59,9 @@ const prefersProblem = (accept: string | undefined): boolean =>
   accept !== undefined && /(?:^|,)\s*application\/problem\+json\s*(?:;|,|$)/i.test(accept);
 
 /** RFC 9457 members of the same refusal. */
-function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, origin: string) {
+function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, issuer: string) {
   return {
-    type: `${origin}/docs#${code}`,
+    type: `${issuer}/docs#${code}`,
     title: code,
     status,
     detail: message,

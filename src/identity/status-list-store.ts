@@ -1,5 +1,5 @@
 // Store of status lists and of the places of certificates in them (IDN-12 to IDN-14).
-import { and, desc, eq, lt, ne, or, sql } from "drizzle-orm";
+import { and, desc, eq, lte, ne, or, sql } from "drizzle-orm";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -12,6 +12,8 @@ export type DrawnPlace = Place & { readonly taken: number };
 
 /** How long a certificate keeps its place after its end. */
 const RESTS_MS = 30 * DAY_MS;
+/** Real time: the lists are everybody's, whatever the clock of one sandbox. */
+const restedBefore = (): number => Date.now() - RESTS_MS;
 /** With the list three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
 
@@ -30,7 +32,7 @@ const CROWDED_AFTER = 2;
  * A free place of the newest list, drawn at random, so that it says nothing about when or for whom a certificate was issued. Null when
  * every drawn place is taken. When another call takes the place first, the insert is refused and the call draws again.
  */
-export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
+export const findPlace = (db: Database): Read<DrawnPlace | null> =>
   readOne(
     db
       .select({
@@ -42,17 +44,17 @@ export const findPlace = (db: Database, now: number): Read<DrawnPlace | null> =>
       .innerJoin(sql`json_each(${drawPlaces()}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
-                and c.expires_at > ${now - RESTS_MS})`,
+                and c.expires_at > ${restedBefore()})`,
       )
       .limit(1),
   );
 
 /** Frees a place whose certificate ended long ago (IDN-13). */
-export const clearPlace = (db: Database, { listId, idx }: Place, now: number): Statement =>
+export const clearPlace = (db: Database, { listId, idx }: Place): Statement =>
   db
     .delete(certificates)
     .where(
-      and(eq(certificates.listId, listId), eq(certificates.idx, idx), lt(certificates.expiresAt, now - RESTS_MS + 1)),
+      and(eq(certificates.listId, listId), eq(certificates.idx, idx), lte(certificates.expiresAt, restedBefore())),
     );
 
 export const isCrowded = ({ taken }: DrawnPlace): boolean => taken >= CROWDED_AFTER;

@@ -117,7 +117,7 @@ export const findEscrows = (
   environment: Environment | SQL<Environment>,
 ): Read<EscrowRow[]> => escrowsWhere(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
 
-/** Of an agent that the trip itself finds, in its environment: asked for together, which reads the agent once. */
+/** Matches rows of an agent that the same trip finds, in its environment. One subquery for both columns reads the agent once. */
 const ownedBy = (did: SQL<string>): SQL => sql`(select did, environment from agents where did = ${did})`;
 
 export const findMarketsOf = (db: Database, did: SQL<string>): Read<MarketRow[]> =>

@@ -115,6 +115,8 @@ async function runBulk(deps: Deps, job: BulkJob): Promise<Worked> {
     await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name });
     return { ...NOTHING, done, found: done, pending: 0 };
   } catch (thrown) {
+    // Another run did this slice.
+    if (thrown instanceof Conflict) return { ...NOTHING, done, found: done };
     return { ...NOTHING, done, found: done, ...failureOf(job.name, null, thrown) };
   }
 }

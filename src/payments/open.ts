@@ -54,7 +54,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const faults = orderFaults(deps.config, order, { consumer, provider });
   if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
 
-  refuseProvidersShare(call, consumer.agent, found.opened);
+  refuseProvidersShare(call, found.spenders, found.opened);
   const { country } = consumer.principal;
   const { environment } = consumer.agent;
   const deal = findDeal(found.offers, candidates, { country, environment });
@@ -96,12 +96,16 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   return view;
 }
 
-/** An intent holds a part of the consumer's window, so a provider's own intents are bounded (PAY-6). */
-function refuseProvidersShare(call: AgentCall, consumer: AgentRow, opened: number): void {
-  if (call.did === consumer.did) return;
-  if (consumer.intentsFrom === "self") {
+/** An intent holds a part of the windows of the consumer and its delegators, so a provider's own intents are bounded (PAY-6). */
+function refuseProvidersShare(
+  call: AgentCall,
+  spenders: readonly { readonly agent: AgentRow }[],
+  opened: number,
+): void {
+  if (call.did === spenders[0]?.agent.did) return;
+  if (spenders.some(({ agent }) => agent.intentsFrom === "self")) {
     const message = "The consumer opens its intents itself.";
-    throw new ServiceError("forbidden", { message, detail: { intents_from: consumer.intentsFrom } });
+    throw new ServiceError("forbidden", { message, detail: { intents_from: "self" } });
   }
   if (opened >= PROVIDER_INTENTS_MAX) {
     const message = `A provider has at most ${PROVIDER_INTENTS_MAX} intents of its own open for one consumer.`;

@@ -193,7 +193,7 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
           eq(spendHolds.intentId, intent.intentId),
         ),
       ),
-    // Each hold of an intent is of its amount; where it was let go before, there is none to take back.
+    // Each hold of an intent is of its amount; where it was released before, there is none to take back.
     db
       .update(spendSums)
       .set({

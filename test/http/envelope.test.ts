@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 const OPTIONAL = ["field_errors", "detail", "type"];
 
-/** Section 7: the required members, the optional ones and no others; the id is the header's. */
+/** HTTP-14: the required members, the optional ones and no others; the id is the header's. */
 function expectEnvelope(response: Response, body: Json, status: number, code: string): void {
   expect([response.status, body.code]).toEqual([status, code]);
   expect(body).toMatchObject({ status, error: code, message: expect.stringMatching(/\S/) });
@@ -250,5 +250,31 @@ describe("something that fails inside is 500 internal_error", () => {
     );
     const reply = await gone.call("GET", "/v1/agents/did:aeap:x/status", { key: null });
     expect(reply.body).toMatchObject({ code: "internal_error", status: 500 });
+  });
+});
+
+describe("a client that names application/problem+json", () => {
+  const ask = (accept: string) =>
+    send(world, "/v1/principals", { headers: { Accept: accept, "Service-Api-Key": "nonsense" } });
+
+  it("gets the members of RFC 9457, made of the same refusal, at the issuer", async () => {
+    const { response, body } = await ask("application/json;q=0.5, application/problem+json");
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(response.headers.get("request-id")).toBe(body.request_id);
+    const { code, request_id } = body;
+    expect(body).toEqual({
+      type: `${env.ISSUER}/docs#invalid_credentials`,
+      title: "invalid_credentials",
+      status: 401,
+      detail: expect.stringMatching(/\S/),
+      instance: request_id,
+      code,
+      request_id,
+    });
+  });
+
+  it.each(["*/*", "application/*", "application/json"])("alone does: %s gets the envelope", async (accept) => {
+    const { response, body } = await ask(accept);
+    expectEnvelope(response, body, 401, "invalid_credentials");
   });
 });

@@ -107,6 +107,13 @@ describe("a provider's own intents for one consumer", () => {
 describe("scope.intents_from", () => {
   const closed = () => buyer(world, { intents_from: "self" });
 
+  it("of a delegator also holds for its delegates, whose intents count in its window", async () => {
+    const parent = await closed();
+    const delegate = await world.consumer({ principal_id: parent.principalId, delegated_by: parent.did });
+    await refusedBy(delegate, () => open(provider, delegate), 403, "forbidden");
+    expectStatus(await open(delegate, delegate), 201);
+  });
+
   it("self: a provider's intent is 403 forbidden with its detail; the consumer's own is opened", async () => {
     const consumer = await closed();
     const { detail } = await refusedBy(consumer, () => open(provider, consumer), 403, "forbidden");

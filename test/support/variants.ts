@@ -72,7 +72,7 @@ export async function send(world: World, path: string, init: RequestInit): Promi
     await waitOnExecutionContext(context);
     return { response: answered, text: body };
   });
-  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
+  const isJson = /^application\/(?:[\w.-]+\+)?json/.test(response.headers.get("content-type") ?? "") && text !== "";
   return { response, body: isJson ? JSON.parse(text) : text };
 }
 
