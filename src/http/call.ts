@@ -67,7 +67,7 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
   keyLock?.catch(() => undefined);
   agentLock?.catch(() => undefined);
   const unlock = () => {
-    if (agentLock) background(agentLock.then((lock) => lock[Symbol.dispose]()).catch(() => undefined));
+    if (agentLock) background(agentLock.then((lock) => lock?.[Symbol.dispose]()).catch(() => undefined));
   };
   const locks: Locks = { key: keyLock, agent: agentLock, unlock };
   const { db } = incoming;
@@ -142,7 +142,7 @@ type Run = {
 
 type Locks = {
   readonly key: Promise<unknown> | null;
-  readonly agent: Promise<HeldLock> | null;
+  readonly agent: Promise<HeldLock | null> | null;
   /** Releases the agent's lock, now or when it is granted. */
   readonly unlock: () => void;
 };
@@ -225,7 +225,7 @@ async function awaitLocks(run: Run): Promise<boolean> {
   await run.locks.key;
   if (run.locked || run.locks.agent === null) return false;
   run.locked = true;
-  return (await run.locks.agent).waited;
+  return (await run.locks.agent)?.waited ?? true;
 }
 
 /** Writes the effect and the outcome for a retry in one batch (IDM-3). */

@@ -1,4 +1,5 @@
 // Takes the locks of agents (AGT-27).
+import { SECOND_MS } from "../core/limits.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import type { AgentObject } from "./agent-object.ts";
 
@@ -6,11 +7,21 @@ type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
 const TRIES_UNDER_LOCKS = 4;
 
-/** Given back when it is disposed. `waited`: others held it when it was asked for. */
+/**
+ * How long a call, and a retry after a conflict, waits for the order that a lock gives. Then it goes on without: the conditional batch
+ * makes it correct.
+ */
+const CALL_WAIT_MS = 5 * SECOND_MS;
+const RETRY_WAIT_MS = 10 * SECOND_MS;
+
+/** Given back when it is disposed. `waited`: others held it when it was asked for. Null where they keep it for longer than `waitMs`. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
-export const lockAgent = ({ AGENTS }: AgentsBinding, did: string): Promise<HeldLock> =>
-  AGENTS.get(AGENTS.idFromName(did)).lock();
+export const lockAgent = (
+  { AGENTS }: AgentsBinding,
+  did: string,
+  waitMs: number = CALL_WAIT_MS,
+): Promise<HeldLock | null> => AGENTS.get(AGENTS.idFromName(did)).lock(waitMs);
 
 /**
  * Tries a change that many callers may make at once (two agents' rating sums) without locks first, and after a conflict under the locks
@@ -30,12 +41,12 @@ export async function retryUnderLocks<T>(
   } catch (thrown) {
     if (!(thrown instanceof Conflict) || touched.length === 0) throw thrown;
   }
-  const held: Disposable[] = [];
+  const held: (HeldLock | null)[] = [];
   try {
     // Always in one order, so that two callers with the same two agents never deadlock.
-    for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did));
+    for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did, RETRY_WAIT_MS));
     return await retryConflicts(TRIES_UNDER_LOCKS, () => attempt(touches));
   } finally {
-    for (const lock of held) lock[Symbol.dispose]();
+    for (const lock of held) lock?.[Symbol.dispose]();
   }
 }

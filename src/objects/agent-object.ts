@@ -28,8 +28,8 @@ export class AgentObject extends DurableObject {
   /** How many hold the lock or wait for it. */
   private holders = 0;
 
-  /** Resolves when every earlier lock is released. */
-  async lock(): Promise<GrantedLock> {
+  /** Resolves when every earlier lock is released; null when that takes longer than `waitMs`, and then nothing is held. */
+  async lock(waitMs: number): Promise<GrantedLock | null> {
     const before = this.last;
     const waited = this.holders > 0;
     this.holders += 1;
@@ -41,7 +41,11 @@ export class AgentObject extends DurableObject {
       held = false;
       resolve();
     };
-    await before;
+    if (!(await endsWithin(before, waitMs))) {
+      // Those behind wait for those before.
+      before.then(release);
+      return null;
+    }
     const lease = setTimeout(release, LEASE_MS);
     const lock = new AgentLock(() => {
       clearTimeout(lease);
@@ -49,4 +53,12 @@ export class AgentObject extends DurableObject {
     });
     return { lock, waited };
   }
+}
+
+async function endsWithin(awaited: Promise<void>, waitMs: number): Promise<boolean> {
+  const { promise: timeout, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), waitMs);
+  const ended = await Promise.race([awaited.then(() => true), timeout]);
+  clearTimeout(timer);
+  return ended;
 }

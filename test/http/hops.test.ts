@@ -89,7 +89,7 @@ describe("a call that finds its agent's lock held", () => {
     await env.DB.prepare("update agents set status = 'SUSPENDED', suspended_from = 'ACTIVE' where did = ?")
       .bind(did)
       .run();
-    held[Symbol.dispose]();
+    held?.[Symbol.dispose]();
     expect(expectStatus(await returning, 200).status).toBe("ACTIVE");
     expect(near.meter.reading.trips).toBe(3);
   });
@@ -118,7 +118,7 @@ describe("a call that finds its agent's lock held", () => {
       (object) => (object as unknown as { holders: number }).holders,
     );
     expect([status, waiting]).toEqual([401, 2]);
-    held[Symbol.dispose]();
+    held?.[Symbol.dispose]();
     await waitOnExecutionContext(context);
   });
 });

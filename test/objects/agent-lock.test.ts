@@ -1,0 +1,23 @@
+// The lock of an agent orders its transitions and is no condition of them (AGT-27): whoever keeps it keeps nobody from a change for long.
+import { beforeAll, expect, it } from "vitest";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+/** So many callers that never release it: each keeps it for ten seconds. */
+const HOLDERS = 8;
+const LONG_MS = 100_000;
+
+it("kept by others for longer than anybody waits, it does not keep the platform from suspending its agent", async () => {
+  const { did } = await world.agent("CONSUMER");
+  const object = env.AGENTS.get(env.AGENTS.idFromName(did));
+  const held = Array.from({ length: HOLDERS }, () => object.lock(LONG_MS));
+  await held[0];
+  const reply = await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+  expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
+  // Still held, and nobody who has given up waiting holds it later.
+  expect(await object.lock(0)).toBeNull();
+});
