@@ -16,8 +16,9 @@ const networkSchema = z.object({
   decimals: z.number().int().min(0).max(18),
   required_confirmations: z.number().int().min(1),
   explorer: z.url().optional(),
-  /** The highest price of a unit of gas that the service's own transactions pay, tip included, and the highest tip. */
+  /** The highest price of a unit of gas that the service's own transactions pay, tip included. */
   max_fee_gwei: z.number().positive().default(100),
+  /** The highest tip of a new transaction. A replacement has to raise it, up to the price: else nothing behind it would be mined. */
   max_tip_gwei: z.number().positive().default(5),
   /** Below this balance of the service's own account an alert is raised. */
   low_gas_eth: z.number().positive().default(0.01),

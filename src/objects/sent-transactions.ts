@@ -74,6 +74,15 @@ export class SentTransactions {
     return this.waiting().find((row) => row.key === key);
   }
 
+  isMined({ hash }: SentRow): boolean {
+    const found = this.#sql.exec(
+      "select 1 from sent where owner = ? and hash = ? and mined_at is not null",
+      this.#owner,
+      hash,
+    );
+    return found.toArray().length > 0;
+  }
+
   /** `mined` is the chain's count. When a reorganisation lowers it, the transactions above it wait again and are due to be sent. */
   noteMined(mined: number, now: number): void {
     const [sql, owner] = [this.#sql, this.#owner];

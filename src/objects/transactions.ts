@@ -36,6 +36,8 @@ const FINAL_AFTER_MS = 15 * MINUTE_MS;
 const TRANSFER_GAS = 21_000n;
 /** How often another nonce is tried when someone else used it first. */
 const NONCE_ATTEMPTS = 5;
+/** So many nonces in a row may be filled; a row beyond was given its nonce by a wrong count. */
+const GAP_MAX = 32;
 
 export async function submitTransaction(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
   for (let attempt = 1; ; attempt++) {
@@ -58,7 +60,7 @@ async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<Cha
   const waiting = sent.waitingFor(key);
   if (waiting) return submitted(waiting.hash);
   // The caller decided before this transaction was mined, so it plans again.
-  if (known) return { ok: true, value: { state: "mined", txHash: known.hash } };
+  if (known && sent.isMined(known)) return { ok: true, value: { state: "mined", txHash: known.hash } };
   if (obstacle !== null) return waitingFor(obstacle);
   if (dryRun.state === "refused") return refusal(dryRun.reason);
   const { fees, mined, balance } = account;
@@ -102,6 +104,11 @@ export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerSt
 async function tendWaiting(desk: Desk, account: Account): Promise<Obstacle> {
   let next = account.mined;
   for (const row of desk.sent.waiting()) {
+    if (row.nonce - next > GAP_MAX) {
+      // A node once reported a count that is far too high. The call is planned again by its operation.
+      desk.sent.drop(row.nonce);
+      continue;
+    }
     for (; next < row.nonce; next++) {
       const obstacle = await fill(desk, account, next);
       if (obstacle !== null) return obstacle;
