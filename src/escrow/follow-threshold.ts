@@ -44,14 +44,15 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   const split = { wallet: null, threshold: escrow.threshold };
   const tools = { chain, signer: signerOn(env, "registrar", network) };
   const driven = await driveSplit(tools, network, did, split, until);
-  const said = { ...split, wallet: escrow.operationalWallet };
-  const record = recordOperation(db, splitKey(network, did), said, driven, Date.now());
-  if (driven.state !== "done") {
-    await commit(db, [record]);
-    if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
-    return false;
-  }
+  // Nothing is recorded of one that is under way: the operation's row still says what the contract has, and is watched.
+  if (driven.state === "waiting") return false;
+  if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
+  // The wallet is the contract's at this instant: a market may have moved it meanwhile.
+  const said = { ...split, wallet: driven.onChain.operationalWallet };
   // Records the threshold that was sent: a rating may have moved it since, and then the escrow is behind again.
-  await commit(db, [record, setChainThreshold(db, key, escrow.threshold)]);
+  await commit(db, [
+    recordOperation(db, splitKey(network, did), said, driven, Date.now()),
+    setChainThreshold(db, key, escrow.threshold),
+  ]);
   return true;
 }

@@ -822,13 +822,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
       activity: BY_ITSELF,
       ...UNSEEN,
     },
-    {
-      when: "the chain does not answer",
-      states: ["chain operation done → waiting"],
-      tables: ["chain_operations"],
-      activity: BY_ITSELF,
-      ...UNSEEN,
-    },
+    { when: "the chain does not answer", ...NOTHING },
   ],
 };
 

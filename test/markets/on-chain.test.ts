@@ -251,9 +251,12 @@ describe("a threshold", () => {
     await want(did, 9_000_000);
     await lab("evm_setAutomine", false);
     const before = await count();
+    const registered = await stored(did);
     const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 200));
     expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
     expect(await count()).toBe(before + 1);
+    // The registration is watched as before.
+    expect(await stored(did)).toEqual(registered);
     await lab("evm_setAutomine", true);
     await mine(1);
     expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
