@@ -22,7 +22,7 @@ import { documentChange } from "./document.ts";
 import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
-import { putMarket } from "./store.ts";
+import { insertMarket, updateMarket } from "./store.ts";
 import { holdsOtherWallet, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
@@ -62,7 +62,10 @@ export async function authorizeMarkets(
   const certificate = newest && certificateIn(newest.content);
   await call.commit(
     [
-      ...[...wanted, ...moved].map((row) => putMarket(db, row)),
+      ...[...wanted, ...moved].flatMap((row) => {
+        const before = markets.find((was) => sameMarket(was, row));
+        return before ? updateMarket(db, before, row) : [insertMarket(db, row)];
+      }),
       ...(unpromised ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now) : []),
       recordActivity(db, { platformId: agent.platformId, environment }, now, {
         action: "agent.markets_changed",

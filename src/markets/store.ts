@@ -88,14 +88,8 @@ export const findStalledMarkets = (db: Database, before: number, after: Due, lim
   );
 };
 
-export const putMarket = (db: Database, row: typeof agentMarkets.$inferInsert): Statement =>
-  db
-    .insert(agentMarkets)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [agentMarkets.did, agentMarkets.environment, agentMarkets.market, agentMarkets.network],
-      set: row,
-    });
+/** Refused when somebody else has inserted it meanwhile. */
+export const insertMarket = (db: Database, row: MarketRow): Statement => db.insert(agentMarkets).values(row);
 
 /** Writes only onto the row that was read: another wallet may have been requested, or the market removed, meanwhile. */
 export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>

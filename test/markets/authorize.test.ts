@@ -6,6 +6,7 @@ import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { account, chainOf, payOnChain } from "../support/chain.ts";
+import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
@@ -48,6 +49,23 @@ describe("opening a market", () => {
       escrow_state: "FUNDING",
     });
     expect(aid.escrow.wallets).toHaveLength(1);
+  });
+
+  it("is decided again when the chain's answer is written while another wallet is requested", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const silent = withSilentChain(world);
+    const ask = (wallet: string) =>
+      silent.call("POST", `/v1/agents/${did}/scope/authorized_markets`, {
+        body: { markets: [market({ operational_wallet: wallet })] },
+      });
+    expectStatus(await ask(account(8)), 200);
+    const row = eq(agentMarkets.did, did);
+    const settled = { status: "ACTIVE", escrowWallet: account(7) } as const;
+    silent.meter.beforeBatch(2, () => world.deps.db.update(agentMarkets).set(settled).where(row));
+    expectStatus(await ask(account(9)), 200);
+    expect(await world.deps.db.select().from(agentMarkets).where(row)).toMatchObject([
+      { status: "PROVISIONING", operationalWallet: account(9).toLowerCase(), escrowWallet: account(7) },
+    ]);
   });
 
   it("asked for twice changes nothing on-chain and answers the same", async () => {
