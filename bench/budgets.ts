@@ -83,7 +83,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
   // One more pair of trips before and after the chain's part, so that a crash between them is resumed; the receipt is asked
   // for until it is there.
-  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 6, objects: 2, fetches: 8 }),
+  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 5, objects: 2, fetches: 8 }),
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(15, 7, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),

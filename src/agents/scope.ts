@@ -7,26 +7,27 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import { scopeOf } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/status-list-store.ts";
-import { findAncestors } from "../identity/store.ts";
 import type { Changes } from "../journal/activity.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { exceeding } from "./delegation.ts";
+import { type Bounds, exceeding } from "./delegation.ts";
 import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import { scopeFaults } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
-import { findAgent, sourceReads } from "./store.ts";
+import { findDelegated, sourceReads } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 export async function patchScope(call: ManagementCall, did: string, patch: ScopePatch): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
-  const { ancestors, place, caller, ...found } = await call.read({
+  const { found, place, caller, ...rest } = await call.read({
     ...sourceReads(db, tenant, did),
-    ancestors: findAncestors(db, did),
+    found: findDelegated(db, tenant, did),
     place: findPlace(db),
   });
-  const before = sourceOf(found);
+  if (!found) throw new ServiceError("not_found");
+  const { delegator, ...agent } = found;
+  const before = sourceOf({ ...rest, found: agent });
   const scoped = applyScope(before.agent, patch);
-  const faults = patchFaults(before.agent, patch, scoped, ancestors);
+  const faults = patchFaults(before.agent, patch, scoped, delegator);
   if (faults.length > 0) throw validationError(faults);
   refuseFinal(before.agent);
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
@@ -58,8 +59,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
 }
 
 /** The faults of a patch against the agent's role and its delegator. */
-function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancestors: readonly AgentRow[]): FieldError[] {
-  const [delegator] = ancestors;
+function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
   const ofRole = scopeFaults(before.economicRole, { ...(given as object) }, "", false);
   const wider = delegator ? exceeding(scoped, delegator) : [];
   return [
@@ -72,10 +72,9 @@ function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, ancesto
 
 /** Finds the further faults of a body that the schema refuses; `valid` is the valid part of `given`. */
 export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
-  const reads = { found: findAgent(call.db, call.tenant, did), ancestors: findAncestors(call.db, did) };
-  return precheck(reads, ({ found, ancestors }) => {
+  return precheck({ found: findDelegated(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");
-    return patchFaults(found.agent, given, applyScope(found.agent, valid), ancestors);
+    return patchFaults(found.agent, given, applyScope(found.agent, valid), found.delegator);
   });
 }
 

@@ -1,8 +1,18 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
 import type { Position } from "../core/page.ts";
 import type { AgentStatus, EconomicRole } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  columnsOf,
+  type Database,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -12,12 +22,43 @@ import {
   findMarkets,
   findNewestVersion,
   selectAgent,
+  withPrincipal,
 } from "../identity/store.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 import { principalStands, standsAt } from "../principals/store.ts";
+import type { Bounds } from "./delegation.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
+
+// In the agent's own statement: a statement of its own would read the agent's row once more to find who delegates.
+const delegators = alias(agents, "delegator");
+const { did, ...bounds } = columnsOf(delegators, "d");
+const delegated = {
+  did,
+  authorizedActions: bounds.authorizedActions,
+  capabilities: bounds.capabilities,
+  maxTransactionValue: bounds.maxTransactionValue,
+  spendingLimit: bounds.spendingLimit,
+  minimumCounterpartyCertTier: bounds.minimumCounterpartyCertTier,
+  minimumCounterpartyAr: bounds.minimumCounterpartyAr,
+};
+
+/** An agent and the bounds of its nearest delegator. */
+export const findDelegated = (
+  db: Database,
+  tenant: Tenant,
+  did: string,
+): Read<(AgentWithPrincipal & { delegator: Bounds | null }) | null> =>
+  read(
+    db
+      .select({ ...withPrincipal, delegator: delegated })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .leftJoin(delegators, eq(delegators.did, sql`json_extract(${agents.delegators}, '$[0]')`))
+      .where(and(eq(agents.did, did), within(agents, tenant))),
+    ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
+  );
 
 /** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>

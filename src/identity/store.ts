@@ -31,7 +31,7 @@ export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 // ---- Reads of an agent -------------------------------------------------------------------------------------------------
 
 // Drizzle maps a column three times as fast under its own name, so only the principal's columns are renamed.
-const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
+export const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
 
 export const selectAgent = (db: Database, where: SQL | undefined) =>
   db
@@ -45,6 +45,11 @@ const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`
 /** For the public and for counterparties: without a tenant, because the registry is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
+
+export const findRated = (db: Database, did: string): Read<Pick<AgentRow, "status" | "agentRating"> | null> =>
+  readOne(
+    db.select({ status: agents.status, agentRating: agents.agentRating }).from(agents).where(eq(agents.did, did)),
+  );
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> =>

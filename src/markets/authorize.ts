@@ -82,14 +82,26 @@ export async function authorizeMarkets(
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
   const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
-  const done = await Promise.all(
+  const provisioned = await Promise.all(
     networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)),
   );
-  const unfinished = networks.filter((_, i) => !done[i]);
+  const unfinished = networks.filter((_, i) => provisioned[i] === null);
   for (const network of unfinished)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
-  const after = await readBatch(db, { markets: findMarkets(db, did, environment) });
-  return { did, markets: after.markets.map((row) => toMarketView(deps.config, row)) };
+  const rows =
+    provisionedRows(networks, provisioned) ?? (await readBatch(db, { own: findMarkets(db, did, environment) })).own;
+  return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
+}
+
+/** The markets as the networks' answers left them; null where one is missing. */
+function provisionedRows(
+  networks: readonly string[],
+  provisioned: readonly (MarketRow[] | null)[],
+): MarketRow[] | null {
+  const [first] = provisioned;
+  if (!first || provisioned.includes(null)) return null;
+  // Each answer knows its own network's rows as they are now.
+  return first.map((row) => provisioned[networks.indexOf(row.network)]?.find((other) => sameMarket(row, other)) ?? row);
 }
 
 /** Judges the agent, and finds the further faults of a body that the schema refuses. */

@@ -10,7 +10,7 @@ import { isEnvironment, isFinal } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { baseThreshold, escrowThreshold } from "../escrow/threshold.ts";
-import { findEscrows, findMarkets, findPublicAgent } from "../identity/store.ts";
+import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
 import { noteWaiting, type Provisioning, settleMarkets } from "./settle.ts";
@@ -18,26 +18,26 @@ import { findStalledMarkets } from "./store.ts";
 import { holdsOtherWallet } from "./wallets.ts";
 
 /**
- * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns true when nothing is left to do, false
- * when time ran out or the chain could not be asked. Safe to run at any time and twice.
+ * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns the agent's markets when nothing is left
+ * to do, null when time ran out or the chain could not be asked. Safe to run at any time and twice.
  */
-export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<boolean> {
+export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
   const { db, config, env, chain } = deps;
   const { did, environment, network: name } = job;
-  const { found, markets, escrows, production } = await readBatch(db, {
-    found: findPublicAgent(db, did),
+  const { agent, markets, escrows, production } = await readBatch(db, {
+    agent: findRated(db, did),
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
     production: findMarkets(db, did, "production"),
   });
   const first = markets.find((row) => row.network === name && row.status === "PROVISIONING");
-  if (!found || !first) return true;
+  if (!agent || !first) return markets;
   const { operationalWallet: wallet } = first;
   const base = baseThreshold(networkNamed(config.networks, name));
   const known = escrows.find((row) => row.network === name);
-  const threshold = known?.threshold ?? escrowThreshold(base, found.agent.agentRating);
+  const threshold = known?.threshold ?? escrowThreshold(base, agent.agentRating);
   const split = { wallet, threshold };
-  const forbidden = forbiddenBy(found.agent, first, production);
+  const forbidden = forbiddenBy(agent, first, production);
   const tools = { chain, signer: signerOn(env, "registrar", name) };
   const driven: Driven =
     forbidden === null
@@ -45,14 +45,17 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
       : { state: "failed", reason: forbidden, txHash: null };
   if (driven.state === "waiting") {
     await noteWaiting(deps, job, split, driven);
-    return false;
+    return null;
   }
-  await settleMarkets(deps, job, { driven, split, base });
-  return true;
+  return settleMarkets(deps, job, { driven, split, base });
 }
 
 /** Refusals that arose while the market waited; the market's `reason` reports them. */
-function forbiddenBy(agent: AgentRow, asked: MarketRow, production: readonly MarketRow[]): ErrorCode | null {
+function forbiddenBy(
+  agent: Pick<AgentRow, "status">,
+  asked: MarketRow,
+  production: readonly MarketRow[],
+): ErrorCode | null {
   if (isFinal(agent.status)) return "agent_status_not_mutable";
   return asked.environment === "sandbox" && holdsOtherWallet([asked], production) ? "environment_mismatch" : null;
 }

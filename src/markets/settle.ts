@@ -55,7 +55,8 @@ const lowGas = (network: string) => ({
   message: "The registrar's account cannot pay for its transactions: markets wait in PROVISIONING.",
 });
 
-export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<void> =>
+/** Returns the agent's markets as they are afterwards. */
+export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> =>
   retryConflicts(ATTEMPTS, () => settleOnce(deps, job, result));
 
 const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
@@ -69,7 +70,7 @@ const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
 type Facts = ReadResults<ReturnType<typeof settleReads>>;
 type MarketMove = { readonly before: MarketRow; readonly after: MarketRow };
 
-async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): Promise<void> {
+async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> {
   const { db } = deps;
   const { environment, network, did } = job;
   const facts = await readBatch(db, settleReads(deps, job));
@@ -78,19 +79,22 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const waiting = markets
     .filter((row) => row.network === network)
     .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.split.wallet);
-  if (!found || waiting.length === 0) return;
+  if (!found || waiting.length === 0) return markets;
   // A production market opened while a sandbox key's transaction was waiting: its wallet is written to the contract again (MKT-9).
   const overtaken =
     environment === "sandbox" && result.driven.state === "done" && holdsOtherWallet(waiting, otherMarkets);
   const said = judge(result, isFinal(found.agent.status), overtaken);
   const again = overtaken ? otherMarkets.filter((row) => row.network === network && row.status === "ACTIVE") : [];
   const now = deps.clock.now();
+  const settling: Settling = { ...result, said, waiting, again };
+  const moves = movesOf(facts, job, settling, now);
   await commitAll(deps, [
     recordOperation(db, splitKey(network, did), result.split, result.driven, Date.now()),
-    ...(await settlement(deps, job, facts, { said, split: result.split, base: result.base, waiting, again }, now)),
+    ...(await settlement(deps, job, facts, settling, moves, now)),
   ]);
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
+  return movedRows(markets, moves);
 }
 
 type Said = { readonly failed: string } | { readonly onChain: ProviderOnChain; readonly txHash: string | null };
@@ -107,22 +111,31 @@ type Settling = Pick<Provisioned, "split" | "base"> & {
   readonly again: readonly MarketRow[];
 };
 
+function movesOf(facts: Facts, job: Provisioning, settling: Settling, now: number): MarketMove[] {
+  const { said, split, waiting, again } = settling;
+  const known = facts.escrows.find((row) => row.network === job.network);
+  return [
+    ...waiting.map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) })),
+    ...following(facts, job, said, split.wallet, now),
+    ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
+  ];
+}
+
+const movedRows = (rows: readonly MarketRow[], moves: readonly MarketMove[]): MarketRow[] =>
+  rows.map((row) => moves.find(({ before }) => before === row)?.after ?? row);
+
 async function settlement(
   deps: Deps,
   job: Provisioning,
   facts: Facts,
-  { said, split, base, waiting, again }: Settling,
+  { said, split, base, waiting }: Settling,
+  moves: readonly MarketMove[],
   now: number,
 ): Promise<Statement[]> {
   const { db } = deps;
   const known = facts.escrows.find((row) => row.network === job.network);
-  const settled = waiting.map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) }));
-  const moves = [
-    ...settled,
-    ...following(facts, job, said, split.wallet, now),
-    ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
-  ];
   const escrow = "failed" in said ? null : escrowRow(deps, job, said.onChain, split.wallet, base, known, now);
+  const settled = moves.filter(({ before }) => waiting.includes(before));
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
     ...(escrow ? escrowStatements(deps, escrow, facts, job) : []),
@@ -168,7 +181,7 @@ async function documented(
       before.environment === found.agent.environment && (before.status === "ACTIVE" || after.status === "ACTIVE"),
   );
   if (!changed) return [];
-  const after = (own ? markets : otherMarkets).map((row) => moves.find(({ before }) => before === row)?.after ?? row);
+  const after = movedRows(own ? markets : otherMarkets, moves);
   const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
   const certificate = newest && certificateIn(newest.content);
   return documentChange(deps, { ...found, certificate, markets: after, escrows: own ? held : otherEscrows }, now);

@@ -168,7 +168,7 @@ describe("opening a market", () => {
     const { markets } = expectStatus(await open(provider.did, [market()]), 200);
     expect(markets).toMatchObject([{ status: "PROVISIONING", operational_wallet: other, escrow_wallet: null }]);
     const job = { did: provider.did, environment: "sandbox" as const, network: "base-sepolia" };
-    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).toBe(true);
+    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
     const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
     expect(list.body.data).toMatchObject([{ status: "ACTIVE", operational_wallet: other }]);
     expect(await walletOnChain(provider.did)).toBe(other);
@@ -240,7 +240,7 @@ describe("one split for both environments of a network", () => {
     };
     await world.deps.db.insert(agentMarkets).values({ ...row, ...waiting });
     const job = { did, environment: "sandbox" as const, network: "base-sepolia" };
-    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).toBe(true);
+    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
     expect(await walletOnChain(did)).toBe(OTHER());
     const list = expectStatus(await world.call("GET", path(did)), 200);
     expect(list.data[0]).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });

@@ -109,7 +109,7 @@ describe("a market", () => {
     expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
     const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
     const before = await waiting();
-    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBe(false);
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBeNull();
     expect(await waiting()).toBe(before);
     await lab("evm_setAutomine", true);
     await mine(1);
