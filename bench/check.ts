@@ -1,5 +1,5 @@
 // Which budgets are exceeded: one line each, naming what it is and what it may be.
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, type Budget, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, type Budget, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
@@ -65,8 +65,12 @@ export const checkBytes = (grown: readonly Grown[]): string[] =>
     return bytes > most ? [`${one.act}: ${bytes} bytes in the database, at most ${most}`] : [];
   });
 
-/** Facilitations of one provider change it together: none is refused because another one was faster. */
-export const checkBusy = ({ hot, spread }: Busy): string[] =>
-  Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
+/** Facilitations of one provider change it together: none is refused because another one was faster, and none waits for it long. */
+export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
+  ...Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
     refused + failed > 0 ? [`facilitations with ${sellers}: ${refused} batches refused, ${failed} calls failed`] : [],
-  );
+  ),
+  ...(ratio < BUSY_RATIO
+    ? [`facilitations with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
+    : []),
+];

@@ -138,7 +138,7 @@ function busyLines({ atOnce, sellers, purchases, hot, spread, ratio }: Busy): st
       line(`${sellers} providers`, spread),
     ]),
     "",
-    `ratio ${ratio.toFixed(2)}, aim >= ${BUSY_RATIO}${ratio < BUSY_RATIO ? "  MISSED" : ""}`,
+    `ratio ${ratio.toFixed(2)}, at least ${BUSY_RATIO}`,
   ];
 }
 

@@ -113,5 +113,6 @@ describe("the rest", () => {
     const busy = { atOnce: 1, sellers: 1, purchases: 1, ratio: 1 };
     expect(checkBusy({ ...busy, hot: calm, spread: calm })).toEqual([]);
     expect(checkBusy({ ...busy, hot: refused, spread: calm })).toEqual([expect.stringContaining("one provider")]);
+    expect(checkBusy({ ...busy, hot: calm, spread: calm, ratio: 0.79 })).toEqual([expect.stringContaining("0.79")]);
   });
 });
