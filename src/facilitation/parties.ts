@@ -12,7 +12,8 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
   const isProvider = call.did === pair.providerDid;
   const isConsumer = call.did === pair.consumerDid;
   if (!call.proven) {
-    if (!isConsumer) throw await call.unproven("aeap_verification_failed");
+    // The same answer as for an unknown intent: a certificate alone does not tell whose intent it is (PRF-11).
+    if (!isConsumer) throw await call.unproven("proof_invalid");
     await call.proveBoundTo(pair.providerDid);
   } else if (!isProvider && !isConsumer) {
     throw new ServiceError("forbidden");
@@ -28,7 +29,7 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
 /** Refuses a caller that is neither of the agents that the body names (FAC-3). */
 export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): Promise<void> {
   if (call.did === providerDid || call.did === consumerDid) return;
-  throw await call.unproven("aeap_verification_failed");
+  throw await call.unproven(call.proven ? "aeap_verification_failed" : "proof_invalid");
 }
 
 /** Hides the refusal from a caller that has shown only a certificate (PRF-11). */
