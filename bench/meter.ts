@@ -37,18 +37,18 @@ const atOnce: Hop = (go) => go();
 
 /**
  * Counts hops, each of which begins after `delayMs`. One that begins when another has ended is the next link of the chain; those that
- * are under way together are one.
+ * are under way together are one. It counts when it has ended: an answer awaits no hop that is still under way.
  */
 export function hopsInto(cost: Cost, delayMs: number): Hop {
   let ended = 0;
   return async (go) => {
     const link = ended + 1;
-    cost.hops = Math.max(cost.hops, link);
     await new Promise((resolve) => setTimeout(resolve, delayMs));
     try {
       return await go();
     } finally {
       ended = Math.max(ended, link);
+      cost.hops = ended;
     }
   };
 }

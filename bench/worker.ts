@@ -111,7 +111,7 @@ function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
   };
 }
 
-export type Metered = { beforeAnswer: Cost; afterAnswer: Cost; objectWork: ObjectWork };
+export type Metered = { beforeAnswer: Cost; elapsedMs: number; afterAnswer: Cost; objectWork: ObjectWork };
 let last: Metered | null = null;
 
 type Answering = (env: Env, context: ExecutionContext) => Response | Promise<Response>;
@@ -129,11 +129,14 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
   });
   const hop = delay === null ? undefined : hopsInto(cost, Number(delay));
   const before = { ...inside };
+  const started = Date.now();
   const response = await current.run(cost, async () => answering(meteredEnv(env, cost, hop), waiting));
   const beforeAnswer = structuredClone(cost);
+  const elapsedMs = Date.now() - started;
   for (const work of background) await work.catch(() => undefined);
   last = {
     beforeAnswer,
+    elapsedMs,
     afterAnswer: cost,
     objectWork: {
       storageCalls: inside.storageCalls - before.storageCalls,

@@ -1,18 +1,8 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import { alias } from "drizzle-orm/sqlite-core";
 import type { Position } from "../core/page.ts";
 import type { AgentStatus, EconomicRole } from "../core/vocabulary.ts";
-import {
-  columnsOf,
-  type Database,
-  mustChange,
-  type Read,
-  read,
-  readAll,
-  readOne,
-  type Statement,
-} from "../db/batch.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -31,17 +21,18 @@ import type { Bounds } from "./delegation.ts";
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
 
-// In the agent's own statement: a statement of its own would read the agent's row once more to find who delegates.
-const delegators = alias(agents, "delegator");
-const { did, ...bounds } = columnsOf(delegators, "d");
+/** The nearest delegator, in the agent's own statement: another one would read the agent again to find who delegates. */
+const nearest = sql`${agents} as nearest`;
+const ofNearest = <K extends keyof AgentRow>(key: K, column: string) =>
+  sql<AgentRow[K]>`nearest.${sql.raw(column)}`.mapWith(agents[key]).as(`nearest_${column}`);
 const delegated = {
-  did,
-  authorizedActions: bounds.authorizedActions,
-  capabilities: bounds.capabilities,
-  maxTransactionValue: bounds.maxTransactionValue,
-  spendingLimit: bounds.spendingLimit,
-  minimumCounterpartyCertTier: bounds.minimumCounterpartyCertTier,
-  minimumCounterpartyAr: bounds.minimumCounterpartyAr,
+  did: ofNearest("did", "did"),
+  authorizedActions: ofNearest("authorizedActions", "authorized_actions"),
+  capabilities: ofNearest("capabilities", "capabilities"),
+  maxTransactionValue: ofNearest("maxTransactionValue", "max_transaction_value"),
+  spendingLimit: ofNearest("spendingLimit", "spending_limit"),
+  minimumCounterpartyCertTier: ofNearest("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
+  minimumCounterpartyAr: ofNearest("minimumCounterpartyAr", "minimum_counterparty_ar"),
 };
 
 /** An agent and the bounds of its nearest delegator. */
@@ -55,7 +46,7 @@ export const findDelegated = (
       .select({ ...withPrincipal, delegator: delegated })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(delegators, eq(delegators.did, sql`json_extract(${agents.delegators}, '$[0]')`))
+      .leftJoin(nearest, sql`nearest.did = json_extract(${agents.delegators}, '$[0]')`)
       .where(and(eq(agents.did, did), within(agents, tenant))),
     ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
   );

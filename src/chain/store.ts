@@ -35,20 +35,22 @@ export const findUnchecked = (
   after: Due,
   limit: number,
 ): Read<Due[]> => {
-  const id = sql<string>`${chainOperations.network} || ' ' || ${chainOperations.subject}`;
+  const { nextCheckAt, network, subject } = chainOperations;
+  const [afterNetwork = "", afterSubject = ""] = after.id.split(" ");
   return readAll(
     db
-      .select({ at: sql<number>`${chainOperations.nextCheckAt}`.as("at"), id: id.as("id") })
+      .select({ at: sql<number>`${nextCheckAt}`.as("at"), id: sql<string>`${network} || ' ' || ${subject}`.as("id") })
       .from(chainOperations)
       .where(
         and(
           sql`next_check_at is not null`,
-          lte(chainOperations.nextCheckAt, now),
-          eq(chainOperations.kind, kind),
-          sql`(${chainOperations.nextCheckAt}, ${id}) > (${after.at}, ${after.id})`,
+          lte(nextCheckAt, now),
+          // The index gives the order: with the unary plus SQLite does not take the kind for a constant, which would need a sort.
+          sql`+${chainOperations.kind} = ${kind}`,
+          sql`(${nextCheckAt}, ${network}, ${chainOperations.kind}, ${subject}) > (${after.at}, ${afterNetwork}, ${kind}, ${afterSubject})`,
         ),
       )
-      .orderBy(asc(chainOperations.nextCheckAt), asc(id))
+      .orderBy(asc(nextCheckAt), asc(network), asc(chainOperations.kind), asc(subject))
       .limit(limit),
   );
 };
