@@ -12,7 +12,7 @@ import type { Actor, Environment } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
-import { listCertificates } from "../identity/status-list-store.ts";
+import { listCertificates } from "../identity/certificate-store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
