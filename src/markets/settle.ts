@@ -22,8 +22,6 @@ import { documentChange } from "./document.ts";
 import { noteRegistration, updateMarket } from "./store.ts";
 import { holdsOtherWallet } from "./wallets.ts";
 
-const ATTEMPTS = 5;
-
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
 
 /** The outcome; `split` is the requested state, `base` the threshold of an unrated provider. */
@@ -56,7 +54,7 @@ const lowGas = (network: string) => ({
 });
 
 export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<void> =>
-  retryConflicts(ATTEMPTS, () => settleOnce(deps, job, result));
+  retryConflicts(() => settleOnce(deps, job, result));
 
 const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
   found: findPublicAgent(db, did),

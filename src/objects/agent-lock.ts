@@ -4,8 +4,6 @@ import type { AgentObject } from "./agent-object.ts";
 
 type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
-const TRIES_UNDER_LOCKS = 4;
-
 /** Given back when it is disposed. `waited`: others held it when it was asked for. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
@@ -34,7 +32,7 @@ export async function retryUnderLocks<T>(
   try {
     // Always in one order, so that two callers with the same two agents never deadlock.
     for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did));
-    return await retryConflicts(TRIES_UNDER_LOCKS, () => attempt(touches));
+    return await retryConflicts(() => attempt(touches));
   } finally {
     for (const lock of held) lock[Symbol.dispose]();
   }

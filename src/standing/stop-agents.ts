@@ -89,7 +89,7 @@ async function resumeCascade(deps: Deps, principalId: string, trigger: StopTrigg
 type Continued = { readonly stopped: boolean; readonly left: StopTrigger | null };
 
 const continueCascade = (deps: Deps, principalId: string, expected: StopTrigger): Promise<Continued> =>
-  retryConflicts(6, async () => {
+  retryConflicts(async () => {
     const { db } = deps;
     const { cascade, principal, ...found } = await readBatch(db, {
       cascade: findCascade(db, principalId),
