@@ -5,7 +5,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/status-list-store.ts";
+import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";

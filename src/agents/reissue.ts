@@ -5,7 +5,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/status-list-store.ts";
+import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import { sourceReads } from "./store.ts";

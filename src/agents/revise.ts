@@ -7,8 +7,7 @@ import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts
 import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
-import { clearPlace, listCertificates } from "../identity/status-list-store.ts";
-import { insertCertificate, replaceCertificates } from "../identity/store.ts";
+import { clearPlace, insertCertificate, listCertificates, replaceCertificates } from "../identity/certificate-store.ts";
 import { type ActivityAction, type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";

@@ -6,7 +6,7 @@ import { HOUR_MS, NARROWED_CERTIFICATE_HOURS } from "../core/limits.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { scopeOf } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/status-list-store.ts";
+import { findPlace } from "../identity/certificate-store.ts";
 import type { Changes } from "../journal/activity.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { type Bounds, exceeding } from "./delegation.ts";

@@ -1,6 +1,6 @@
 // The agent's machine as data (AGT-13 to AGT-16). principals/standing.ts computes the status that counts at an instant.
 import { defineMachine, refuse } from "../core/machine.ts";
-import { AGENT_STATUSES, type AgentStatus } from "../core/vocabulary.ts";
+import { AGENT_STATUSES, type AgentStatus, STOP_TRIGGERS } from "../core/vocabulary.ts";
 
 export const AGENT_TRIGGERS = [
   "activate",
@@ -9,8 +9,7 @@ export const AGENT_TRIGGERS = [
   "patch_suspended",
   "patch_terminated",
   "revoke",
-  "principal_stops",
-  "principal_closes",
+  ...STOP_TRIGGERS,
   "promote_unfunded",
   "fund",
 ] as const;

@@ -21,12 +21,15 @@ const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
 };
 
 type Reported = { readonly action: ActivityAction; readonly listing: ChangeType };
-/** The activity action and the directory record of a change, by the status that it leads to. */
 const REPORTED: Readonly<Partial<Record<AgentStatus, Reported>>> = {
   SUSPENDED: { action: "agent.suspended", listing: "status_changed" },
+  REVOKED: { action: "agent.revoked", listing: "revoked" },
   TERMINATED: { action: "agent.terminated", listing: "revoked" },
 };
 const RETURNED: Reported = { action: "agent.reactivated", listing: "status_changed" };
+
+/** The activity action and the directory record of a change, by the status that it leads to. */
+export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
@@ -35,7 +38,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const { from, to } = moveOf(before, patch, now);
   const runs = isRunning(to);
   if (runs) refuseReturn(before, now);
-  const { action, listing } = REPORTED[to] ?? RETURNED;
+  const { action, listing } = reportOf(to);
   const { after, statements } = await reviseAgent(
     db,
     deps,

@@ -1,9 +1,11 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import type { AgentStatus, EconomicRole } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type AgentRow, agentMarkets, agents } from "../db/tables/agents.ts";
+import { escrows } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import {
@@ -209,3 +211,45 @@ export const touchDocument = (
       .set({ ...set, revision: sql`${agents.revision} + 1` })
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
+
+// ---- Many agents of one principal ----------------------------------------------------------------------------------------
+
+const ofPrincipal = (principalId: string, statuses: readonly AgentStatus[]): SQL | undefined =>
+  and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
+
+/** A slice of a principal's agents in one of the statuses, the oldest first, with the rows that a view of them needs. */
+export const findAgentsIn = (db: Database, principalId: string, statuses: readonly AgentStatus[], slice: number) => {
+  const where = ofPrincipal(principalId, statuses);
+  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
+  return {
+    agents: readAll(db.select().from(agents).where(where).orderBy(asc(agents.createdAt), asc(agents.did)).limit(slice)),
+    markets: readAll(
+      db
+        .select()
+        .from(agentMarkets)
+        .where(sql`(did, environment) in ${found}`)
+        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+    ),
+    escrows: readAll(
+      db.select().from(escrows).where(sql`(did, environment) in ${found}`).orderBy(asc(escrows.network)),
+    ),
+  };
+};
+
+/** Moves all of the agents from one status to another, or none. */
+export const moveAgents = (
+  db: Database,
+  dids: readonly string[],
+  { from, to }: Move<AgentStatus>,
+  set: Pick<AgentRow, "suspensionReason" | "suspendedFrom" | "statusNote" | "updatedAt">,
+): Statement[] => [
+  db
+    .update(agents)
+    .set({ ...set, status: to })
+    .where(and(sql`did in (select value from json_each(${JSON.stringify(dids)}))`, eq(agents.status, from))),
+  guard(db, sql`changes() = ${sql.raw(String(dids.length))}`),
+];
+
+/** Refuses when an agent of the principal is in one of the statuses: one may have got there after the reading. */
+export const refuseAgentsIn = (db: Database, principalId: string, statuses: readonly AgentStatus[]): Statement =>
+  guard(db, sql`not exists (select 1 from agents where ${ofPrincipal(principalId, statuses)})`);

@@ -37,3 +37,7 @@ export function move<S extends string, T extends string>(machine: Machine<S, T>,
     outcome.code === "invalid_status" ? `The ${machine.name} is ${from}: that does not permit this.` : undefined;
   throw new ServiceError(outcome.code, { detail: { status: from }, ...(message && { message }) });
 }
+
+/** The states that the trigger moves from. */
+export const statesMovedBy = <S extends string, T extends string>(machine: Machine<S, T>, trigger: T): S[] =>
+  machine.states.filter((state) => tryMove(machine, state, trigger).ok);

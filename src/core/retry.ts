@@ -8,13 +8,19 @@ export class Conflict extends Error {
   }
 }
 
-/** Runs `attempt` up to `tries` times, again only after a Conflict. The last Conflict is thrown. */
-export async function retryConflicts<T>(tries: number, attempt: () => Promise<T>): Promise<T> {
+/**
+ * How often a change is decided, for every loop. Of the writers that meet at one row each round lets one through, so this is how many may
+ * meet by chance; where more do by nature, values are changed relatively in SQL or the writers queue for a lock.
+ */
+export const CONFLICT_TRIES = 6;
+
+/** Runs `attempt` again after a Conflict. The last Conflict is thrown. */
+export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
       return await attempt();
     } catch (thrown) {
-      if (!(thrown instanceof Conflict) || tried >= tries) throw thrown;
+      if (!(thrown instanceof Conflict) || tried >= CONFLICT_TRIES) throw thrown;
     }
   }
 }

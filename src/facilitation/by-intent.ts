@@ -4,7 +4,7 @@ import { type Network, networkNamed } from "../chain/networks.ts";
 import { ServiceError } from "../core/errors.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { findIntent, ofIntent } from "../payments/store.ts";
-import { judgePayment, minedOf, type ReadChain, unverified } from "./evidence.ts";
+import { judgePayment, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refusedUnproven, refuseMixed, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
@@ -19,13 +19,9 @@ type IntentClaim = {
   readonly said: Said;
 };
 
-export async function facilitateIntent(
-  call: AgentCall,
-  claim: IntentClaim,
-  readChain: ReadChain,
-): Promise<FacilitationView> {
+export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
-  const { config } = call.deps;
+  const { config, chain } = call.deps;
   const { intent, settled, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
   if (!intent) throw await refusedUnproven(call, new ServiceError("not_found"));
   await proveParty(call, intent, claim.said);
@@ -36,7 +32,7 @@ export async function facilitateIntent(
   if (settled) throw unverified("intent_settled");
 
   const network = networkNamed(config.networks, intent.network);
-  const mined = minedOf(network, await readChain(network));
+  const mined = minedOf(network, await chain.readSettlement(network.network, txHash));
   const minedAt = mined.minedAt + call.ahead;
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);

@@ -8,7 +8,7 @@ import { present, readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
 import { findNamedIntentOf, findOpenIntentOf } from "../payments/store.ts";
-import { judgePayment, type Mined, minedOf, type Pair, type ReadChain, settlementsOf, unverified } from "./evidence.ts";
+import { judgePayment, type Mined, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
@@ -17,15 +17,11 @@ import { toFacilitationView } from "./views.ts";
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
 
-export async function facilitatePayment(
-  call: AgentCall,
-  claim: PaymentClaim,
-  readChain: ReadChain,
-): Promise<FacilitationView> {
+export async function facilitatePayment(call: AgentCall, claim: PaymentClaim): Promise<FacilitationView> {
   const { network, pair, txHash } = claim;
   await refuseOutsiders(call, pair);
   await proveParty(call, pair, pair);
-  const reading = await readChain(network);
+  const reading = await call.deps.chain.readSettlement(network.network, txHash);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
   const { open, known, used, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);

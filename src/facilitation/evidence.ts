@@ -6,9 +6,6 @@ import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { isOlderThan, judgeSettlement } from "../payments/states.ts";
 
-/** Reads the transaction of a call from the chain, once. */
-export type ReadChain = (network: Network) => Promise<ChainResult<SettlementReading>>;
-
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };
 

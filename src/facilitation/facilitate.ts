@@ -2,14 +2,11 @@
 import type { AgentCall } from "../call.ts";
 import { parseTxHash } from "../chain/hashes.ts";
 import { findNetwork } from "../chain/networks.ts";
-import { retryConflicts } from "../core/retry.ts";
 import { facilitateIntent } from "./by-intent.ts";
 import { facilitatePayment } from "./by-payment.ts";
-import { type ReadChain, unverified } from "./evidence.ts";
+import { unverified } from "./evidence.ts";
 import { refusedUnproven } from "./parties.ts";
 import type { FacilitationInput, FacilitationView } from "./schema.ts";
-
-const ATTEMPTS = 6;
 
 export async function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
   const { intent_id: intentId, provider_did: providerDid, consumer_did: consumerDid } = input;
@@ -17,23 +14,13 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
   if (txHash === undefined) throw new Error("unreachable: the schema checks the hash");
   const network = input.network === undefined ? null : findNetwork(call.deps.config.networks, input.network);
   if (input.network !== undefined && !network) throw await refusedUnproven(call, unverified("network"));
-  const readChain = readOnce(call, txHash);
   if (intentId !== undefined) {
     const said = { providerDid, consumerDid };
-    return retryConflicts(ATTEMPTS, () => facilitateIntent(call, { intentId, txHash, network, said }, readChain));
+    return facilitateIntent(call, { intentId, txHash, network, said });
   }
   if (!network || providerDid === undefined || consumerDid === undefined) {
     throw new Error("unreachable: the rules check the form");
   }
   const pair = { providerDid, consumerDid };
-  return retryConflicts(ATTEMPTS, () => facilitatePayment(call, { txHash, network, pair }, readChain));
-}
-
-/** One RPC batch for each call, however often a conflict repeats the decision. */
-function readOnce({ deps }: AgentCall, txHash: string): ReadChain {
-  let reading: ReturnType<ReadChain> | undefined;
-  return ({ network }) => {
-    reading ??= deps.chain.readSettlement(network, txHash);
-    return reading;
-  };
+  return facilitatePayment(call, { txHash, network, pair });
 }

@@ -7,7 +7,7 @@ import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
-import { Conflict } from "../core/retry.ts";
+import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
 import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type Outcome } from "../db/outcomes.ts";
 import type { Tenant } from "../db/tenant.ts";
@@ -50,8 +50,6 @@ export type Admitted = { readonly caller: object | null; readonly platformId: st
 /** The order in which a request's credentials are tried (CRED-2). */
 const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
 const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
-
-const ATTEMPTS = 6;
 
 type Handle = (call: AnyCall) => Promise<unknown>;
 
@@ -161,7 +159,7 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
         run.db = run.incoming.deps.db;
         continue;
       }
-      if (thrown instanceof Conflict && tried < ATTEMPTS) continue;
+      if (thrown instanceof Conflict && tried < CONFLICT_TRIES) continue;
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
     }

@@ -75,7 +75,6 @@ const serveFixed = ({ content, proof }: SignedDocument): ServedAid => ({
 const jwtOf = (canonical: string, proof: string): string => aidAsJwt({ canonical, proof });
 
 type Signed = { readonly content: string; readonly proof: string | null; readonly revision: number };
-const SIGNING_ATTEMPTS = 6;
 
 /**
  * Signs a stale document, for this and later readings (IDN-18). Of several readers that sign the same revision, the first one stores its
@@ -85,7 +84,7 @@ function signStale(call: PublicCall, did: string): Promise<Signed> {
   const { deps, now } = call;
   // The primary, wherever the call reads: what is signed is what is.
   const { db } = deps;
-  return retryConflicts(SIGNING_ATTEMPTS, async () => {
+  return retryConflicts(async () => {
     const environment = environmentOf(did);
     const { found, newest, markets, escrows } = await readBatch(db, {
       found: findPublicAgent(db, did),

@@ -8,8 +8,8 @@ import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
 import { delegationOf, scopeOf } from "./aid.ts";
+import { type DrawnPlace, listedStatusOf } from "./certificate-store.ts";
 import { watchCrowding } from "./open-status-list.ts";
-import { type DrawnPlace, listedStatusOf } from "./status-list-store.ts";
 
 export type IssuedCertificate = {
   /** The JWT. */

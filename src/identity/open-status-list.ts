@@ -10,7 +10,7 @@ import {
   isCrowded,
   noteCount,
   openList,
-} from "./status-list-store.ts";
+} from "./certificate-store.ts";
 
 /** Counting reads a row for each taken place, so it runs hourly, and earlier when draws met taken places. */
 const COUNTED_EVERY_MS = HOUR_MS;

@@ -1,21 +1,12 @@
 // Public routes of an agent. No answer may be cached but a document that was requested by number (IDN-21).
-import { parseAccept } from "hono/utils/accept";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
+import { acceptWeights } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { type AidNumbers, getAid, type ServedAid } from "./aid-read.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
 import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
-
-/** RFC 9110, 12.5.1: the caller's weight of a type, by the most specific range that covers it. */
-function weights(accept: string): (type: string) => number {
-  const ranges = parseAccept(accept);
-  return (type) => {
-    const covering = [type, `${type.split("/")[0]}/*`, "*/*"];
-    return covering.map((name) => ranges.find((range) => range.type.toLowerCase() === name)).find(Boolean)?.q ?? 0;
-  };
-}
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const JSON_TYPE = "application/json";
@@ -27,13 +18,13 @@ type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<
 const isFixed = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
 
 function fixedForm({ query, headers }: AidAsked): string | null {
-  const weight = weights(headers["accept"] ?? "*/*");
+  const weight = acceptWeights(headers["accept"]);
   return isFixed(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
 }
 
 /** The entity tag differs by representation and covers the answer but the instant of the reading (IDN-22). */
 async function serve(aid: ServedAid, headers: AidAsked["headers"]): Promise<Answer> {
-  const weight = weights(headers["accept"] ?? "*/*");
+  const weight = acceptWeights(headers["accept"]);
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (aid.jwt !== null || weight(JSON_TYPE) === 0);
   if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
   const type = wantsJwt ? JWT_TYPE : JSON_TYPE;

@@ -6,7 +6,7 @@ import { MINUTE_MS, SECOND_MS, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts
 import { commit, readBatch } from "../db/batch.ts";
 import { CERTIFICATE_STATUS, signStatusList, statusName } from "../protocol/status-list.ts";
 import { statusListUri } from "./certificate.ts";
-import { findExceptions, findStatusList, keepSigned } from "./status-list-store.ts";
+import { findExceptions, findStatusList, keepSigned } from "./certificate-store.ts";
 
 export type ServedList = {
   readonly list: string;

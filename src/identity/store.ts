@@ -1,6 +1,6 @@
-// Store of signed documents, their versions and certificates, and the reads of an agent without a tenant: for the public, for
-// counterparties and for the calling agent itself.
-import { and, asc, desc, eq, getTableColumns, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+// Store of signed documents and their versions, and the reads of an agent without a tenant: for the public, for counterparties and for
+// the calling agent itself.
+import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import {
   columnsOf,
@@ -13,16 +13,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { platforms } from "../db/tables/accounts.ts";
-import {
-  type AgentRow,
-  agentMarkets,
-  agents,
-  aids,
-  aidVersions,
-  type CertificateRow,
-  certificates,
-  type MarketRow,
-} from "../db/tables/agents.ts";
+import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 
@@ -209,32 +200,3 @@ export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Stat
 
 export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferInsert): Statement =>
   db.insert(aidVersions).values(row);
-
-// ---- Certificates --------------------------------------------------------------------------------------------------------
-
-/** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
-export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(certificates)
-      .where(
-        and(
-          eq(certificates.did, did),
-          eq(certificates.jti, jti),
-          or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
-        ),
-      ),
-  );
-
-/** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
-export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
-  db
-    .update(certificates)
-    .set({ replacedAt })
-    .where(
-      and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
-    );
-
-export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
-  db.insert(certificates).values(row);

@@ -19,6 +19,7 @@ export type ActivityAction =
   | "agent.certificate_reissued"
   | "agent.suspended"
   | "agent.reactivated"
+  | "agent.revoked"
   | "agent.terminated";
 
 export const recordActivity = (

@@ -22,8 +22,6 @@ import { documentChange } from "./document.ts";
 import { noteRegistration, updateMarket } from "./store.ts";
 import { holdsOtherWallet } from "./wallets.ts";
 
-const ATTEMPTS = 5;
-
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
 
 /** The outcome; `split` is the requested state, `base` the threshold of an unrated provider. */
@@ -57,7 +55,7 @@ const lowGas = (network: string) => ({
 
 /** Returns the agent's markets as they are afterwards. */
 export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> =>
-  retryConflicts(ATTEMPTS, () => settleOnce(deps, job, result));
+  retryConflicts(() => settleOnce(deps, job, result));
 
 const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
   found: findPublicAgent(db, did),

@@ -21,7 +21,6 @@ import { documentChange } from "./document.ts";
 import { updateMarket } from "./store.ts";
 
 const KIND = "provider_split";
-const ATTEMPTS = 5;
 
 export const watchRegistrations: EachJob = {
   kind: "each",
@@ -51,7 +50,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
     await commit(db, [noteCheck(db, operation, checks, nextCheck(checks, Date.now()))]);
     return true;
   }
-  await retryConflicts(ATTEMPTS, () => takeBack(deps, operation, did, stands, Number(threshold)));
+  await retryConflicts(() => takeBack(deps, operation, did, stands, Number(threshold)));
   return true;
 }
 

@@ -5,8 +5,6 @@ import type { AgentObject } from "./agent-object.ts";
 
 type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
-const TRIES_UNDER_LOCKS = 4;
-
 /**
  * How long a call, and a retry after a conflict, waits for the order that a lock gives. Then it goes on without: the conditional batch
  * makes it correct.
@@ -45,7 +43,7 @@ export async function retryUnderLocks<T>(
   try {
     // Always in one order, so that two callers with the same two agents never deadlock.
     for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did, RETRY_WAIT_MS));
-    return await retryConflicts(TRIES_UNDER_LOCKS, () => attempt(touches));
+    return await retryConflicts(() => attempt(touches));
   } finally {
     for (const lock of held) lock?.[Symbol.dispose]();
   }

@@ -11,8 +11,6 @@ import { intentMachine } from "./states.ts";
 import { findDueIntents, moveIntents } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
-const ATTEMPTS = 3;
-
 /** Each intent writes up to two events. */
 const SLICE = 100;
 
@@ -30,7 +28,7 @@ export async function abandonSlice(deps: Deps, slice: number): Promise<number> {
   const { db, config } = deps;
   const now = deps.clock.now();
   // One of them may be settled meanwhile: the slice is read again.
-  return retryConflicts(ATTEMPTS, async () => {
+  return retryConflicts(async () => {
     const { due } = await readBatch(db, { due: findDueIntents(db, now, slice) });
     if (due.length === 0) return 0;
     const ids = due.map(({ intentId }) => intentId);

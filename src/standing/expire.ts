@@ -4,7 +4,6 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import type { Actor } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -13,9 +12,13 @@ import { recordEvent } from "../journal/events.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findEndedAttestations, findPrincipalById, movePrincipal } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { cascadeReads, isLast, resumeCascade, startCascade } from "./cascade.ts";
+import { type Stop, stopAgents, stopReads } from "./stop-agents.ts";
 
-const ACTOR: Actor = { type: "system", id: "attestation_expiry" };
+const STOP: Stop = {
+  trigger: "principal_stops",
+  reason: "attestation",
+  actor: { type: "system", id: "attestation_expiry" },
+};
 
 export const endAttestations: EachJob = {
   kind: "each",
@@ -31,25 +34,25 @@ export const endAttestations: EachJob = {
 async function endAttestation(deps: Deps, principalId: string): Promise<boolean> {
   const { db } = deps;
   const now = deps.clock.now();
-  const { principal: before, ...running } = await readBatch(db, {
+  const { principal: before, ...found } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
-    ...cascadeReads(deps, principalId),
+    ...stopReads(db, principalId, STOP.trigger),
   });
   if (before?.status !== "ACTIVE" || before.attestationExpiresAt > now) return false;
   const ended = move(principalMachine, before.status, "attestation_ends");
   const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };
-  const stop = { trigger: "principal_stops", reason: "attestation", actor: ACTOR } as const;
-  await commitAll(deps, [
+  const statements = [
     ...movePrincipal(db, before, ended, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",
-      actor: ACTOR,
+      actor: STOP.actor,
       subject: { type: "principal", id: principalId },
       changes: { status: { from: ended.from, to: ended.to } },
     }),
     recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
-    ...startCascade(deps, after, stop, running, now),
-  ]);
-  if (!isLast(running)) await resumeCascade(deps, principalId);
+  ];
+  const stopping = stopAgents(deps, { principal: after, statements }, STOP, found, now);
+  await commitAll(deps, stopping.statements);
+  await stopping.rest();
   return true;
 }

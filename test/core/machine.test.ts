@@ -1,7 +1,7 @@
 // A move is what a table allows; a pair that the table does not name is 409 invalid_status (AGT-13).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
-import { defineMachine, move, refuse, tryMove } from "../../src/core/machine.ts";
+import { defineMachine, move, refuse, statesMovedBy, tryMove } from "../../src/core/machine.ts";
 
 const lamp = defineMachine({
   name: "lamp",
@@ -31,5 +31,10 @@ describe("a machine", () => {
     })();
     expect(thrown).toBeInstanceOf(ServiceError);
     expect(thrown).toMatchObject({ code: "invalid_status", status: 409, extra: { detail: { status: "broken" } } });
+  });
+
+  it("names the states that a trigger moves from, without those that refuse it", () => {
+    expect(statesMovedBy(lamp, "press")).toEqual(["off", "on"]);
+    expect(statesMovedBy(lamp, "smash")).toEqual(["off"]);
   });
 });

@@ -191,6 +191,18 @@ describe("a retry", () => {
     expect(confirmed).toMatchObject({ status: 401, body: { code: "aeap_verification_failed" } });
   });
 
+  it("that another copy overtakes between its two trips answers as that one", async () => {
+    for (const act of [asConsumer, asProvider, asClient]) {
+      const purchase = await paid(world, await pairOf(world));
+      let other: unknown;
+      world.meter.beforeBatch(2, async () => {
+        other = expectStatus(await asProvider(world, purchase), 200);
+      });
+      expect(expectStatus(await act(world, purchase), 200)).toEqual(other);
+      expect((await stateOf(world, purchase.provider.did)).transactions).toHaveLength(1);
+    }
+  });
+
   it("a hundred at once, in mixed forms, settle once", async () => {
     const purchase = await paid(world, await pairOf(world));
     const second = await world.intent(purchase.consumer, purchase.provider, "10.00");

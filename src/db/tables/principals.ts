@@ -8,6 +8,7 @@ import type {
   EntityType,
   Environment,
   PrincipalStatus,
+  StopTrigger,
   SuspensionReason,
   Tier,
 } from "../../core/vocabulary.ts";
@@ -68,7 +69,7 @@ export const cascades = sqliteTable(
   "cascades",
   {
     principalId: text().primaryKey(),
-    trigger: text().$type<"principal_stops">().notNull(),
+    trigger: text().$type<StopTrigger>().notNull(),
     reason: text().$type<SuspensionReason>().notNull(),
     actorType: text().$type<ActorType>().notNull(),
     actorId: text().notNull(),

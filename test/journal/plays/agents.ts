@@ -1,7 +1,7 @@
 // Plays of principals, agents and their signed documents.
 import { eq, sql } from "drizzle-orm";
 import { agents, statusLists } from "../../../src/db/tables/agents.ts";
-import { listCertificates } from "../../../src/identity/status-list-store.ts";
+import { listCertificates } from "../../../src/identity/certificate-store.ts";
 import { proofTimestamp, signProof } from "../../../src/protocol/proof.ts";
 import { agentBody, principalBody, type World } from "../../support/world.ts";
 import { anHour, HOUR, must, ofAgent, ofNobody, type Plays, store } from "./stage.ts";

@@ -10,8 +10,8 @@ import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
 import { runMessage, startJob } from "../../../src/jobs/run.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
-import { finishCascades } from "../../../src/standing/cascade.ts";
 import { endAttestations } from "../../../src/standing/expire.ts";
+import { finishCascades } from "../../../src/standing/stop-agents.ts";
 import { withVars } from "../../support/variants.ts";
 import { env, principalBody, type World } from "../../support/world.ts";
 import {

@@ -1,10 +1,68 @@
-// Store of status lists and of the places of certificates in them (IDN-12 to IDN-14).
-import { and, desc, eq, lte, ne, or, sql } from "drizzle-orm";
+// Store of certificates, and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
+import { and, desc, eq, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { certificates, statusLists } from "../db/tables/agents.ts";
+import { type CertificateRow, certificates, statusLists } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
+
+// ---- Certificates ---------------------------------------------------------------------------------------------------
+
+/** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
+export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(certificates)
+      .where(
+        and(
+          eq(certificates.did, did),
+          eq(certificates.jti, jti),
+          or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
+        ),
+      ),
+  );
+
+/** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
+export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
+  db
+    .update(certificates)
+    .set({ replacedAt })
+    .where(
+      and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
+    );
+
+export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
+  db.insert(certificates).values(row);
+
+/** The list's value for the certificates of agents in a status (IDN-12). */
+const LISTED: Readonly<Record<AgentStatus, number>> = {
+  DRAFT: CERTIFICATE_STATUS.valid,
+  ACTIVE: CERTIFICATE_STATUS.valid,
+  FUNDING: CERTIFICATE_STATUS.suspended,
+  SUSPENDED: CERTIFICATE_STATUS.suspended,
+  REVOKED: CERTIFICATE_STATUS.invalid,
+  TERMINATED: CERTIFICATE_STATUS.invalid,
+};
+
+/** The list's value for the certificate of an agent in a status. */
+export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
+
+/** Updates the list's values with a change of their agents' status, in its batch. */
+export const listCertificates = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
+  db
+    .update(certificates)
+    .set({ listedStatus: LISTED[status] })
+    .where(
+      and(
+        dids.length === 1
+          ? eq(certificates.did, dids[0] ?? "")
+          : sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
+        ne(certificates.listedStatus, LISTED[status]),
+      ),
+    );
+
+// ---- Places and status lists ----------------------------------------------------------------------------------------
 
 export type Place = { readonly listId: number; readonly idx: number };
 /** `taken`: how many taken places were drawn before it. */
@@ -89,33 +147,6 @@ export const openList = (db: Database, listId: number, createdAt: number): State
 
 export const findStatusList = (db: Database, listId: number) =>
   readOne(db.select().from(statusLists).where(eq(statusLists.listId, listId)));
-
-/** The list's value for the certificates of agents in a status (IDN-12). */
-const LISTED: Readonly<Record<AgentStatus, number>> = {
-  DRAFT: CERTIFICATE_STATUS.valid,
-  ACTIVE: CERTIFICATE_STATUS.valid,
-  FUNDING: CERTIFICATE_STATUS.suspended,
-  SUSPENDED: CERTIFICATE_STATUS.suspended,
-  REVOKED: CERTIFICATE_STATUS.invalid,
-  TERMINATED: CERTIFICATE_STATUS.invalid,
-};
-
-/** The list's value for the certificate of an agent in a status. */
-export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
-
-/** Updates the list's values with a change of their agents' status, in its batch. */
-export const listCertificates = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
-  db
-    .update(certificates)
-    .set({ listedStatus: LISTED[status] })
-    .where(
-      and(
-        dids.length === 1
-          ? eq(certificates.did, dids[0] ?? "")
-          : sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
-        ne(certificates.listedStatus, LISTED[status]),
-      ),
-    );
 
 /** The entries of a list that are not "valid", without expired certificates (IDN-14). */
 export const findExceptions = (

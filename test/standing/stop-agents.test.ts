@@ -1,0 +1,238 @@
+// All agents of a principal stop at once, for whatever moves the principal. What a run leaves when it dies is continued by any other, and
+// each agent is reported once (PRN-16, PRN-17).
+import { and, eq } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { commitAll } from "../../src/commit.ts";
+import { move } from "../../src/core/machine.ts";
+import type { PrincipalStatus } from "../../src/core/vocabulary.ts";
+import { readBatch } from "../../src/db/batch.ts";
+import { agents, certificates } from "../../src/db/tables/agents.ts";
+import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principalMachine } from "../../src/principals/states.ts";
+import { findPrincipalById, movePrincipal } from "../../src/principals/store.ts";
+import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { finishCascades, SLICE, type Stop, stopAgents, stopReads } from "../../src/standing/stop-agents.ts";
+import { deliver } from "../support/queue.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const HOUR_MS = 3_600_000;
+
+let world: World;
+let principalId: string;
+beforeEach(async () => {
+  world = await createWorld();
+  const now = world.now();
+  const verification_attestation = {
+    attestation_id: "att_short",
+    verifier_id: "ver_1",
+    model: "kyb",
+    issued_at: new Date(now - HOUR_MS).toISOString(),
+    expires_at: new Date(now + HOUR_MS).toISOString(),
+  };
+  principalId = await world.principal({ verification_attestation });
+});
+
+const stored = (did: string) => world.deps.db.select().from(agents).where(eq(agents.did, did));
+const cascadesLeft = () => world.deps.db.select().from(cascades).where(eq(cascades.principalId, principalId));
+
+/** So many running agents in all: one that was activated, and copies of its row. */
+async function run(count: number): Promise<string[]> {
+  const { did } = await world.consumer({ principal_id: principalId });
+  const [row] = await stored(did);
+  if (!row) throw new Error("no agent");
+  const dids = [did];
+  while (dids.length < count) {
+    const copy = `did:aeap:copy-${dids.length}-${principalId}`;
+    await world.deps.db
+      .insert(agents)
+      .values({ ...row, did: copy, status: dids.length % 5 === 0 ? "FUNDING" : "ACTIVE" });
+    dids.push(copy);
+  }
+  return dids.sort();
+}
+
+const inStatus = async (status: "SUSPENDED" | "REVOKED"): Promise<string[]> => {
+  const ofPrincipal = and(eq(agents.principalId, principalId), eq(agents.status, status));
+  const found = await world.deps.db.select({ did: agents.did }).from(agents).where(ofPrincipal);
+  return found.map(({ did }) => did).sort();
+};
+
+/** The agents that the log, the outbox and the feed report, as often as they do. */
+async function reported(action: string, change: string, status: string): Promise<Record<string, string[]>> {
+  const { db } = world.deps;
+  const entries = await db
+    .select({ did: activityEntries.subjectId })
+    .from(activityEntries)
+    .where(and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action)));
+  const sent = await db.select({ object: events.object }).from(events).where(eq(events.platformId, world.platformId));
+  const listed = await db
+    .select({ did: directoryChanges.did })
+    .from(directoryChanges)
+    .where(eq(directoryChanges.changeType, change));
+  const own = new Set(
+    (await db.select().from(agents).where(eq(agents.principalId, principalId))).map(({ did }) => did),
+  );
+  return {
+    log: entries.map(({ did }) => did).sort(),
+    outbox: sent
+      .flatMap(({ object }) => (object["status"] === status && object["did"] ? String(object["did"]) : []))
+      .sort(),
+    feed: listed.flatMap(({ did }) => (own.has(did) ? did : [])).sort(),
+  };
+}
+
+const suspensions = () => reported("agent.suspended", "status_changed", "SUSPENDED");
+const each = (dids: readonly string[]) => ({ log: dids, outbox: dids, feed: dids });
+
+/** Moves the principal and stops its agents, as an operation on the principal does; `dies` before the slices that follow the first. */
+async function stop(trigger: "suspend" | "close", how: Stop, dies = false): Promise<void> {
+  const { deps } = world;
+  const { db } = deps;
+  const { principal: before, ...found } = await readBatch(db, {
+    principal: findPrincipalById(db, principalId),
+    ...stopReads(db, principalId, how.trigger),
+  });
+  if (!before) throw new Error("no principal");
+  const moved = move(principalMachine, before.status, trigger);
+  const principal = { ...before, status: moved.to, updatedAt: world.now() };
+  const above = { principal, statements: movePrincipal(db, before, moved, principal) };
+  const stopping = stopAgents(deps, above, how, found, world.now());
+  await commitAll(deps, stopping.statements);
+  if (!dies) await stopping.rest();
+}
+
+const principalStatus = async (): Promise<PrincipalStatus | undefined> =>
+  (await world.deps.db.select().from(principals).where(eq(principals.principalId, principalId)))[0]?.status;
+
+const ACTOR = { type: "operator", id: "op_1" } as const;
+const SUSPENDS: Stop = { trigger: "principal_stops", reason: "principal", actor: ACTOR };
+const CLOSES: Stop = { trigger: "principal_closes", reason: "principal", actor: ACTOR };
+
+describe("a stop that dies", () => {
+  const count = 2 * SLICE + 50;
+  const died = () => Promise.reject(new Error("the isolate died"));
+
+  it.each([
+    ["before the second slice is read", 4, SLICE],
+    ["before the second slice is written", 5, SLICE],
+    ["before the third slice is written", 7, 2 * SLICE],
+  ])("%s is continued by the job, and reports each agent once", async (_when, trip, before) => {
+    const dids = await run(count);
+    world.advance(HOUR_MS);
+    world.meter.beforeBatch(trip, died);
+    expect(await world.run(endAttestations)).toBe(0);
+    expect(await principalStatus()).toBe("ATTESTATION_EXPIRED");
+    expect((await inStatus("SUSPENDED")).length).toBe(before);
+    expect((await suspensions())["log"]).toEqual(await inStatus("SUSPENDED"));
+    expect(await cascadesLeft()).toMatchObject([{ trigger: "principal_stops", reason: "attestation" }]);
+
+    expect(await world.run(finishCascades)).toBe(1);
+    expect(await inStatus("SUSPENDED")).toEqual(dids);
+    expect(await suspensions()).toEqual(each(dids));
+    expect(await cascadesLeft()).toEqual([]);
+    expect(await world.run(finishCascades)).toBe(0);
+    expect(await suspensions()).toEqual(each(dids));
+  });
+
+  it("is continued by messages of the queue, also by several at once, and reports each agent once", async () => {
+    const dids = await run(count);
+    await stop("suspend", SUSPENDS, true);
+    expect((await inStatus("SUSPENDED")).length).toBe(SLICE);
+    const message = { kind: "record", job: finishCascades.name, ids: [principalId] };
+    await Promise.all([1, 2, 3].map(() => deliver(world, "agent-accountability-jobs", [message, message])));
+    expect(await inStatus("SUSPENDED")).toEqual(dids);
+    expect(await suspensions()).toEqual(each(dids));
+    expect(await cascadesLeft()).toEqual([]);
+  });
+
+  it("is continued with the reason and the actor that it began with", async () => {
+    await run(SLICE + 1);
+    await stop("suspend", SUSPENDS, true);
+    const { db } = world.deps;
+    const running = await db.select().from(agents).where(eq(agents.principalId, principalId));
+    const [last] = running.filter(({ status }) => status !== "SUSPENDED");
+    if (!last) throw new Error("no agent is left");
+    await world.run(finishCascades);
+    const { did, status: from } = last;
+    expect((await stored(did))[0]).toMatchObject({
+      status: "SUSPENDED",
+      suspensionReason: "principal",
+      suspendedFrom: from,
+    });
+    const [entry] = await db
+      .select()
+      .from(activityEntries)
+      .where(and(eq(activityEntries.subjectId, did), eq(activityEntries.action, "agent.suspended")));
+    expect(entry).toMatchObject({
+      actorType: "operator",
+      actorId: "op_1",
+      changes: { status: { from, to: "SUSPENDED" } },
+    });
+  });
+
+  it("lets another run pass it between its reading and its commit", async () => {
+    const dids = await run(count);
+    await stop("suspend", SUSPENDS, true);
+    // The job's trips: what is open, a slice read, a slice written.
+    world.meter.beforeBatch(3, () => world.run(finishCascades));
+    expect(await world.run(finishCascades)).toBe(0);
+    expect(await suspensions()).toEqual(each(dids));
+  });
+});
+
+describe("the end of a principal", () => {
+  it("revokes its agents in every state that is not final", async () => {
+    const running = await world.consumer({ principal_id: principalId });
+    const paused = await world.consumer({ principal_id: principalId });
+    const gone = await world.consumer({ principal_id: principalId });
+    const draft = await world.draft("CONSUMER", { principal_id: principalId });
+    for (const [{ did }, status] of [
+      [paused, "SUSPENDED"],
+      [gone, "TERMINATED"],
+    ] as const) {
+      await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } });
+    }
+    await stop("close", CLOSES);
+    expect(await principalStatus()).toBe("CLOSED");
+    const dids = [running.did, paused.did, draft.did].sort();
+    expect(await inStatus("REVOKED")).toEqual(dids);
+    for (const did of dids) {
+      expect((await stored(did))[0]).toMatchObject({ suspensionReason: null, suspendedFrom: null });
+    }
+    // A DRAFT is in no directory.
+    const certified = [running.did, paused.did].sort();
+    const listed = [...certified, gone.did].sort();
+    expect(await reported("agent.revoked", "revoked", "REVOKED")).toEqual({ log: dids, outbox: dids, feed: listed });
+    const issued = await world.deps.db.select().from(certificates).where(eq(certificates.did, running.did));
+    expect(issued.map(({ listedStatus }) => listedStatus)).toEqual([CERTIFICATE_STATUS.invalid]);
+  });
+
+  it("takes over an unfinished suspension, and is continued after a crash", async () => {
+    const dids = await run(2 * SLICE + 1);
+    await stop("suspend", SUSPENDS, true);
+    await stop("close", CLOSES, true);
+    expect((await inStatus("REVOKED")).length).toBe(SLICE);
+    expect(await world.run(finishCascades)).toBe(1);
+    expect(await inStatus("REVOKED")).toEqual(dids);
+    expect(await reported("agent.revoked", "revoked", "REVOKED")).toEqual(each(dids));
+    expect(await cascadesLeft()).toEqual([]);
+  });
+
+  it("is not ended by the suspension that it replaced", async () => {
+    const dids = await run(SLICE + 1);
+    // The oldest, so that both stops take them first.
+    for (const did of dids.slice(0, SLICE)) {
+      await world.deps.db.update(agents).set({ createdAt: 1 }).where(eq(agents.did, did));
+    }
+    await stop("suspend", SUSPENDS, true);
+    // The suspension's last slice is read, then the end of the principal begins, then the slice is written.
+    world.meter.beforeBatch(3, () => stop("close", CLOSES, true));
+    await world.run(finishCascades);
+    expect(await cascadesLeft()).toMatchObject([{ trigger: "principal_closes" }]);
+    await world.run(finishCascades);
+    expect(await inStatus("REVOKED")).toEqual(dids);
+    expect(await cascadesLeft()).toEqual([]);
+  });
+});
