@@ -6,9 +6,9 @@ import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
 import { reviewDocument } from "../../scripts/openapi/review.ts";
 import { Sentences } from "../../scripts/openapi/sentences.ts";
 import type { Document, Json } from "../../scripts/openapi/types.ts";
+import { runs } from "../support/scale.ts";
 
 const ISSUER = "https://service.example";
-const ROUNDS = 12;
 const DOCUMENT = buildDocument([...PUBLIC, ...OPERATORS], ISSUER);
 
 describe("the documents", () => {
@@ -128,7 +128,7 @@ function broken({ where, how }: Break, choice: number): { document: Document; pa
 
 const choices = fc.nat({ max: 1_000_000 });
 
-describe("the reviewer names", { timeout: 120_000 }, () => {
+describe("the reviewer names", { timeout: 600_000 }, () => {
   it.each(Object.entries(BREAKS))("%s", (_what, one) => {
     fc.assert(
       fc.property(choices, (choice) => {
@@ -136,7 +136,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
         const named = reviewDocument(document).filter((fault) => fault.startsWith(`${path}:`));
         expect(named.join("\n"), path).toMatch(one.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -163,7 +163,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(inline, choice).document).join("\n")).toMatch(inline.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -187,7 +187,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
             .join("\n"),
         ).toMatch(without.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -206,7 +206,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(given, choice).document).join("\n")).toMatch(given.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 });

@@ -17,6 +17,7 @@ import {
   verifySignature,
 } from "../../src/protocol/ecdsa.ts";
 import { importPublicJwk, type PublicJwk } from "../../src/protocol/jwks.ts";
+import { runs } from "../support/scale.ts";
 import { OFF_CURVE_JWK, OTHER_JWK } from "./fixtures.ts";
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
@@ -186,12 +187,14 @@ describe("DER that a strict reader refuses", () => {
         const raw = Uint8Array.from([...bytes32(r), ...bytes32(s)]);
         expect(decodeDer(encodeDer(raw))).toEqual(raw);
       }),
+      runs(),
     );
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
         const raw = decodeDer(bytes);
         if (raw !== undefined) expect(encodeDer(raw)).toEqual(bytes);
       }),
+      runs(),
     );
   });
 
@@ -252,6 +255,7 @@ describe("what is not this key's signature over this message is refused without 
       fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.base64String()), async (text) => {
         expect((await verifySignature(pair.publicKey, MESSAGE, text)).ok).toBe(false);
       }),
+      runs(),
     );
   });
 

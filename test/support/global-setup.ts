@@ -30,9 +30,6 @@ const CHAINS = [
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
 ] as const;
 
-/** Long tests run at a twentieth of their size, and whole by `npm run test:long`. */
-const SCALE = process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20;
-
 export const ISSUER = "http://service.test";
 
 export default async function setup(project: TestProject) {
@@ -66,7 +63,6 @@ export default async function setup(project: TestProject) {
     CHAIN_REGISTRAR_KEY: registrar.privateKey,
   });
   project.provide("operatorKey", operatorKey);
-  project.provide("scale", SCALE);
   const teams = await startAccessTeams();
   project.provide("accessTeams", teams.origin);
   project.provide(
@@ -121,8 +117,6 @@ declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
-    /** The scale of long tests: 1 is the whole size. */
-    scale: number;
     accessTeams: string;
     accounts: string[];
     lab: { otherToken: string; otherContract: string };
