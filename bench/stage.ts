@@ -1,4 +1,4 @@
-// Sets the stage: two local chains with the contracts, the bench build of the Worker, and a platform that may call it.
+// Starts what the bench runs on: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
 import { randomBytes, randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
@@ -17,14 +17,14 @@ export type Sql = { sql: string; params?: unknown[] };
 export type Platform = { readonly key: string; readonly keyHash: string; readonly platformId: string };
 export type Stage = {
   readonly origin: URL;
-  /** Whose calls are measured. */
+  /** The platform whose calls are measured. */
   readonly platform: Platform;
-  /** Whose consumer buys from the first one's provider. */
+  /** The platform whose consumer buys from the first one's provider. */
   readonly second: Platform;
   readonly operatorKey: string;
   readonly networks: readonly Network[];
   readonly serviceDid: string;
-  /** One batch, past the service. */
+  /** Runs one batch on the database directly. */
   readonly sql: (statements: readonly Sql[]) => Promise<Row[][]>;
   readonly close: () => Promise<void>;
 };
@@ -34,7 +34,7 @@ const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet" },
   { network: "base", chainId: 8453, kind: "mainnet" },
 ] as const;
-/** Beyond what any run sends: the limiter is passed, never met. */
+/** More calls than any run sends: no call is limited. */
 const QUOTA = 1_000_000_000;
 const BRANDS = ["bench"] as const;
 const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
@@ -81,16 +81,16 @@ export async function setStage(): Promise<Stage> {
   }
 }
 
-/** The Worker's own socket: the address that wrangler gives goes through a second workerd, which would be most of a timing. */
+/** The address of the Worker's own socket. The one that wrangler gives leads through a second workerd, which would take most of the time. */
 async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
   let origin: URL | null = null;
-  const heard = (message: unknown) => {
+  const onRequest = (message: unknown) => {
     const { request } = message as { request: { origin: string | URL } };
     origin = new URL(request.origin);
   };
-  subscribe("undici:request:create", heard);
+  subscribe("undici:request:create", onRequest);
   await ask();
-  unsubscribe("undici:request:create", heard);
+  unsubscribe("undici:request:create", onRequest);
   if (!origin) throw new Error("the Worker's socket is not known");
   return origin;
 }
@@ -122,7 +122,7 @@ async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): 
   return { anvil, entry };
 }
 
-/** wrangler.toml as it is, with another entry, quotas that are never met, and secrets of this run. */
+/** wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
 async function benchConfig(networks: readonly Network[], serviceDid: string, operatorKey: string) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
   const { env: _deployed, triggers: _crons, ...local } = rawConfig;
@@ -130,13 +130,13 @@ async function benchConfig(networks: readonly Network[], serviceDid: string, ope
   return {
     ...local,
     main: join(import.meta.dirname, "worker.ts"),
-    // For the meter's AsyncLocalStorage alone.
+    // The meter uses AsyncLocalStorage.
     compatibility_flags: [...(local.compatibility_flags ?? []), "nodejs_als"],
     ratelimits: RATE_LIMITS,
     vars: {
       ...local.vars,
       ISSUER: "http://bench.test",
-      // No intent ends while the bench runs but those that a case ends.
+      // No intent ends while the bench runs, except those that a case ends.
       INTENT_LIFE_SECONDS: "86400",
       NETWORKS: JSON.stringify(networks),
       MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
