@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.client.revert({ id: snapshot }));
 
-describe("who may call what", () => {
+describe("the roles", () => {
   const role = async (name: string) => world.read<Hex>(name);
   // Every function that not everybody may call, the one role that may, and a call that is good but for the caller.
   const PRIVILEGED: Record<string, { by: Person; args: () => Promise<readonly unknown[]> | readonly unknown[] }> = {
@@ -114,7 +114,7 @@ describe("a vault", () => {
     },
   );
 
-  test("knows its settlement contract from its code", async () => {
+  test("takes its settlement contract from its code", async () => {
     const vault = { address: await world.vault(PROVIDER), abi: artifacts.EscrowVault.abi };
     expect(await world.client.readContract({ ...vault, functionName: "settlementContract" })).toBe(
       world.chain.settlementContract,

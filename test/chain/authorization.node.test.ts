@@ -115,7 +115,7 @@ describe("payWithAuthorization", () => {
     expect((await submit({ from: world.people.other.address })).status).toBe("reverted");
   });
 
-  test("says the token's own reason", async () => {
+  test("is refused with the token's own reason", async () => {
     expect(await refusal({ salt: REASON })).toBe(INVALID_SIGNATURE);
   });
 
@@ -160,7 +160,7 @@ describe("payWithAuthorization", () => {
     expect(await refusal({ token: world.people.other.address })).toBe("UnknownToken");
   });
 
-  test("is what the script's helpers do", async () => {
+  test("is signed like this by the scripts", async () => {
     const { consumer, stranger } = world.people;
     const keys = { payerKey: consumer.privateKey, submitterKey: stranger.privateKey };
     const hash = await payWithAuthorization(world.anvil.rpcUrl, keys, payment());

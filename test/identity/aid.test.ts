@@ -12,7 +12,7 @@ import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type Wor
 
 let world: World;
 let agent: Agent;
-/** All that a stranger has: the published keys. */
+/** The published keys, which are all that a verifier needs. */
 let jwks: { keys: unknown[] };
 beforeAll(async () => {
   world = await createWorld();
@@ -27,7 +27,7 @@ const patchScope = async (did: string, body: unknown) =>
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
 
 describe("the identity document", () => {
-  it("answers a DRAFT as JSON, which is all there is of it, and 404 to who takes nothing else than a JWS", async () => {
+  it("of a DRAFT is answered as JSON alone, and is 404 to a client that takes only a JWS", async () => {
     const { did } = await world.draft("CONSUMER");
     const either = await aidOf(did, "", { Accept: "application/jwt, application/json;q=0.5" });
     expect([either.status, either.headers.get("content-type")]).toEqual([200, "application/json"]);
@@ -66,7 +66,7 @@ describe("the identity document", () => {
     }
   });
 
-  it("has the five pillars and its members, and a live part that nobody signed", async () => {
+  it("has the five pillars and its members, and an unsigned live part", async () => {
     const aid = expectStatus(await aidOf(agent.did), 200);
     expect(Object.keys(aid).sort()).toEqual(
       [
@@ -89,7 +89,7 @@ describe("the identity document", () => {
     });
   });
 
-  it("fails with any member of it changed, at any depth", async () => {
+  it("fails when any member is changed, at any depth", async () => {
     const aid = expectStatus(await aidOf(agent.did), 200);
     const leaves: string[][] = [];
     const walk = (value: Json, path: string[]) => {
@@ -241,7 +241,7 @@ describe("the certificate", () => {
     expect(Date.parse(published.certificate_expires_at)).toBe(claims.exp * 1000);
   });
 
-  it("says nothing of what is mutable: status, environment, escrow, rating", async () => {
+  it("states nothing mutable: status, environment, escrow, rating", async () => {
     const payload = atob((agent.certificate.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
     for (const word of ['"ACTIVE"', '"sandbox"', "escrow", "agent_rating"]) expect(payload).not.toContain(word);
   });

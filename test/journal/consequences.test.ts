@@ -72,15 +72,15 @@ describe("the table of consequences", () => {
   });
 });
 
-describe("what is written is what the row says:", () => {
+describe("the case writes exactly its row:", () => {
   it.each(CASES.filter(([title]) => !ELSEWHERE.has(title)))("%s", async (_title, name, row) => {
     const play = PLAYS[name]?.[row.when];
-    if (!play) throw new Error("nobody plays it");
+    if (!play) throw new Error("the case has no play");
     const act = await play(stage);
     expect(await observe(stage.world, act)).toEqual(told(row));
   });
 
-  // The queue may deliver the event before the job: either moves the mark, and nothing else.
+  // The queue may deliver the event before the job does: both write only the number of the last delivered event.
   it("hand_on_events: there are new events", async () => {
     const { world } = stage;
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;

@@ -59,10 +59,10 @@ describe("an intent that nobody paid", () => {
     const [state] = await spendState(world, consumer.did);
     expect([state?.open, state?.holds]).toEqual([0, []]);
     for (const platformId of [world.platformId, other.platformId]) {
-      const told = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
+      const reported = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
         ({ type, object }) => type === "intent.abandoned" && object["intent_id"] === body.intent_id,
       );
-      expect(told.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
+      expect(reported.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
     }
   });
 

@@ -127,7 +127,7 @@ describe("every refusal of an intent is a 403 spend_policy_violation that names 
       409,
     ],
     [
-      "a market that the provider has not",
+      "a market that the provider does not have",
       "market_not_authorized",
       async (consumer) => orderQuery(consumer, "1.0", { network: "base" }),
       409,

@@ -75,7 +75,7 @@ describe("settling", () => {
     });
   }
 
-  it("races the sweep: one of the two counts, and the sums agree with it", async () => {
+  it("at the same time as the job counts once, and the sums agree", async () => {
     const consumer = await buyer(world);
     const opened = await Promise.all([1, 2, 3, 4].map(() => open(consumer, "1.00")));
     world.offset = 301_000;
@@ -87,7 +87,7 @@ describe("settling", () => {
     expect([state?.open, state?.settled, state?.holds]).toEqual([0, 2_000_000, []]);
   });
 
-  it("and opening are not undone by an edit of the agent that was decided on an older row", async () => {
+  it("and opening survive an edit of the agent that was decided on an older row", async () => {
     const consumer = await buyer(world);
     const { db } = world.deps;
     const { found } = await readBatch(db, { found: findPublicAgent(db, consumer.did) });

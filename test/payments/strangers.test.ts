@@ -27,7 +27,7 @@ async function openThree(consumer: Agent, from = provider): Promise<Json[]> {
   for (let i = 0; i < 3; i++) intents.push(expectStatus(await open(from, consumer, from), 201));
   return intents;
 }
-/** Refused, and nothing held. */
+/** Expects the refusal, and that nothing is held. */
 async function refusedBy(consumer: Agent, act: () => ReturnType<typeof open>, status: number, code: string) {
   const before = await spendState(world, consumer.did);
   const reply = await act();
@@ -46,13 +46,13 @@ describe("a provider's own intents for one consumer", () => {
     expect((await refusedBy(consumer, act, 403, "spend_policy_violation")).detail.failed_check).toBe("invalid_status");
   });
 
-  it("of the client form count with the others", async () => {
+  it("in the form of AEA/P clients count with the others", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 3; i++) expectStatus(await openAddress(provider, consumer), 200);
     await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
   });
 
-  it("leave the consumer and every other pair as free as before", async () => {
+  it("do not restrict the consumer or another pair", async () => {
     const consumer = await buyer(world, dailyLimit("40.00"));
     await openThree(consumer);
     expectStatus(await open(consumer, consumer), 201);
@@ -62,7 +62,7 @@ describe("a provider's own intents for one consumer", () => {
     await refusedBy(consumer, () => open(other, consumer, other), 403, "spend_policy_violation");
   });
 
-  it("are not the ones that the consumer opened", async () => {
+  it("do not include those that the consumer opened", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 4; i++) expectStatus(await open(consumer, consumer), 201);
     await openThree(consumer);

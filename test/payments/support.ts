@@ -106,7 +106,7 @@ export async function setSpend(world: World, did: string, set: { settled?: numbe
   await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target: spendSums.did, set })]);
 }
 
-/** All that an intent may touch, as stored: what a refusal leaves as it was. */
+/** All rows that an intent may change. */
 export async function spendState(world: World, ...dids: string[]) {
   const { db } = world.deps;
   const spends = await Promise.all(

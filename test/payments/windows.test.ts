@@ -95,7 +95,7 @@ describe("the window", () => {
     expect((await open(consumer, "8.00")).status).toBe(201);
   });
 
-  it("is as long as the scope says now: a longer one takes the older history in again", async () => {
+  it("is as long as the scope states now: a longer one includes the older history again", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     await history(consumer.did, [{ at: world.now() - 2 * DAY, amount: 9_000_000 }]);
     expect((await open(consumer, "5.00")).status).toBe(201);

@@ -271,7 +271,7 @@ describe("what is not this key's signature over this message is refused without 
 });
 
 describe("private keys", () => {
-  it("leave as PKCS#8 PEM and come back as the same key", async () => {
+  it("are exported as PKCS#8 PEM and imported as the same key", async () => {
     const pem = await exportPrivateKeyPem(pair.privateKey);
     expect(pem).toMatch(/^-----BEGIN PRIVATE KEY-----\n[A-Za-z0-9+/=\n]+-----END PRIVATE KEY-----\n?$/);
     const back = await importPrivateKeyPem(pem);
@@ -279,7 +279,7 @@ describe("private keys", () => {
     expect((await verifySignature(pair.publicKey, "m", await signToText(back, "m"))).ok).toBe(true);
   });
 
-  it("tell their public part without the private one", async () => {
+  it("have a public part that leaves out the private one", async () => {
     expect(Object.keys(await exportPublicJwk(pair.privateKey)).sort()).toEqual(["crv", "kty", "x", "y"]);
   });
 

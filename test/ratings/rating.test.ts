@@ -88,7 +88,7 @@ describe("a rating", () => {
     );
     fc.assert(
       fc.property(shuffled, ([entries, other]) => {
-        // A hundredth at most: the last bit of a sum may turn a tie.
+        // They differ by a hundredth at most, because the last bit of a sum may decide a tie.
         expect(Math.abs((rate(other) ?? 0) - (rate(entries) ?? 0))).toBeLessThanOrEqual(0.0100001);
       }),
       runs(),
