@@ -1,14 +1,12 @@
 // Starts what the bench runs on: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
-import { randomBytes, randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
-import { type Anvil, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
-import { deployContracts } from "../scripts/chain/deploy.ts";
+import { drawSecrets, type EphemeralChain, startEphemeralChain } from "../scripts/ephemeral.ts";
 import type { SeededPlatform } from "../scripts/platform.ts";
+import { randomText } from "../scripts/secrets.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
-import { type Network, type NetworkInput, parseNetworks } from "../src/chain/networks.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
+import { type Network, parseNetworks } from "../src/chain/networks.ts";
 import { newId } from "../src/core/ids.ts";
 import { closeConnections, send } from "./wire.ts";
 
@@ -51,11 +49,12 @@ export async function setStage(): Promise<Stage> {
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     CI: "1",
   });
-  const chains = await Promise.all(CHAINS.map(startChain));
+  const chains = await Promise.all(CHAINS.map(startEphemeralChain));
   const networks = parseNetworks(JSON.stringify(chains.map(({ entry }) => entry)));
-  const serviceDid = `did:aeap:${randomUUID()}`;
-  const operatorKey = randomBytes(24).toString("base64url");
-  const config = await benchConfig(networks, serviceDid, operatorKey);
+  const operatorKey = randomText(24);
+  const secrets = await drawSecrets(operatorKey);
+  const serviceDid = secrets.SERVICE_DID;
+  const config = benchConfig(networks, secrets);
   const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {
     await server.listen();
@@ -95,38 +94,12 @@ async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
   return origin;
 }
 
-type Chain = { anvil: Anvil; entry: NetworkInput };
-const stopChains = (chains: readonly Chain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
-
-async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): Promise<Chain> {
-  const [admin, registrar, arbiter, feeRecipient] = devAccounts();
-  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
-  const anvil = await startAnvil({ chainId, port: 0 });
-  const { settlementContract, token } = await deployContracts(anvil.rpcUrl, {
-    adminKey: admin.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
-    feeRecipient: feeRecipient.address,
-  });
-  const entry: NetworkInput = {
-    network,
-    chain_id: chainId,
-    kind,
-    rpc_url: anvil.rpcUrl,
-    settlement_contract: settlementContract,
-    token,
-    currency: "USDC",
-    decimals: 6,
-    required_confirmations: 1,
-  };
-  return { anvil, entry };
-}
+const stopChains = (chains: readonly EphemeralChain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
 
 /** wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
-async function benchConfig(networks: readonly Network[], serviceDid: string, operatorKey: string) {
+function benchConfig(networks: readonly Network[], secrets: Record<string, string>) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
   const { env: _deployed, triggers: _crons, ...local } = rawConfig;
-  const [, registrar] = devAccounts();
   return {
     ...local,
     main: join(import.meta.dirname, "worker.ts"),
@@ -142,21 +115,10 @@ async function benchConfig(networks: readonly Network[], serviceDid: string, ope
       MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
       RATE_CREDENTIAL_QUOTA: String(QUOTA),
       RATE_ADDRESS_QUOTA: String(QUOTA),
-      CA_KEYS: JSON.stringify([{ jwk: await drawSigningKey(), use: "signing" }]),
-      SERVICE_DID: serviceDid,
-      NONCE_KEY: randomBytes(32).toString("base64url"),
-      OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
       OPERATOR_ALERT_EMAIL: "operator@bench.test",
-      CHAIN_REGISTRAR_KEY: registrar?.privateKey ?? "",
+      ...secrets,
     },
   };
-}
-
-async function drawSigningKey(): Promise<JsonWebKey> {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
-  const pair = (await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as CryptoKeyPair;
-  const { kty, crv, x, y, d } = (await crypto.subtle.exportKey("jwk", pair.privateKey)) as JsonWebKey;
-  return { kty, crv, x, y, d } as JsonWebKey;
 }
 
 // ---- Platforms -------------------------------------------------------------------------------------------------------

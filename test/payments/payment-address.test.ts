@@ -1,14 +1,14 @@
 // The form of AEA/P clients: where to pay, and an intent with it (PAY-18, PAY-19).
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { signToText } from "../../src/protocol/ecdsa.ts";
-import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, setAgent, spendState } from "./support.ts";
+import type { Agent, World } from "../support/world.ts";
+import { buyer, dailyLimit, orderOf, seller, setAgent, spendState, useSeller } from "./support.ts";
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
 const PLACE = "market=DE-USDC&network=base-sepolia";

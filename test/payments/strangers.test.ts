@@ -1,18 +1,18 @@
 // A provider's own intents for a consumer are bounded, or refused (PAY-6), because an intent holds a part of the consumer's window.
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { PROVIDER_INTENTS_MAX } from "../../src/core/limits.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { payOnChain } from "../support/chain.ts";
-import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, spendState } from "./support.ts";
+import { type Agent, expectStatus, type Json, type World } from "../support/world.ts";
+import { buyer, dailyLimit, orderOf, seller, spendState, useSeller } from "./support.ts";
 
 const PATH = "/v1/payment-intents";
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
 const open = (caller: Agent, consumer: Agent, from = provider, extra = {}) =>

@@ -1,20 +1,21 @@
 // The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with
 // the history (PAY-10, AGT-26).
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/money.ts";
-import { type Agent, createWorld, env, type World } from "../support/world.ts";
+import { type Agent, env, type World } from "../support/world.ts";
 import {
   buyer,
   dailyLimit,
   delegateOf,
   intentOf,
+  openIntent,
   orderOf,
-  seller,
   setSpend,
   settle,
   settlementOf,
   spendState,
+  useSeller,
 } from "./support.ts";
 
 const DAY = 86_400_000;
@@ -22,16 +23,12 @@ const HOUR = DAY / 24;
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
-});
-beforeEach(() => {
-  world.offset = 0;
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
-const open = (consumer: Agent, amount: string) =>
-  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
+const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
 /** Settled before this test: one ledger row an entry. */
 async function history(did: string, entries: readonly { at: number; amount: number }[]) {
