@@ -2,6 +2,9 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
+/** The size of long tests (test/support/scale.ts). */
+const provide = { scale: process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20 };
+
 export default defineConfig({
   test: {
     projects: [
@@ -14,6 +17,7 @@ export default defineConfig({
         ],
         test: {
           name: "workerd",
+          provide,
           include: ["test/**/*.test.ts"],
           exclude: ["test/**/*.node.test.ts"],
           globalSetup: ["./test/support/global-setup.ts"],
@@ -24,6 +28,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
+          provide,
           include: ["test/**/*.node.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -1,11 +1,11 @@
-// The budgets, as data: for every operation and job what it was built to
-// cost. Counted exactly, so that any increase fails `npm run bench -- --check`; a decrease is a reason to lower the number.
+// The budgets, as data: the cost that every operation and job was built for. Costs are counted exactly, so that any increase fails
+// `npm run bench -- --check`; a decrease is a reason to lower the number.
 
 export type Budget = {
   readonly trips: number;
   readonly rowsRead: number;
   readonly rowsWritten: number;
-  /** Calls of Durable Objects: the agent's turn, the proof's single use, the key's begin and end. */
+  /** Calls of Durable Objects: the agent's lock, the proof's single use, the begin and end of an Idempotency-Key. */
   readonly objects: number;
   readonly queues: number;
   readonly fetches: number;
@@ -59,7 +59,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/facilitate (one delegator)": mutation(28, 28, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (two delegators)": mutation(31, 31, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (the vault reaches its threshold)": mutation(25, 25, 4 * KIB, { objects: 1, fetches: 1 }),
-  // Each settlement of the transaction with its receipt.
+  // Every settlement of the transaction is read with its receipt.
   "POST /v1/facilitate (100 settlements of its transaction before)": mutation(25 + 2 * 101, 25, 4 * KIB, {
     objects: 1,
     fetches: 1,
@@ -90,9 +90,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(4, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
-  // Somebody's doing has changed what the document says: read again whole, signed, and kept.
+  // Another party's change made the document stale: it is read whole, signed and stored.
   "GET /v1/agents/{did}/aid (stale: signed anew)": read(14, 6 * KIB, { trips: 3, rowsWritten: 1 }),
-  // As it was signed within the last minute; or all exceptions of the list, which are counted beside these.
+  // The text that was signed within the last minute; or all exceptions of the list, which are counted apart.
   "GET /.well-known/aeap-status-lists/{n}": read(1, KIB),
   "GET /.well-known/aeap-status-lists/{n} (signed anew)": read(3, 16 * KIB, { trips: 3, rowsWritten: 1 }),
   // The agent, its principal, its escrows (with their environment's look-up) and its four heaviest counterparties.
@@ -144,7 +144,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 
-/** How many trips and object calls a far caller waits for one after the other, where they are more than the trips. */
+/** The number of trips and object calls that a far caller waits for one after the other, where it exceeds the number of trips. */
 export const HOPS: Readonly<Record<string, number>> = {
   // The key's object, or the agent's lock, and the two trips.
   "POST /v1/principals (Idempotency-Key)": 3,
@@ -153,9 +153,9 @@ export const HOPS: Readonly<Record<string, number>> = {
   "PATCH /v1/agents/{did}/scope": 3,
   "PATCH /v1/agents/{did}/status": 3,
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": 3,
-  // Both.
+  // The key's object and the agent's lock.
   "POST /v1/agents/{did}/activate": 4,
-  // And the signer's object.
+  // The signer's object as well.
   "POST /v1/agents/{did}/scope/authorized_markets": 8,
   // A bound proof is used up once it is known whom it is bound to.
   "POST /v1/facilitate (intent)": 3,
@@ -175,7 +175,7 @@ export const ACT_BYTES: Readonly<Record<string, number>> = {
   purchase: 5_000,
 };
 
-/** Facilitations a second with one provider, of those with many: to aim at. */
+/** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
 
 export const BUNDLE_GZIP_KIB = 350;

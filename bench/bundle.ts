@@ -34,12 +34,12 @@ export function measureBundle(): Bundle {
   }
 }
 
-/** Active time: without the idle part of the profile's window. */
+/** The active time, without the idle part of the profile's window. */
 function startOnce(folder: string, upload: string): number {
   const profile = join(folder, "start.cpuprofile");
-  const said = wrangler("check", "startup", "--worker", upload, "--outfile", profile);
-  const active = /Active: ([\d.]+) ms/.exec(said)?.[1];
-  if (active === undefined) throw new Error(`wrangler check startup told no active time:\n${said}`);
+  const output = wrangler("check", "startup", "--worker", upload, "--outfile", profile);
+  const active = /Active: ([\d.]+) ms/.exec(output)?.[1];
+  if (active === undefined) throw new Error(`wrangler check startup printed no active time:\n${output}`);
   return Number(active);
 }
 
@@ -60,7 +60,7 @@ function wrangler(...args: string[]): string {
 
 type Metafile = { outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }> };
 
-/** By package, and by folder of src: the largest first. */
+/** The parts by package and by folder of src, the largest first. */
 function partsOf({ outputs }: Metafile): Part[] {
   const sums = new Map<string, number>();
   for (const { inputs } of Object.values(outputs)) {

@@ -1,5 +1,5 @@
-// A busy seller: many consumers facilitate at once, all with one provider or spread over many, in turn in one run. Its acts are repeated
-// often enough to tell what each adds to the database.
+// Measures a busy seller: many consumers facilitate at once, either all with one provider or spread over many, alternately in one run.
+// The acts are repeated often enough to show how many bytes each adds to the database.
 import { type Grown, grownBy, readBytes } from "./bytes.ts";
 import { sumOf } from "./meter.ts";
 import { LARGE_AMOUNT, payFor } from "./payer.ts";
@@ -30,7 +30,7 @@ export type Busy = {
   readonly purchases: number;
   readonly hot: Burst;
   readonly spread: Burst;
-  /** Throughput with one provider by that with many. */
+  /** The throughput with one provider, divided by that with many. */
   readonly ratio: number;
 };
 
@@ -38,7 +38,7 @@ const AT_ONCE = 50;
 const SELLERS = 50;
 const BUYERS = 100;
 const ROUNDS = 3;
-/** Arranged at the same time: one after the other on the chain, since one wallet pays. */
+/** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
 const LANES = 8;
 
 export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grown[] }> {
@@ -54,7 +54,7 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
   const registered = await readBytes(stage);
   const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
   const sold = await readBytes(stage);
-  // Their vaults reach their thresholds before: that moves a state, and of those who would move it one does.
+  // The vaults reach their thresholds first: otherwise one of the facilitations would also change the escrow's state.
   for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
   const filled = await readBytes(stage);
   const [hot, spread]: [Burst[], Burst[]] = [[], []];
@@ -98,7 +98,7 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
   return { busy, grown };
 }
 
-/** Once its document was read it is signed, and stored. */
+/** Reads the agent's document, so that it is signed and stored. */
 async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
   await must(stage, anyone("GET", `${agentPath(one.did)}/aid`), 200);
   return one;
@@ -106,7 +106,7 @@ async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
 
 type Confirmable = { readonly consumer: PlayedAgent; readonly taskId: string };
 
-/** Pays first; then all facilitate, so many at once. */
+/** Pays for all pairs first; then all facilitate, AT_ONCE at a time. */
 async function burst(play: Play, pairs: readonly Pair[], tasks: Confirmable[]): Promise<Burst> {
   const { stage, network } = play;
   const opened = await inLanes(pairs, async (pair) => ({ ...pair, intentId: await openIntent(play, pair) }));
@@ -121,7 +121,7 @@ async function burst(play: Play, pairs: readonly Pair[], tasks: Confirmable[]): 
   await inLanes(
     waiting,
     async ({ consumer, ...purchase }) => {
-      // Signed at the last moment: a proof counts for seconds.
+      // The call is signed at the last moment, because a proof is valid for seconds.
       const reply = await send(stage.origin, await as(consumer, "POST", "/v1/facilitate", facilitation(purchase)));
       if (reply.status === 200) tasks.push({ consumer, taskId: String(json(reply)["task_id"]) });
       else failed += 1;
@@ -132,7 +132,7 @@ async function burst(play: Play, pairs: readonly Pair[], tasks: Confirmable[]): 
   return { perSecond: waiting.length / seconds, refused: await refusals(play), failed };
 }
 
-/** Batches that the database refused since it was asked last. */
+/** The number of batches that the database has refused since the last call. */
 async function refusals({ stage }: Play): Promise<number> {
   const reply = await send(stage.origin, { method: "POST", path: "/__bench/refused" });
   return Number(json(reply)["refused"]);

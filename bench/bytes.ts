@@ -1,11 +1,11 @@
-// How large the database grows: bytes of each table with its indexes, in whole pages, as SQLite itself accounts for them. D1 has no
-// dbstat, so its rows are put into a database that has, in the order in which they came.
+// Measures how large the database grows: the bytes of each table with its indexes, in whole pages, as SQLite itself accounts for them.
+// D1 has no dbstat, so its rows are copied into a database that has it, in the order in which they were written.
 import { createHash } from "node:crypto";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Row, Stage } from "./stage.ts";
 
 export type TableBytes = ReadonlyMap<string, number>;
-/** Counted apart: what is kept for a while, and what is handed on. */
+/** Tables that are counted apart: their rows are deleted after a while, or delivered. */
 export const APART: readonly string[] = ["events", "idempotency_outcomes"];
 export type Grown = {
   readonly act: string;
@@ -37,7 +37,10 @@ export async function readBytes({ sql }: Stage): Promise<TableBytes> {
   }
 }
 
-/** When a row came. What has no such column came in no order of its key: a hash is none either. */
+/**
+ * The columns that say when a row was written, of which a table's first one counts. A WITHOUT ROWID table that has none is filled in the
+ * order of hashes, which is no order of its keys.
+ */
 const TIMES = ["created_at", "occurred_at", "recorded_at", "issued_at", "settled_at", "opened_at", "at"];
 
 async function copyTable(sql: Stage["sql"], copy: DatabaseSync, table: string, text: string): Promise<void> {

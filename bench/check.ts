@@ -1,4 +1,4 @@
-// Which budgets are exceeded: one line each, naming what it is and what it may be.
+// Lists the exceeded budgets, one line each, with the measured value and the limit.
 import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, type Budget, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
@@ -49,7 +49,7 @@ export const checkBundle = ({ gzipKib, startupMedianMs }: Bundle): string[] => [
   ...(startupMedianMs > STARTUP_MEDIAN_MS ? [`startup: ${startupMedianMs} ms, at most ${STARTUP_MEDIAN_MS}`] : []),
 ];
 
-/** Far callers wait for every hop. */
+/** A caller far from the database waits for every hop. */
 export function checkFar(outcomes: readonly FarOutcome[]): string[] {
   return outcomes.flatMap((outcome) => {
     if ("failed" in outcome) return [`${outcome.name}: ${outcome.failed}`];
@@ -65,7 +65,7 @@ export const checkBytes = (grown: readonly Grown[]): string[] =>
     return bytes > most ? [`${one.act}: ${bytes} bytes in the database, at most ${most}`] : [];
   });
 
-/** Facilitations of one provider change it together: none is refused because another one was faster, and none waits for it long. */
+/** Facilitations of one provider at once do not refuse each other (FAC-16), and wait for each other little. */
 export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
   ...Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
     refused + failed > 0 ? [`facilitations with ${sellers}: ${refused} batches refused, ${failed} calls failed`] : [],

@@ -1,4 +1,4 @@
-// Copies of a real row, straight into its table: history that a call should not notice.
+// Copies a real row many times within its table, as a history that must not change the cost of a call.
 import type { Stage } from "./stage.ts";
 
 /** `vary` are expressions over the row's columns and `n`, the copy's number. */
@@ -24,14 +24,14 @@ export async function copyRows(
     { sql: `select count(*) as models from (select 1 from ${table} where ${where} limit 1)` },
   ]);
   if (models[0]?.["models"] !== 1) throw new Error(`the bench finds no row of ${table} to copy (${where})`);
-  // A number that SQLite draws is drawn for the copy as well.
+  // SQLite assigns the copy's own number as well.
   const drawn = columns.find(({ type, pk }) => pk === 1 && String(type).toLowerCase() === "integer");
   const names = columns.map(({ name }) => String(name)).filter((name) => name !== drawn?.["name"]);
   const picked = names.map((name) => vary[name] ?? `m."${name}"`).join(", ");
   const quoted = names.map((name) => `"${name}"`).join(", ");
   for (let start = from; start < to; start += AT_ONCE) {
     const last = Math.min(to, start + AT_ONCE);
-    // A row that is taken already (a place in a status list, say) is left out.
+    // A copy whose key exists already, such as a place in a status list, is left out.
     const copies = `insert or ignore into ${table} (${quoted})
       with recursive numbers (n) as (select ${start + 1} union all select n + 1 from numbers where n < ${last})
       select ${picked} from (select * from ${table} where ${where} limit 1) m, numbers`;

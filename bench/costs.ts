@@ -1,4 +1,4 @@
-// Plays every case once under the meter, and adds up what it cost.
+// Runs every case once under the meter and adds up its cost.
 import { gzipSync } from "node:zlib";
 import { type Case, nameOf } from "./case.ts";
 import { type StatementCost, sumOf } from "./meter.ts";
@@ -12,17 +12,17 @@ export type CaseCost = {
   readonly statements: number;
   readonly rowsRead: number;
   readonly rowsWritten: number;
-  /** Calls of Durable Objects, those that are made after the answer among them. */
+  /** Calls of Durable Objects, including those after the answer. */
   readonly objects: number;
   readonly queues: number;
   readonly fetches: number;
   readonly bytes: number;
   readonly gzip: number;
-  /** Rows that it may read beside its budget. */
+  /** Rows that the case may read beyond its budget. */
   readonly moreRows: number;
-  /** A page that is not full yet. */
+  /** True for a page that is not full yet. */
   readonly filling: boolean;
-  /** Statements whose rows D1 did not tell. */
+  /** Statements whose rows D1 did not report. */
   readonly unmetered: number;
   /** The work of the objects inside themselves, counted apart. */
   readonly objectRowsWritten: number;
@@ -32,7 +32,7 @@ export type CaseCost = {
 type Failed = { readonly name: string; readonly failed: string };
 export type Outcome = { readonly cost: CaseCost } | Failed;
 
-/** How long each trip and each object call is delayed where hops are counted: as long as from another continent. */
+/** The delay of each trip and each object call while hops are counted: that of a database on another continent. */
 export const HOP_MS = 100;
 export type Far = { readonly name: string; readonly hops: number; readonly elapsedMs: number };
 export type FarOutcome = Far | Failed;
@@ -40,7 +40,7 @@ export type FarOutcome = Far | Failed;
 export const measureCosts = (play: Play, cases: readonly Case[]): Promise<Outcome[]> =>
   forEachCase(cases, async (known) => ({ cost: await measureCase(play, known) }));
 
-/** A case that fails stops none of the others. */
+/** A case that fails does not stop the others. */
 async function forEachCase<T>(cases: readonly Case[], measure: (known: Case) => Promise<T>): Promise<(T | Failed)[]> {
   const outcomes: (T | Failed)[] = [];
   for (const known of cases) {
@@ -82,7 +82,7 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   };
 }
 
-/** The hops that each call awaits one after the other, before its answer. */
+/** The hops that each call waits for, one after the other, before its answer. */
 export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutcome[]> =>
   forEachCase(cases, async (known): Promise<Far> => {
     const ask = await known.ask(play);

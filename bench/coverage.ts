@@ -1,11 +1,11 @@
-// Nothing is left out: every operation and every job has a case, every case a budget, and every budget a case.
+// Checks that every operation and every job has a case, every case a budget, and every budget a case.
 import { OPERATORS, PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
 import { BUDGETS } from "./budgets.ts";
 import { nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
 
-/** Served beside the operations that the document declares. */
+/** Routes that the service answers and the document does not declare. */
 const UNDECLARED = ["GET /openapi.json"];
 
 export function uncovered(): string[] {

@@ -1,5 +1,5 @@
-// Measures throughput as ratios: eight calls at a time. Beside it (iii) what a call costs the CPU, with the
-// work of D1 and the objects, which run in the same workerd: a number that a busy machine moves less. Printed, never a gate.
+// Measures throughput as ratios, with eight calls at a time, and the CPU time of a call, including the work of D1 and the objects, which
+// run in the same workerd: a busy machine changes that number less. The results are printed and are never a gate.
 import type { Case } from "./case.ts";
 import { workerdCpu } from "./cpu.ts";
 import type { Play } from "./play.ts";
@@ -11,7 +11,7 @@ export type LoadRatio = {
   readonly toHello: number;
   readonly toRow: number;
   readonly spreadPercent: number;
-  /** Null where the system does not tell. */
+  /** Null where the system does not report it. */
   readonly cpuMicros: number | null;
 };
 export type Load = { readonly hello: Rate; readonly row: Rate; readonly ratios: readonly LoadRatio[] };
@@ -68,13 +68,13 @@ function ratioOf(name: string, rounds: readonly Round<Slice>[]): LoadRatio {
   };
 }
 
-/** The kernel counts in steps of 10 ms, so a call's CPU time is that of all slices together. */
+/** The kernel counts in steps of 10 ms, so a call's CPU time is averaged over all slices. */
 function rateOf(slices: readonly Slice[]): Rate {
   const total = (pick: (slice: Slice) => number) => slices.reduce((sum, one) => sum + pick(one), 0);
-  const told = slices.every(({ cpuMicros }) => cpuMicros !== null);
+  const measured = slices.every(({ cpuMicros }) => cpuMicros !== null);
   return {
     perSecond: median(slices.map(perSecond)),
-    cpuMicros: told ? total(({ cpuMicros }) => cpuMicros ?? 0) / total(({ calls }) => calls) : null,
+    cpuMicros: measured ? total(({ cpuMicros }) => cpuMicros ?? 0) / total(({ calls }) => calls) : null,
   };
 }
 

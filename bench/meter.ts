@@ -1,5 +1,5 @@
-// The one meter of the bench and the tests. It counts where it is spent: D1 by its own meta, statement by statement; calls of Durable
-// Objects, queues and other bindings; outbound fetches. These numbers repeat exactly, so they can be budgets.
+// The meter of the bench and the tests. It counts trips to D1 with the rows of each statement, as D1 reports them, calls of Durable
+// Objects, queues and other bindings, and outbound fetches. These numbers repeat exactly, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
 /** The trips, fetches and calls of objects of one request. */
@@ -7,7 +7,7 @@ export type Cost = {
   trips: StatementCost[][];
   /** Trips that D1 refused: a guard, a unique key, a fault. */
   refused: number;
-  /** Statements whose rows came as lists: D1 tells no meta of them. */
+  /** Statements whose rows were read as lists, for which D1 reports no cost. */
   unmetered: number;
   objects: Record<string, number>;
   queues: number;
@@ -16,7 +16,7 @@ export type Cost = {
   /** The longest chain of trips and object calls that waited for each other. */
   hops: number;
 };
-/** The work of the Durable Objects inside themselves. */
+/** The calls that Durable Objects make themselves. */
 export type ObjectWork = { storageCalls: number; rowsWritten: number; fetches: number };
 
 export const newCost = (): Cost => ({
@@ -36,8 +36,9 @@ export type Hop = <T>(go: () => Promise<T>) => Promise<T>;
 const atOnce: Hop = (go) => go();
 
 /**
- * Counts hops, each of which begins after `delayMs`. One that begins when another has ended is the next link of the chain; those that
- * are under way together are one. It counts when it has ended: an answer awaits no hop that is still under way.
+ * Counts hops, each of which begins after `delayMs`. A hop that begins when another has ended is the next link of the chain; hops that
+ * run at the same time are one link. It counts when it has ended:
+ * an answer awaits no hop that is still under way.
  */
 export function hopsInto(cost: Cost, delayMs: number): Hop {
   let ended = 0;
@@ -56,7 +57,7 @@ export function hopsInto(cost: Cost, delayMs: number): Hop {
 type Answer = { meta?: { rows_read?: number; rows_written?: number } };
 type Known = { statement: D1PreparedStatement; sql: string };
 
-/** The database, with every trip written into the cost that is current when it is made. A trip that D1 refuses is a trip as well. */
+/** The database, with every trip added to the cost that is current when it is made. A trip that D1 refuses counts as well. */
 export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
   const known = new WeakMap<object, Known>();
   const trip = async <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => Answer[]) => {
@@ -119,8 +120,8 @@ export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce):
   return metered as unknown as D1Database;
 }
 
-/** The database, with every batch that it refuses told. */
-export const tellRefusals = (d1: D1Database, told: () => void): D1Database =>
+/** The database; calls `onRefusal` for every batch that it refuses. */
+export const watchRefusals = (d1: D1Database, onRefusal: () => void): D1Database =>
   new Proxy(d1, {
     get(target, name) {
       const member = Reflect.get(target, name) as unknown;
@@ -128,30 +129,30 @@ export const tellRefusals = (d1: D1Database, told: () => void): D1Database =>
       if (name !== "batch") return member.bind(target) as unknown;
       return (statements: D1PreparedStatement[]) =>
         target.batch(statements).catch((refusal: unknown) => {
-          told();
+          onRefusal();
           throw refusal;
         });
     },
   });
 
-// ---- As a test reads it ----------------------------------------------------------------------------------------------
+// ---- The meter of a test ---------------------------------------------------------------------------------------------
 
 export type Reading = { trips: number; statements: number; rowsRead: number; rowsWritten: number; sql: string[] };
 export type Meter = {
   readonly d1: D1Database;
-  /** Since the last reset. */
+  /** The cost since the last reset. */
   readonly reading: Reading;
   reset(): void;
-  /** Does something right before the n-th trip from now, past the meter: what another caller does between two trips. */
+  /** Runs `work` right before the n-th trip from now, as another caller between two trips would. */
   beforeBatch(n: number, work: () => Promise<unknown>): void;
 };
 
-/** `seen` is told every statement, also of trips that a reset forgets. */
-export function openMeter(d1: D1Database, seen: (sql: string) => void): Meter {
+/** Calls `onStatement` for every statement, also of trips that a reset forgets. */
+export function openMeter(d1: D1Database, onStatement: (sql: string) => void): Meter {
   let cost = newCost();
   let waiting: { left: number; work: () => Promise<unknown> } | null = null;
   const hop: Hop = async (go) => {
-    for (const { sql } of cost.trips.at(-1) ?? []) seen(sql);
+    for (const { sql } of cost.trips.at(-1) ?? []) onStatement(sql);
     if (waiting && --waiting.left === 0) {
       const { work } = waiting;
       waiting = null;
@@ -192,14 +193,14 @@ export const sumOf = <T>(items: Iterable<T>, pick: (item: T) => number): number 
 
 // ---- Other bindings --------------------------------------------------------------------------------------------------
 
-/** The binding, with every call of a method told; what a method returns is handed on, wrapped where `inner` says how. */
-export function tellCalls<T extends object>(target: T, told: () => void, inner?: (result: unknown) => unknown): T {
+/** The binding; calls `onCall` for every call of a method. `inner` wraps the results of methods. */
+export function watchCalls<T extends object>(target: T, onCall: () => void, inner?: (result: unknown) => unknown): T {
   return new Proxy(target, {
     get(object, name) {
       const member = Reflect.get(object, name) as unknown;
       if (typeof member !== "function") return member;
       return (...args: unknown[]) => {
-        told();
+        onCall();
         const result: unknown = Reflect.apply(member, object, args);
         return inner ? inner(result) : result;
       };
@@ -207,9 +208,9 @@ export function tellCalls<T extends object>(target: T, told: () => void, inner?:
   });
 }
 
-/** Each call on a stub is one request of that class's object; asking for the stub is none. */
+/** Each call of a stub is one request of that class's object; getting the stub is none. */
 export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost, hop: Hop = atOnce): T {
-  const told = () => {
+  const countCall = () => {
     cost.objects[name] = (cost.objects[name] ?? 0) + 1;
   };
   const isStub = (value: unknown): value is object => typeof value === "object" && value !== null && "id" in value;
@@ -219,12 +220,12 @@ export function meterObjects<T extends object>(namespace: T, name: string, cost:
         const method = Reflect.get(object, member) as unknown;
         if (typeof method !== "function") return method;
         return (...args: unknown[]) => {
-          told();
+          countCall();
           return hop(async () => (await Reflect.apply(method, object, args)) as unknown);
         };
       },
     });
-  return tellCalls(
+  return watchCalls(
     namespace,
     () => undefined,
     (result) => (isStub(result) ? metered(result) : result),

@@ -18,7 +18,7 @@ function wallet(index: number) {
   return found;
 }
 
-/** Where providers are paid to. */
+/** The address that receives the providers' share. */
 export const operationalWallet = (): string => wallet(SELLER).address;
 
 type Address = `0x${string}`;
@@ -32,7 +32,7 @@ export async function fillWallet(network: Network): Promise<void> {
   await approve(rpcUrl, payer.privateKey, token, settlementContract);
 }
 
-/** Pays an intent; the transaction's hash, once it is mined. */
+/** Pays an intent and returns the transaction's hash once it is mined. */
 export async function payFor(
   network: Network,
   parties: { readonly consumerDid: string; readonly providerDid: string },

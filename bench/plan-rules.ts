@@ -1,4 +1,4 @@
-// How SQLite may find rows. A scan of a table that grows, or a sort that no index spares, is found in the plan before it is slow.
+// Rules for the query plans of SQLite: they find a scan of a growing table, or a sort without an index, before it is slow.
 
 /** The exceptions: steps that a plan may have, in which statements, and why. */
 type Exception = { readonly step: RegExp; readonly in: RegExp; readonly because: string };
@@ -44,9 +44,9 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     step: /^SCAN escrows USING INDEX escrows_behind$/,
     in: /where threshold <> chain_threshold/,
-    because: "a partial index of the vaults whose threshold the contract is yet to be told",
+    because: "a partial index of the vaults whose threshold the contract does not have yet",
   },
-  { step: /^SCAN jobs$/, in: ANY, because: "one row for each job that the code knows" },
+  { step: /^SCAN jobs$/, in: ANY, because: "one row for each job of the code" },
   {
     step: /^SCAN platforms$/,
     in: /order by "platforms"."platform_id" desc limit \?/,
@@ -65,7 +65,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     step: /^SCAN alerts USING INDEX alerts_unmailed$/,
     in: ANY,
-    because: "a partial index of what no mail has told: at most what an hour raises",
+    because: "a partial index of the alerts that no mail has named: at most those of one hour",
   },
 ];
 
@@ -77,7 +77,7 @@ export const planFaults = (sql: string, steps: readonly string[]): string[] =>
     (step) => BAD.test(step) && !EXCEPTIONS.some((exception) => exception.step.test(step) && exception.in.test(sql)),
   );
 
-/** The statement that asks for another one's plan, and values for its parameters: a plan does not depend on them. */
+/** The statement that explains another one, and values for its parameters, on which a plan does not depend. */
 export const explained = (sql: string): { sql: string; params: null[] } => ({
   sql: `explain query plan ${sql}`,
   params: Array.from({ length: sql.split("?").length - 1 }, () => null),

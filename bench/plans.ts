@@ -1,4 +1,4 @@
-// How SQLite will find the rows of every statement that the cases sent.
+// Checks the query plan of every statement that the cases sent.
 import type { CaseCost } from "./costs.ts";
 import { explained, planFaults } from "./plan-rules.ts";
 import type { Stage } from "./stage.ts";

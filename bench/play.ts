@@ -1,4 +1,4 @@
-// Everything that the cases play with: two platforms' calls, agents that sign, and payments on the local chain.
+// Shared by the cases: the calls of two platforms, agents that sign, and payments on the local chain.
 import { type Agent, agentHeaders, boundHeaders, type Json, keyHeaders, operatorHeaders } from "../scripts/client.ts";
 import type { Network } from "../src/chain/networks.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
@@ -9,20 +9,20 @@ import { type Ask, type Reply, send } from "./wire.ts";
 export type PlayedAgent = Agent & { readonly principalId: string };
 export type Role = "CONSUMER" | "PROVIDER";
 
-/** Everything that a case may need, made through the API before the first one is measured. */
+/** The agents of the cases, registered through the API before the first case is measured. */
 export type Play = {
   readonly stage: Stage;
   readonly network: Network;
   readonly principalId: string;
   readonly consumer: PlayedAgent;
   readonly provider: PlayedAgent;
-  /** Sells to nobody: what sweeps find due is of its markets. */
+  /** A provider without sales, for the cases of jobs about markets. */
   readonly idle: PlayedAgent;
-  /** Whose scope the consumer delegated, and whose that one did. */
+  /** A delegate of the consumer, and a delegate of that one. */
   readonly delegates: readonly [PlayedAgent, PlayedAgent];
   /** An agent of the second platform. */
   readonly stranger: PlayedAgent;
-  /** A number of its own for every body. */
+  /** Returns another number each time, for unique bodies. */
   readonly next: () => number;
 };
 
@@ -46,7 +46,7 @@ export async function startPlay(stage: Stage): Promise<Play> {
   return play;
 }
 
-// ---- Asks ------------------------------------------------------------------------------------------------------------
+// ---- Calls -----------------------------------------------------------------------------------------------------------
 
 const manageAs = ({ key }: Platform, method: string, path: string, body?: Json): Ask => ({
   method,
@@ -71,13 +71,13 @@ export const anyone = (method: string, path: string, body?: Json, headers: Recor
   ...(body && { body: JSON.stringify(body) }),
 });
 
-/** A call as an agent, its proof over exactly what is sent. */
+/** A call as an agent, with a request-bound proof. */
 export async function as(caller: Agent, method: string, path: string, body?: Json): Promise<Ask> {
   const headers = await agentHeaders(caller, { method, path, body });
   return { method, path, headers, ...(body && { body: JSON.stringify(body) }) };
 }
 
-/** The caller's headers, its proof bound to another agent. */
+/** A call with the caller's proof bound to another agent. */
 export const asBound = async (caller: Agent, callee: Agent, ask: Omit<Ask, "headers">): Promise<Ask> => ({
   ...ask,
   headers: await boundHeaders(caller, callee),
@@ -91,7 +91,7 @@ export const keyed = (play: Play, ask: Ask): Ask => ({
 export const agentPath = (did: string): string => `/v1/agents/${did}`;
 export const marketsPath = (did: string): string => `${agentPath(did)}/scope/authorized_markets`;
 
-// ---- What others did before ------------------------------------------------------------------------------------------
+// ---- Preparation -----------------------------------------------------------------------------------------------------
 
 export async function must(stage: Stage, ask: Ask | Promise<Ask>, status: number): Promise<Reply> {
   const asked = await ask;
@@ -179,7 +179,7 @@ export async function openIntent({ stage, network }: Play, pair: Pair, amount = 
 
 export type Paid = { readonly intentId: string; readonly txHash: string };
 
-/** An intent that was paid on the chain, and of which the service knows nothing yet. */
+/** Opens an intent and pays it on the chain, without facilitating it. */
 export async function paid(play: Play, pair: Pair, amount = AMOUNT): Promise<Paid> {
   const intentId = await openIntent(play, pair, amount);
   const parties = { consumerDid: pair.consumer.did, providerDid: pair.provider.did };
@@ -190,7 +190,7 @@ export const facilitation = ({ intentId, txHash }: Paid): Json => ({ intent_id: 
 
 export type Settled = Paid & { readonly taskId: string; readonly transactionId: string };
 
-/** A settled purchase: its task, and the call that facilitated it. */
+/** Opens, pays and facilitates a purchase. */
 export async function facilitated(play: Play, pair: Pair = play, amount = AMOUNT): Promise<Settled> {
   const purchase = await paid(play, pair, amount);
   const asked = as(pair.consumer, "POST", "/v1/facilitate", facilitation(purchase));

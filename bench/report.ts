@@ -1,4 +1,4 @@
-// Prints the findings of a run: tables whose columns stand under each other, and nothing else.
+// Prints the results of a run as tables with aligned columns.
 import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, HOPS, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
@@ -184,7 +184,7 @@ const bundleLines = ({ bytes, gzipKib, parts, startupMs, startupMedianMs }: Bund
   `made of: ${parts.map((part) => `${part.name} ${(part.bytes / 1_024).toFixed(0)} KiB`).join(", ")}`,
 ];
 
-/** The first column to the left, the others to the right. */
+/** Aligns the first column to the left and the others to the right. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);

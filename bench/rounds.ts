@@ -1,19 +1,19 @@
-// Runs base and case in turn: a slice of each of the two baselines of the same process, then one of the
-// case, so that whatever slows the machine down slows all of them.
+// Runs baselines and case alternately: a slice of each of the two baselines of the same process, then one of the case, so that a slow
+// machine slows all of them.
 import { type Case, nameOf } from "./case.ts";
 import type { Play } from "./play.ts";
 import { type Ask, send } from "./wire.ts";
 
 export type Pace = { readonly rounds: number; readonly sliceMs: number };
-/** Each call of an `effect` case is arranged beforehand, so a slice of it is a count. */
+/** Each call of an `effect` case is prepared beforehand, so its slice is a number of calls. */
 export type Limit = { ms: number } | { calls: number };
-/** A slice sends the same call, made anew each time. */
+/** A slice repeats one call, made anew each time. */
 export type Course = { readonly ask: () => Ask | Promise<Ask>; readonly status: number; readonly limit: Limit };
 export type Round<T> = { readonly hello: T; readonly row: T; readonly own: T };
 
 const WARMING = 20;
 
-/** The findings of `slice` in each round, by the case's name. */
+/** The results of `slice` in each round, by the case's name. */
 export async function interleave<T>(
   play: Play,
   cases: readonly Case[],
@@ -37,7 +37,7 @@ export async function interleave<T>(
   return rounds;
 }
 
-/** Sends a call that is timed: another answer than the case's own would be the time of something else. */
+/** Sends a timed call and throws for an unexpected status, whose time would be that of another act. */
 export async function sendTimed(origin: URL, asked: Ask, expected: number): Promise<void> {
   const { status } = await send(origin, asked);
   if (status !== expected) throw new Error(`${asked.method} ${asked.path}: ${status} while it was timed`);
@@ -48,6 +48,6 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** How far the rounds lay apart: half the distance of the outer ones to the median, in percent. */
+/** The spread of the rounds: half the distance between the outer ones, in percent of the median. */
 export const spreadPercent = (values: readonly number[]): number =>
   ((Math.max(...values) - Math.min(...values)) / 2 / median(values)) * 100;

@@ -1,5 +1,5 @@
-// `npm run bench`: what every operation and every job costs, whether it grows, how it compares, how large it makes the database, and what
-// is deployed.
+// `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes
+// that it adds to the database, and the size of the bundle.
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate  only the cases whose name has this in it: their costs, and nothing else
@@ -45,7 +45,7 @@ async function run(): Promise<Findings> {
   try {
     const play = await startPlay(stage);
     say(`${cases.length} cases`);
-    // Once before: what only a first call does (a rating's first row, an object's first start) is not what a call costs.
+    // Each case runs once before: a first call costs more (a rating's first row, an object's first start).
     await measureCosts(play, cases);
     if (only === undefined) await fillTo(play, 0, NEIGHBOURS);
     const costs = await measureCosts(play, cases);

@@ -1,5 +1,5 @@
-// The same calls over 1,000 and over 100,000 rows of history in every table. What a call reads may depend on its page, never on the
-// table, the platform's age, or the two agents' past.
+// Fills every table with 1,000 and with 100,000 rows of history. The rows that a call reads may depend on its page, never on the table,
+// the platform's age, or the two agents' past.
 import { type Copies, copyRows, otherId } from "./copies.ts";
 import type { Play } from "./play.ts";
 
@@ -8,12 +8,12 @@ export const SIZES = [1_000, 100_000] as const;
 export const NEIGHBOURS = 2;
 
 const EARLIER = (column: string) => `${column} - 1000 * n`;
-/** Before and behind every real one, so that each range has neighbours: SQLite reads one row beyond its end. */
+/** Keys before and behind every real one, so that each range has neighbours: SQLite reads one row beyond a range's end. */
 const otherDid = (kind: string) =>
   `'did:aeap:' || case n % 2 when 0 then '0000000' else 'fffffff' end || '${kind}-0000-4000-8000-' || printf('%012d', n)`;
 const [OTHER_DID, OTHER_BUYER, OTHER_SELLER] = [otherDid("0"), otherDid("1"), otherDid("2")];
 const HASH = "'0x' || printf('%064d', n)";
-/** A document that nobody reads: what counts here is its row. */
+/** The text of a document that no case reads: only its row counts. */
 const NO_TEXT = "'{}'";
 const LATER = "4000000000000 + n";
 
@@ -26,7 +26,7 @@ const agentsOf = ({ provider }: Play): Copies[] => {
     { table: "agents", where, vary: { ...vary, created_at: EARLIER("created_at") } },
     { table: "aids", where, vary: { ...vary, content: NO_TEXT } },
     { table: "aid_versions", where, vary: { ...vary, content: NO_TEXT } },
-    // And of the provider itself: a long history of edits.
+    // The provider itself has a long history of edits.
     { table: "aid_versions", where, vary: { version: "-n", content: NO_TEXT } },
     { table: "certificates", where, vary: { jti: otherId("crt"), ...LISTED } },
     { table: "agent_markets", where, vary },
@@ -84,7 +84,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   ];
 };
 
-/** A platform's own rows, and what changes leave behind. */
+/** A platform's own rows, and the records of its changes. */
 const journalOf = ({ stage, principalId }: Play): Copies[] => [
   {
     table: "platforms",

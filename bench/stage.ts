@@ -1,14 +1,12 @@
-// Sets the stage: two local chains with the contracts, the bench build of the Worker, and a platform that may call it.
-import { randomBytes, randomUUID } from "node:crypto";
+// Starts what the bench runs on: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
-import { type Anvil, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
-import { deployContracts } from "../scripts/chain/deploy.ts";
+import { drawSecrets, type EphemeralChain, startEphemeralChain } from "../scripts/ephemeral.ts";
 import type { SeededPlatform } from "../scripts/platform.ts";
+import { randomText } from "../scripts/secrets.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
-import { type Network, type NetworkInput, parseNetworks } from "../src/chain/networks.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
+import { type Network, parseNetworks } from "../src/chain/networks.ts";
 import { newId } from "../src/core/ids.ts";
 import { closeConnections, send } from "./wire.ts";
 
@@ -17,14 +15,14 @@ export type Sql = { sql: string; params?: unknown[] };
 export type Platform = { readonly key: string; readonly keyHash: string; readonly platformId: string };
 export type Stage = {
   readonly origin: URL;
-  /** Whose calls are measured. */
+  /** The platform whose calls are measured. */
   readonly platform: Platform;
-  /** Whose consumer buys from the first one's provider. */
+  /** The platform whose consumer buys from the first one's provider. */
   readonly second: Platform;
   readonly operatorKey: string;
   readonly networks: readonly Network[];
   readonly serviceDid: string;
-  /** One batch, past the service. */
+  /** Runs one batch on the database directly. */
   readonly sql: (statements: readonly Sql[]) => Promise<Row[][]>;
   readonly close: () => Promise<void>;
 };
@@ -34,7 +32,7 @@ const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet" },
   { network: "base", chainId: 8453, kind: "mainnet" },
 ] as const;
-/** Beyond what any run sends: the limiter is passed, never met. */
+/** More calls than any run sends: no call is limited. */
 const QUOTA = 1_000_000_000;
 const BRANDS = ["bench"] as const;
 const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
@@ -51,11 +49,12 @@ export async function setStage(): Promise<Stage> {
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     CI: "1",
   });
-  const chains = await Promise.all(CHAINS.map(startChain));
+  const chains = await Promise.all(CHAINS.map(startEphemeralChain));
   const networks = parseNetworks(JSON.stringify(chains.map(({ entry }) => entry)));
-  const serviceDid = `did:aeap:${randomUUID()}`;
-  const operatorKey = randomBytes(24).toString("base64url");
-  const config = await benchConfig(networks, serviceDid, operatorKey);
+  const operatorKey = randomText(24);
+  const secrets = await drawSecrets(operatorKey);
+  const serviceDid = secrets.SERVICE_DID;
+  const config = benchConfig(networks, secrets);
   const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {
     await server.listen();
@@ -81,82 +80,45 @@ export async function setStage(): Promise<Stage> {
   }
 }
 
-/** The Worker's own socket: the address that wrangler gives goes through a second workerd, which would be most of a timing. */
+/** The address of the Worker's own socket. The one that wrangler gives leads through a second workerd, which would take most of the time. */
 async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
   let origin: URL | null = null;
-  const heard = (message: unknown) => {
+  const onRequest = (message: unknown) => {
     const { request } = message as { request: { origin: string | URL } };
     origin = new URL(request.origin);
   };
-  subscribe("undici:request:create", heard);
+  subscribe("undici:request:create", onRequest);
   await ask();
-  unsubscribe("undici:request:create", heard);
+  unsubscribe("undici:request:create", onRequest);
   if (!origin) throw new Error("the Worker's socket is not known");
   return origin;
 }
 
-type Chain = { anvil: Anvil; entry: NetworkInput };
-const stopChains = (chains: readonly Chain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
+const stopChains = (chains: readonly EphemeralChain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
 
-async function startChain({ network, chainId, kind }: (typeof CHAINS)[number]): Promise<Chain> {
-  const [admin, registrar, arbiter, feeRecipient] = devAccounts();
-  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
-  const anvil = await startAnvil({ chainId, port: 0 });
-  const { settlementContract, token } = await deployContracts(anvil.rpcUrl, {
-    adminKey: admin.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
-    feeRecipient: feeRecipient.address,
-  });
-  const entry: NetworkInput = {
-    network,
-    chain_id: chainId,
-    kind,
-    rpc_url: anvil.rpcUrl,
-    settlement_contract: settlementContract,
-    token,
-    currency: "USDC",
-    decimals: 6,
-    required_confirmations: 1,
-  };
-  return { anvil, entry };
-}
-
-/** wrangler.toml as it is, with another entry, quotas that are never met, and secrets of this run. */
-async function benchConfig(networks: readonly Network[], serviceDid: string, operatorKey: string) {
+/** wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
+function benchConfig(networks: readonly Network[], secrets: Record<string, string>) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
   const { env: _deployed, triggers: _crons, ...local } = rawConfig;
-  const [, registrar] = devAccounts();
   return {
     ...local,
     main: join(import.meta.dirname, "worker.ts"),
-    // For the meter's AsyncLocalStorage alone.
+    // The meter uses AsyncLocalStorage.
     compatibility_flags: [...(local.compatibility_flags ?? []), "nodejs_als"],
     ratelimits: RATE_LIMITS,
     vars: {
       ...local.vars,
       ISSUER: "http://bench.test",
-      // No intent ends while the bench runs but those that a case ends.
+      // No intent ends while the bench runs, except those that a case ends.
       INTENT_LIFE_SECONDS: "86400",
       NETWORKS: JSON.stringify(networks),
       MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
       RATE_CREDENTIAL_QUOTA: String(QUOTA),
       RATE_ADDRESS_QUOTA: String(QUOTA),
-      CA_KEYS: JSON.stringify([{ jwk: await drawSigningKey(), use: "signing" }]),
-      SERVICE_DID: serviceDid,
-      NONCE_KEY: randomBytes(32).toString("base64url"),
-      OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
       OPERATOR_ALERT_EMAIL: "operator@bench.test",
-      CHAIN_REGISTRAR_KEY: registrar?.privateKey ?? "",
+      ...secrets,
     },
   };
-}
-
-async function drawSigningKey(): Promise<JsonWebKey> {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
-  const pair = (await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as CryptoKeyPair;
-  const { kty, crv, x, y, d } = (await crypto.subtle.exportKey("jwk", pair.privateKey)) as JsonWebKey;
-  return { kty, crv, x, y, d } as JsonWebKey;
 }
 
 // ---- Platforms -------------------------------------------------------------------------------------------------------

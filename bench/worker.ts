@@ -1,5 +1,5 @@
-// The bench build: the real Worker, its bindings metered while a request asks for it, and two baselines in the same process.
-// Never deployed: bench/stage.ts alone starts it, on loopback.
+// The bench build: the real Worker, its bindings metered for requests that carry a header, and two baselines in the same process. It is
+// never deployed: only bench/stage.ts starts it, on loopback.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
 import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";
@@ -23,13 +23,13 @@ import {
   meterObjects,
   newCost,
   type ObjectWork,
-  tellCalls,
-  tellRefusals,
+  watchCalls,
+  watchRefusals,
 } from "./meter.ts";
 
 export { AgentObject, IdempotencyObject };
 
-/** The header that asks for a request to be metered. */
+/** The header of a request that is metered. */
 const METER = "bench-meter";
 
 // ---- Outbound calls and the objects' own work ------------------------------------------------------------------------
@@ -44,18 +44,18 @@ globalThis.fetch = (...input: Parameters<typeof fetch>) => {
   return realFetch(...input);
 };
 
-/** Objects share the isolate, and the runner sends one metered request at a time: the difference is the request's. */
+/** Objects share the isolate and the runner sends one metered request at a time, so the difference belongs to that request. */
 function watchStorage(object: object, state: DurableObjectState): void {
-  const told = () => {
+  const countCall = () => {
     inside.storageCalls += 1;
   };
-  const sql = tellCalls(state.storage.sql, told, (cursor) => {
+  const sql = watchCalls(state.storage.sql, countCall, (cursor) => {
     if (typeof cursor === "object" && cursor !== null && "rowsWritten" in cursor) {
       inside.rowsWritten += Number(cursor.rowsWritten);
     }
     return cursor;
   });
-  const calls = tellCalls(state.storage, told);
+  const calls = watchCalls(state.storage, countCall);
   const storage = new Proxy(state.storage, {
     get: (target, name) => (name === "sql" ? sql : Reflect.get(calls, name, target)),
   });
@@ -85,7 +85,7 @@ export class ChainSigner extends RealChainSigner {
 
 // ---- One metered request ---------------------------------------------------------------------------------------------
 
-/** The header that makes each trip and each object call of a metered request begin so many milliseconds later. */
+/** The header with the delay, in milliseconds, of each trip and each object call of a metered request. */
 const HOP_MS = "bench-hop-ms";
 
 function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
@@ -102,12 +102,12 @@ function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
     IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost, hop),
     REPLAY: meterObjects(env.REPLAY, "REPLAY", cost, hop),
     CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost, hop),
-    CHAIN_QUEUE: tellCalls(env.CHAIN_QUEUE, queued),
-    JOB_QUEUE: tellCalls(env.JOB_QUEUE, queued),
-    OUTBOX_QUEUE: tellCalls(env.OUTBOX_QUEUE, queued),
-    DOCUMENTS: tellCalls(env.DOCUMENTS, other),
-    MAIL: tellCalls(env.MAIL, other),
-    ASSETS: tellCalls(env.ASSETS, other),
+    CHAIN_QUEUE: watchCalls(env.CHAIN_QUEUE, queued),
+    JOB_QUEUE: watchCalls(env.JOB_QUEUE, queued),
+    OUTBOX_QUEUE: watchCalls(env.OUTBOX_QUEUE, queued),
+    DOCUMENTS: watchCalls(env.DOCUMENTS, other),
+    MAIL: watchCalls(env.MAIL, other),
+    ASSETS: watchCalls(env.ASSETS, other),
   };
 }
 
@@ -116,7 +116,7 @@ let last: Metered | null = null;
 
 type Answering = (env: Env, context: ExecutionContext) => Response | Promise<Response>;
 
-/** The answer is held back until what goes on after it is over, so that both parts are counted. */
+/** Sends the answer when the work after it has ended, so that both parts are counted. */
 async function metered(env: Env, context: ExecutionContext, delay: string | null, answering: Answering) {
   const cost = newCost();
   const background: Promise<unknown>[] = [];
@@ -149,7 +149,7 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
 
 // ---- One run of a job ------------------------------------------------------------------------------------------------
 
-/** As the minute's trigger starts it and the queue works it, in one request: what the job hands to its queue is worked at once. */
+/** Runs a job in one request as the cron starts it and the queue continues it: messages to its queue are processed at once. */
 async function runJob(env: Env, job: Job): Promise<Response> {
   const handed: JobMessage[] = [];
   const queue = new Proxy(env.JOB_QUEUE, {
@@ -167,14 +167,14 @@ async function runJob(env: Env, job: Job): Promise<Response> {
   return new Response(null);
 }
 
-/** 500 unless the run recorded as much as the asker expects. */
+/** 500 unless the run recorded the expected number of rows. */
 async function answerRun({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const [name, expected] = [searchParams.get("name") ?? "", Number(searchParams.get("done"))];
   const job = JOBS.find((known) => known.name === name);
   if (!job) return new Response(`there is no job ${name}`, { status: 404 });
   await metered(env, context, null, (own) => runJob(own, job));
-  const asked = env.DB.prepare("select done, failed, last_error from jobs where name = ?").bind(name);
-  const run = await asked.first<{ done: number; failed: number; last_error: string | null }>();
+  const latest = env.DB.prepare("select done, failed, last_error from jobs where name = ?").bind(name);
+  const run = await latest.first<{ done: number; failed: number; last_error: string | null }>();
   if (run?.done === expected && run.failed === 0) return Response.json(run);
   return new Response(`expected ${expected} done: ${JSON.stringify(run)}`, { status: 500 });
 }
@@ -191,17 +191,17 @@ bench.get("/__bench/row", async (context) => {
   return context.json(await statement.bind(context.req.query("key") ?? "").first());
 });
 bench.get("/__bench/last", (context) => context.json(last));
-/** How many trips D1 has refused since it was asked last. */
+/** The number of trips that D1 has refused since the last call. */
 bench.post("/__bench/refused", (context) => {
-  const told = refused;
+  const count = refused;
   refused = 0;
-  return context.json({ refused: told });
+  return context.json({ refused: count });
 });
 bench.post("/__bench/platform", async (context) => {
   await seedPlatform(openDatabase(context.env.DB), await context.req.json<SeededPlatform>());
   return context.json({});
 });
-/** Seeds and reads as the bench needs it: one batch. */
+/** Runs the bench's own statements as one batch. */
 bench.post("/__bench/sql", async (context) => {
   const statements = await context.req.json<Sql[]>();
   const prepared = statements.map(({ sql, params = [] }) => context.env.DB.prepare(sql).bind(...params));
@@ -210,17 +210,17 @@ bench.post("/__bench/sql", async (context) => {
 });
 
 /**
- * The same for every request of the isolate, as `env` itself is: what the service builds from it is kept. The limiters
- * answer at once: on Cloudflare they add no latency, and here they would be a call to another service.
+ * One object for every request of the isolate, as `env` itself is, because the service keeps what it builds from it. The limiters answer
+ * at once: on Cloudflare they add no latency, and here they would be a call to another service.
  */
 let benchEnv: Env | null = null;
 let refused = 0;
 const unlimited: RateLimit = { limit: async () => ({ success: true }) };
 function envOf(env: Env): Env {
-  const told = () => {
+  const countRefusal = () => {
     refused += 1;
   };
-  benchEnv ??= { ...env, DB: tellRefusals(env.DB, told), RATE_CREDENTIAL: unlimited, RATE_ADDRESS: unlimited };
+  benchEnv ??= { ...env, DB: watchRefusals(env.DB, countRefusal), RATE_CREDENTIAL: unlimited, RATE_ADDRESS: unlimited };
   return benchEnv;
 }
 
@@ -234,7 +234,7 @@ export default {
       service.fetch(request, own, waiting),
     );
   },
-  /** Events are handed on by the job alone: a nudge would do so while something else is counted. */
+  /** Only the job delivers events: a message to the outbox would deliver them while another cost is counted. */
   queue: async (batch, env) => {
     if (!batch.queue.endsWith("-outbox")) await service.queue(batch, env);
   },

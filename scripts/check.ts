@@ -17,7 +17,7 @@ const STEPS: readonly Step[] = [
   { name: "format and lint", command: tool("@biomejs/biome/bin/biome", "check") },
   { name: "who may import whom", command: script("imports.ts") },
   { name: "each table has one store that writes it", command: script("writers.ts") },
-  { name: "cited rules exist", command: script("rules.ts") },
+  { name: "cited rules exist, and each is proven", command: script("rules.ts") },
   { name: "nothing unused", command: tool("knip/bin/knip.js", "--no-progress") },
 ];
 

@@ -1,6 +1,6 @@
 // Checks that the rules of docs/rules are numbered without gaps, that the index names their ranges, that every id cited in the tree
-// exists, that the tests named in test/spec/README.md exist, that every dependency has a line in the decisions, and that no text cites a
-// rule by the number of another document.
+// exists, that each rule that is built has a row of tests in test/spec/README.md and that these tests exist, that every dependency has a
+// line in the decisions, and that no text cites a rule by the number of another document.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -33,12 +33,14 @@ const listed = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`);
 
 const defined = new Set<string>();
+const notBuilt = new Set<string>();
 const areas = new Set<string>();
 for (const page of listed(RULES)) {
-  const numbers = [...read(page).matchAll(/^- \*\*([A-Z]+)-(\d+)\*\*/gm)];
-  for (const [i, [, area = "", number]] of numbers.entries()) {
+  const numbers = [...read(page).matchAll(/^- \*\*([A-Z]+)-(\d+)\*\*(.*)$/gm)];
+  for (const [i, [, area = "", number, sentence = ""]] of numbers.entries()) {
     if (Number(number) !== i + 1) faults.push(`${page}: ${area}-${number} should be ${area}-${i + 1}`);
     defined.add(`${area}-${number}`);
+    if (sentence.endsWith("(not built)")) notBuilt.add(`${area}-${number}`);
     areas.add(area);
   }
   const [, area] = numbers[0] ?? [];
@@ -59,12 +61,25 @@ for (const path of texts) {
   }
 }
 
-/** A row of the table names the tests of a sentence by the beginning of their paths in test/. */
+/** A row of the table names rules, alone or as "X-1 to X-3", and their tests by the beginning of their paths in test/. */
+const proven = new Set<string>();
 const tests = listed("test").map((path) => path.slice("test/".length));
-for (const [, cell = ""] of read(TRACEABILITY).matchAll(/^\|[^|]+\|([^|]+)\|\s*$/gm)) {
-  for (const name of cell.split(",").map((text) => text.replace(/\(.*\)|`.*`/g, "").trim())) {
+for (const [, rules = "", cell = ""] of read(TRACEABILITY).matchAll(/^\|([^|]+)\|([^|]+)\|\s*$/gm)) {
+  const names = cell.split(",").map((text) => text.replace(/\(.*\)|`.*`/g, "").trim());
+  for (const name of names) {
     const known = name === "" || name === "Tests" || /^-+$/.test(name) || tests.some((path) => path.startsWith(name));
     if (!known) faults.push(`${TRACEABILITY}: no test begins with ${name}`);
+  }
+  if (names.every((name) => name === "")) continue;
+  for (const [, area, from, to = from] of rules.matchAll(/\b([A-Z]+)-(\d+)(?: to \1-(\d+))?/g)) {
+    for (let number = Number(from); number <= Number(to); number++) proven.add(`${area}-${number}`);
+  }
+}
+for (const id of defined) {
+  if (proven.has(id) === notBuilt.has(id)) {
+    faults.push(
+      `${TRACEABILITY}: ${id} ${notBuilt.has(id) ? "is not built and has a row" : "is built and has no row"}`,
+    );
   }
 }
 

@@ -66,7 +66,7 @@ async function localBrands(): Promise<KeyBrands> {
   return parseKeyBrands(String(rawConfig.vars?.["MANAGEMENT_KEY_BRANDS"]));
 }
 
-function newSigningJwk(): Record<string, string> {
+export function newSigningJwk(): Record<string, string> {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { kty = "", crv = "", x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
   return { kty, crv, x, y, d };
@@ -77,7 +77,7 @@ function newAccount(): z.infer<typeof account> {
   return { address: privateKeyToAddress(privateKey), private_key: privateKey };
 }
 
-const randomText = (bytes: number): string => encodeBase64Url(randomBytes(bytes));
+export const randomText = (bytes: number): string => encodeBase64Url(randomBytes(bytes));
 
 function parse(text: string): unknown {
   try {

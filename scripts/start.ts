@@ -8,8 +8,9 @@ import { type Ports, progressLines, type ServiceDescription, type Stack, seconds
 
 // Log lines that are left out: the cron that this command fires, and the table of bindings.
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
+const PORTS: Ports = { service: 8_787, chain: 8_545, chainProduction: 8_546 };
 const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
-  or PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION, DEV_DIR; a port of 0 picks a free one.`;
+  or PORT (${PORTS.service}), CHAIN_PORT (${PORTS.chain}), CHAIN_PORT_PRODUCTION (${PORTS.chainProduction}) and DEV_DIR (.dev); a port of 0 picks a free one.`;
 const abort = new AbortController();
 // npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
 const PARENT_CHECK_MS = 300;
@@ -73,9 +74,9 @@ function readOptions(): { dir: string; ports: Ports; help: boolean } {
     help: values.help,
     dir: resolve(values.dir || env["DEV_DIR"] || DEFAULT_DIR),
     ports: {
-      service: toPort(values.port ?? env["PORT"], 8_787),
-      chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"], 8_545),
-      chainProduction: toPort(values["chain-port-production"] ?? env["CHAIN_PORT_PRODUCTION"], 8_546),
+      service: toPort(values.port ?? env["PORT"], PORTS.service),
+      chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"], PORTS.chain),
+      chainProduction: toPort(values["chain-port-production"] ?? env["CHAIN_PORT_PRODUCTION"], PORTS.chainProduction),
     },
   };
 }

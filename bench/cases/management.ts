@@ -1,4 +1,4 @@
-// Management: principals, agents and their markets, as a platform calls.
+// The management operations of a platform: principals, agents and their markets.
 import type { Case } from "../case.ts";
 import {
   agent,
@@ -13,7 +13,7 @@ import {
   principalBody,
 } from "../play.ts";
 
-/** A page of what few rows match: it may not read the many that do not. */
+/** A page that few rows match: it may not read the many that do not match. */
 const FILTERS: readonly (readonly [path: string, filter: string])[] = [
   ["/v1/principals", "external_ref=crm-1"],
   ["/v1/principals", "status=SUSPENDED"],

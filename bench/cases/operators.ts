@@ -2,7 +2,7 @@
 import type { Case } from "../case.ts";
 import { operate, type Play } from "../play.ts";
 
-/** An alert that nobody has acknowledged and no mail told of, raised at an instant; its id. */
+/** Stores an alert that was raised at an instant, is not acknowledged and was not mailed; returns its id. */
 export async function raise({ stage, next }: Play, raisedAt: number): Promise<string> {
   const n = next();
   const row = [`alr_B${String(n).padStart(25, "0")}`, "job_failed", `job ${n}`, "It failed.", raisedAt, raisedAt];

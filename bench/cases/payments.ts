@@ -1,4 +1,4 @@
-// A purchase from the order to the confirmation, as agents call.
+// The operations of a purchase, from the order to the confirmation, as agents call them.
 import type { Case } from "../case.ts";
 import { copyRows, otherId } from "../copies.ts";
 import { LARGE_AMOUNT } from "../payer.ts";
@@ -20,7 +20,7 @@ import {
 
 const addressPath = ({ network }: Play) => `/v1/payment-address?market=GLOBAL-USDC&network=${network.network}`;
 
-/** The consumer's proof, presented by whoever has it. */
+/** The consumer's proof, presented by another agent. */
 const facilitateAs = (consumer: PlayedAgent, provider: PlayedAgent, purchase: Paid) =>
   asBound(consumer, provider, { method: "POST", path: "/v1/facilitate", body: JSON.stringify(facilitation(purchase)) });
 
@@ -31,7 +31,7 @@ const BUYERS: readonly (readonly [variant: string, of: (play: Play) => PlayedAge
   ["two delegators", ({ delegates }) => delegates[1]],
 ];
 
-/** A provider may have three of its own open for one consumer: those of earlier runs are the consumer's. */
+/** A provider may have three intents of its own open for one consumer, so earlier runs open theirs as the consumer. */
 const forgetOpened = ({ stage, provider }: Play) =>
   stage.sql([
     {
@@ -42,7 +42,7 @@ const forgetOpened = ({ stage, provider }: Play) =>
 
 const SETTLED_BEFORE = 100;
 
-/** Others' settlements of one on-chain transaction, which pays many intents at once. */
+/** Settlements of other intents by one on-chain transaction, which pays many at once. */
 async function settleBefore(play: Play, txHash: string): Promise<void> {
   const { transactionId } = await facilitated(play);
   const [n, count] = [play.next(), { from: 0, to: SETTLED_BEFORE }];

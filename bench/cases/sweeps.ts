@@ -13,7 +13,7 @@ type Sweep = {
   readonly job: string;
   /** Makes one thing due. */
   readonly arrange?: (play: Play) => Promise<unknown>;
-  /** How many it records when nothing is due: the chains that it looks at every minute. */
+  /** The number of rows that it records when nothing is due: the chains that it checks every minute. */
   readonly always?: number;
 };
 
@@ -21,7 +21,7 @@ const run = (job: string, done: number): Ask => ({ method: "POST", path: `/__ben
 
 const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
 
-/** A principal with an agent that runs. */
+/** Registers a principal with an ACTIVE agent. */
 async function running({ stage, next }: Play): Promise<string> {
   const principalId = await principal(stage, stage.platform, next());
   await agent(stage, stage.platform, "CONSUMER", principalId);
@@ -181,5 +181,5 @@ export const SWEEP_CASES: readonly Case[] = [
   },
 ];
 
-/** A run of a job has no caller who waits. */
+/** Nobody waits for the run of a job. */
 export const isSweep = (known: Case): boolean => nameOf(known).startsWith("job ");

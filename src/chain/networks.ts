@@ -29,7 +29,19 @@ export type Network = z.output<typeof networkSchema>;
 /** One network as NETWORKS writes it. */
 export type NetworkInput = z.input<typeof networkSchema>;
 
-export const parseNetworks = (text: string): readonly Network[] => z.array(networkSchema).parse(JSON.parse(text));
+export function parseNetworks(text: string): readonly Network[] {
+  const networks = z.array(networkSchema).parse(JSON.parse(text));
+  refuseSeveralCurrencies(networks);
+  return networks;
+}
+
+/** Spending and volumes are kept in one sum for each agent, so a second currency would be added to the first (HTTP-6). */
+function refuseSeveralCurrencies([first, ...others]: readonly Network[]): void {
+  const other = others.find(({ currency, decimals }) => currency !== first?.currency || decimals !== first.decimals);
+  if (!first || !other) return;
+  const [one, two] = [first, other].map(({ currency, decimals }) => `${currency} with ${decimals} decimals`);
+  throw new Error(`sums of ${one} and of ${two} are not kept apart yet`);
+}
 
 export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
 
@@ -48,11 +60,8 @@ export function networkNamed(networks: readonly Network[], name: string): Networ
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);
 
-/** The one currency that every network settles in, for sums that are kept in one: throws where there are several. */
-export function soleCurrency(networks: readonly Network[]): Pick<Network, "currency" | "decimals"> {
-  const [first, ...others] = networks;
+/** The one currency that every configured network settles in. */
+export function soleCurrency([first]: readonly Network[]): Pick<Network, "currency" | "decimals"> {
   if (!first) throw new Error("no network is configured");
-  const other = others.find(({ currency, decimals }) => currency !== first.currency || decimals !== first.decimals);
-  if (other) throw new Error(`sums of ${first.currency} and ${other.currency} are not kept apart yet`);
   return first;
 }

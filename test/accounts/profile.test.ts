@@ -1,8 +1,9 @@
-// The account as its own key reads it, and the conditions of its next state (ACC-1, ACC-3, ACC-7).
+// The account as its own key reads it, its states, and the conditions of the next one (ACC-1 to ACC-3, ACC-7).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
+import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { createWorld, expectStatus, principalBody, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -46,6 +47,33 @@ describe("GET /v1/platform", () => {
     await store({ status: "IN_REVIEW" });
     expect((await read()).requirements).toMatchObject({ currently_due: [], errors: [] });
     expect((await read()).requirements.pending_verification).toHaveLength(4);
+  });
+});
+
+describe("the state of an account", () => {
+  const WORKING = ["EMAIL_PENDING", "PROFILE_PENDING", "KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const;
+  const STOPPED = ["SUSPENDED", "CLOSED"] as const;
+
+  it("is one of seven", () => {
+    expect(PLATFORM_STATUSES).toEqual([...WORKING, ...STOPPED]);
+  });
+
+  it.each(WORKING)("%s lets the sandbox do everything: it never waits for a review", async (status) => {
+    world = await createWorld();
+    await store({ status });
+    expect((await read()).platform_status).toBe(status);
+    const [consumer, provider] = [await world.consumer(), await world.provider()];
+    expect((await world.intent(consumer, provider)).status).toBe("OPEN");
+  });
+
+  it.each(STOPPED)("%s stops the sandbox too", async (status) => {
+    world = await createWorld();
+    const consumer = await world.consumer();
+    await store({ status });
+    const reply = await world.call("POST", "/v1/principals", { body: principalBody() });
+    expect([reply.status, reply.body.code]).toEqual([403, "account_suspended"]);
+    const task = await world.as(consumer, "GET", "/v1/tasks/tsk_none");
+    expect([task.status, task.body.code]).toEqual([403, "account_suspended"]);
   });
 });
 

@@ -14,7 +14,7 @@ beforeAll(async () => {
 const patch = async (did: string, body: unknown) =>
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
 
-/** When each certificate of the agent ends, in the order in which they were issued. */
+/** The end of each certificate of the agent, in the order in which they were issued. */
 async function endsOf({ did }: Agent): Promise<(number | null)[]> {
   const rows = await world.deps.db.select().from(certificates).where(eq(certificates.did, did));
   return rows.sort((a, b) => (a.jti < b.jti ? -1 : 1)).map(({ replacedAt }) => replacedAt);

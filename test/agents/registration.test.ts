@@ -317,4 +317,11 @@ describe("a body with one fault registers nothing", () => {
         detail: { accreditation_tier: accreditation },
       });
   });
+
+  it("a principal's own tier decides nothing: that it suffices is the platform's duty (PRN-10)", async () => {
+    const verification_attestation = { placeholder: true, tier: "TIER_1" };
+    const principal_id = await world.principal({ verification_attestation });
+    const aid = expectStatus(await register(bodyOf("PROVIDER", { principal_id, cert_tier: "TIER_2" })), 201);
+    expect([aid.identity.cert_tier, aid.identity.principal.verification.tier]).toEqual(["TIER_2", "TIER_1"]);
+  });
 });

@@ -3,7 +3,7 @@ import { agentBody, env, expectStatus, type Json, type Reply, type World } from 
 
 export const STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
 
-/** An agent in a state that no route leads to yet is put there in its row. */
+/** An agent in the state; a state that no route leads to is written to its row. */
 export async function agentIn(world: World, state: (typeof STATES)[number], role: Role = "CONSUMER"): Promise<string> {
   if (state === "DRAFT") return (await world.draft(role)).did;
   const { did } = await world.agent(role);
@@ -20,7 +20,7 @@ export const rowsOf = async (table: string, column: string, did: string): Promis
 export type Role = "CONSUMER" | "PROVIDER";
 export type Body = Record<string, unknown>;
 
-/** A valid registration, but for the overrides. */
+/** A valid registration with the overrides. */
 export function registrationOf(
   principalId: string,
   role: Role,

@@ -124,7 +124,7 @@ describe("keys that cannot be read", () => {
     expect(await outcomeOf(own, token)).toBe(200);
   });
 
-  it("do not close the door to keys that are known", async () => {
+  it("do not stop tokens of keys that were read before", async () => {
     const fresh = await openTeam();
     const own = withAccess(world, fresh, QUICK);
     const token = access(await fresh.sign());

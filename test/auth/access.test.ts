@@ -188,7 +188,7 @@ describe("the key alone", () => {
 });
 
 describe("with Access off", () => {
-  it("a good token is refused, and nobody is asked for keys", async () => {
+  it("a good token is refused, and no keys are read", async () => {
     const other = await openTeam();
     expect(await outcome(access(await other.sign()), world)).toEqual(refused);
     expect(await other.reads()).toBe(0);

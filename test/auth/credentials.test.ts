@@ -203,7 +203,7 @@ const OWN_PROOF: Row[] = [
   })),
 ];
 
-/** Where a proof bound to the counterparty counts too, each of these is the fault of that proof. */
+/** On a route that takes a proof bound to the counterparty, each of these is a fault of that proof. */
 const BOUND_PROOF: Row[] = OWN_PROOF.map((wrong) => ({ ...wrong, code: "proof_invalid" }));
 
 const OPERATOR: Row[] = [
@@ -243,16 +243,16 @@ const ROWS: Record<Surface, (operation: Route) => Row[]> = {
   public: () => [],
 };
 
-/** Faulty in path, query and body, so that a code of the credential stands before every other. */
+/** A request with faults in path, query and body: the code of the credential comes first. */
 const attemptOf = (operation: Route, rawBody = operation.body ? '{"no_such_field":1}' : ""): Attempt => ({
   method: operation.method.toUpperCase(),
   path: `${operation.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
   rawBody,
 });
-/** Nor is a body that cannot be read, or that takes none, told to anybody who may not call. */
+/** The credential is refused before a body that is faulty, missing or unreadable. */
 const BODIES = ['{"no_such_field":1}', "", "{"];
 
-/** With several surfaces, the one of the presented credential refuses it. */
+/** On a route with several surfaces, the surface of the presented credential refuses it. */
 const wrongFor = (operation: Route): Row[] =>
   (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
 
@@ -262,7 +262,7 @@ const CHALLENGES: Readonly<Record<Surface, string | null>> = {
   operator: 'Bearer realm="operators"',
   public: null,
 };
-/** A 401 names how to authenticate: each of the ways that there are. */
+/** A 401 names every way to authenticate on the route. */
 const challengeOf = ({ surfaces }: Route): string =>
   Object.entries(CHALLENGES)
     .filter(([surface]) => (surfaces as readonly string[]).includes(surface))
@@ -278,7 +278,7 @@ const matrix = ROUTES.flatMap((operation) =>
 );
 
 describe("every operation × every wrong credential", () => {
-  it("is a matrix of every operation that needs a credential", () => {
+  it("includes every operation that needs a credential", () => {
     const covered = new Set(matrix.map(({ operation }) => operation.operationId));
     const guarded = ROUTES.filter(({ surfaces }) => !surfaces.includes("public")).map(({ operationId }) => operationId);
     expect([...covered].sort()).toEqual([...new Set(guarded)].sort());

@@ -19,7 +19,8 @@ const UNKNOWN = ERRORS.invalid_credentials.message;
 const NO_OPERATOR_KEY = "This is no operator key; the operator's routes take nothing else.";
 
 const PATHS = ["/v1/platform", "/v1/principals", "/v1/agents"];
-async function told(key: string): Promise<string> {
+/** The message for the key, which is the same on every route. */
+async function messageFor(key: string): Promise<string> {
   const messages = new Set<string>();
   for (const path of PATHS) {
     const { status, body } = await world.call("GET", path, { key });
@@ -28,50 +29,50 @@ async function told(key: string): Promise<string> {
   }
   return [...messages].join(" | ");
 }
-/** The last character is another one. */
+/** Replaces the last character. */
 const mistyped = (key: string) => key.slice(0, -1) + (key.endsWith("a") ? "b" : "a");
 const unknown = async (brand: string = BRANDS[0]) => (await generateManagementKey("sandbox", [brand])).rawKey;
 
-describe("on a management route", () => {
-  it("an operator's key, one that exists and one that does not", async () => {
-    expect(await told(inject("operatorKey"))).toBe(NO_KEY);
-    expect(await told("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toBe(NO_KEY);
+describe("the message of a management route", () => {
+  it("is the same for an operator's key that exists and for one that does not", async () => {
+    expect(await messageFor(inject("operatorKey"))).toBe(NO_KEY);
+    expect(await messageFor("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toBe(NO_KEY);
   });
 
-  it("a key of another brand", async () => {
-    expect(await told(await unknown("acme"))).toBe(OTHER_BRAND);
-    expect(await told(world.key.replace("service_", "acme_"))).toBe(OTHER_BRAND);
+  it("names the other brand of a key", async () => {
+    expect(await messageFor(await unknown("acme"))).toBe(OTHER_BRAND);
+    expect(await messageFor(world.key.replace("service_", "acme_"))).toBe(OTHER_BRAND);
   });
 
-  it("a key whose checksum is wrong, mistyped from one that exists and from one that does not", async () => {
-    expect(await told(mistyped(world.key))).toBe(MISTYPED);
-    expect(await told(mistyped(world.liveKey))).toBe(MISTYPED);
-    expect(await told(mistyped(await unknown()))).toBe(MISTYPED);
-    expect(await told(world.key.slice(0, -3))).toBe(MISTYPED);
+  it("is the same for a wrong checksum, whether or not the key was mistyped from one that exists", async () => {
+    expect(await messageFor(mistyped(world.key))).toBe(MISTYPED);
+    expect(await messageFor(mistyped(world.liveKey))).toBe(MISTYPED);
+    expect(await messageFor(mistyped(await unknown()))).toBe(MISTYPED);
+    expect(await messageFor(world.key.slice(0, -3))).toBe(MISTYPED);
   });
 
-  it("a well-formed key that nobody owns is told no more than that it does not count", async () => {
-    expect(await told(await unknown())).toBe(UNKNOWN);
+  it("only says that a well-formed key without an owner is not valid", async () => {
+    expect(await messageFor(await unknown())).toBe(UNKNOWN);
   });
 
-  it("no key at all: where it belongs", async () => {
+  it("names the header where there is no key", async () => {
     const reply = await world.call("GET", "/v1/platform", { key: null });
     expect(reply.body.message).toBe("Send the management key in the header Service-Api-Key.");
   });
 });
 
-describe("on an operator's route", () => {
-  const ask = async (token: string) => {
+describe("the message of an operator's route", () => {
+  const answerTo = async (token: string) => {
     const headers = { Authorization: `Bearer ${token}` };
     const { status, body } = await world.call("GET", "/v1/operator/platforms", { key: null, headers });
     return [status, body.code, body.message];
   };
 
-  it("a management key and an unknown operator's key are told the same", async () => {
+  it("is the same for a management key and for an unknown operator's key", async () => {
     const refusal = [401, "invalid_credentials", NO_OPERATOR_KEY];
-    expect(await ask(world.key)).toEqual(refusal);
-    expect(await ask(await unknown())).toEqual(refusal);
-    expect(await ask("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toEqual(refusal);
-    expect((await ask(inject("operatorKey")))[0]).toBe(200);
+    expect(await answerTo(world.key)).toEqual(refusal);
+    expect(await answerTo(await unknown())).toEqual(refusal);
+    expect(await answerTo("kq3vRr0Zl4T0o8o2f1n0vQm7yPq9sXwA")).toEqual(refusal);
+    expect((await answerTo(inject("operatorKey")))[0]).toBe(200);
   });
 });

@@ -176,7 +176,7 @@ describe("a proof", () => {
     refused(await call(), "replay");
   });
 
-  it("in production answers only 401: the reason stands in the log alone, as information", async () => {
+  it("in production is refused with 401 alone: the reason stands in the log, as information", async () => {
     log.mockClear();
     await setEnvironment("production");
     const timestamp = seconds(-100);
@@ -189,7 +189,7 @@ describe("a proof", () => {
     expect(errors.mock.calls).toEqual([]);
   });
 
-  it("in the sandbox says why, what time it is, and which text was to be signed", async () => {
+  it("in the sandbox is refused with the reason, the service's time and the text to sign", async () => {
     const timestamp = seconds(-100);
     const reply = await callWith(await sign(await requestBound(timestamp)), timestamp);
     refused(reply);

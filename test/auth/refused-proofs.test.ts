@@ -1,5 +1,5 @@
-// Every reason for which a certificate or a proof is not accepted, as far as a call can provoke it, and what the caller is told: in
-// production one sentence, in the sandbox the reason when the certificate verifies (PRF-12). A new reason does not compile without a row.
+// Every reason for which a certificate or a proof is refused, as far as a call can provoke it, and its answer: one sentence in production,
+// and the reason in the sandbox when the certificate verifies (PRF-12). A new reason does not compile without a row.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { ProofRefusal } from "../../src/auth/proof-refusals.ts";
 import { ERRORS } from "../../src/core/errors.ts";
@@ -27,12 +27,12 @@ beforeAll(async () => {
 });
 
 type Headers = Record<string, string>;
-type Ask = { method?: string; path?: string; body?: unknown; headers: Headers };
-/** Whom it tells the reason in the sandbox: whoever holds a certificate that verifies. */
+type Attempt = { method?: string; path?: string; body?: unknown; headers: Headers };
 type Row = {
-  readonly ask: () => Promise<Ask>;
+  readonly request: () => Promise<Attempt>;
+  /** True when the certificate verifies: then the sandbox answers the reason. */
   readonly certified: boolean;
-  readonly says?: string;
+  readonly message?: string;
   readonly type?: string;
 };
 type Unreachable = { readonly unreachable: string };
@@ -40,7 +40,7 @@ type Unreachable = { readonly unreachable: string };
 const newDid = () => `did:aeap:${crypto.randomUUID()}`;
 const PATH = "/v1/payment-intents/pin_none";
 const now = () => Math.floor(Date.now() / 1_000);
-const proven = (changed: Headers = {}, of = agent): Promise<Ask> =>
+const proven = (changed: Headers = {}, of = agent): Promise<Attempt> =>
   world.prove(of, "GET", PATH).then((headers) => ({ headers: { ...headers, ...changed } }));
 
 /** A certificate by the CA itself, with another header or other claims. */
@@ -50,46 +50,46 @@ async function certificate(header: Record<string, unknown>, change: Record<strin
   return signAs(whole, { ...claims, ...change }, signing);
 }
 const badCertificate = (header: Record<string, unknown>, change: Record<string, unknown> = {}): Row => ({
-  ask: async () => proven({ "AEAP-Certificate": await certificate(header, change) }),
+  request: async () => proven({ "AEAP-Certificate": await certificate(header, change) }),
   certified: false,
 });
-const badProof = (changed: () => Headers): Row => ({ ask: () => proven(changed()), certified: true });
+const badProof = (changed: () => Headers): Row => ({ request: () => proven(changed()), certified: true });
 const timestamp = (text: () => string) => badProof(() => ({ "AEAP-Timestamp": text() }));
 const zeroes = () => btoa(String.fromCharCode(...new Uint8Array(64)));
 
 const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
   proof_missing: {
-    ask: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Timestamp": String(now()) } }),
+    request: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Timestamp": String(now()) } }),
     certified: false,
-    says: "The header AEAP-Proof is missing.",
+    message: "The header AEAP-Proof is missing.",
   },
   timestamp_missing: {
-    ask: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Proof": "x" } }),
+    request: async () => ({ headers: { "AEAP-Certificate": agent.certificate, "AEAP-Proof": "x" } }),
     certified: false,
-    says: "The header AEAP-Timestamp is missing.",
+    message: "The header AEAP-Timestamp is missing.",
   },
   replay: {
-    ask: async () => {
+    request: async () => {
       const asked = await proven();
       expectStatus(await world.call("GET", PATH, { key: null, headers: asked.headers }), 404);
       return asked;
     },
     certified: true,
-    says: "This proof was used before: sign every call again.",
+    message: "This proof was used before: sign every call again.",
     type: "replay",
   },
-  malformed: { ask: () => proven({ "AEAP-Certificate": "e30.e30" }), certified: false },
+  malformed: { request: () => proven({ "AEAP-Certificate": "e30.e30" }), certified: false },
   algorithm_not_allowed: badCertificate({ alg: "ES384" }),
   type_not_allowed: badCertificate({ typ: "JWT" }),
   header_not_allowed: badCertificate({ jku: "https://elsewhere.example/jwks" }),
   key_id_missing: badCertificate({ kid: undefined }),
   key_unknown: badCertificate({ kid: "another" }),
   signature_invalid: {
-    ask: () => proven({ "AEAP-Certificate": `${agent.certificate.slice(0, -8)}AAAAAAAA` }),
+    request: () => proven({ "AEAP-Certificate": `${agent.certificate.slice(0, -8)}AAAAAAAA` }),
     certified: false,
   },
   payload_malformed: {
-    ask: async () => {
+    request: async () => {
       const { signing } = await world.deps.ca();
       const header = { alg: "ES256", typ: "aeap-cert+jwt", kid: signing.kid };
       return proven({ "AEAP-Certificate": await signAs(header, ["none"], signing) });
@@ -104,7 +104,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
   not_yet_valid: badCertificate({}, { nbf: now() + 60 }),
   expired: badCertificate({}, { exp: now() - 1 }),
   agent_unknown: {
-    ask: async () => {
+    request: async () => {
       const did = newDid();
       const unknown = {
         ...agent,
@@ -113,16 +113,16 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
       };
       return proven({}, unknown);
     },
-    // Nobody's: it is in no sandbox.
+    // An unknown agent is in no sandbox.
     certified: false,
   },
   certificate_ended: {
-    ask: async () => proven({ "AEAP-Certificate": await certificate({}, { jti: "crt_another" }) }),
+    request: async () => proven({ "AEAP-Certificate": await certificate({}, { jti: "crt_another" }) }),
     certified: true,
   },
-  agent_ended: { ask: () => proven({}, ended), certified: true },
+  agent_ended: { request: () => proven({}, ended), certified: true },
   other_agent_named: {
-    ask: async () => {
+    request: async () => {
       const body = {
         provider_did: ended.did,
         consumer_did: agent.did,
@@ -138,7 +138,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
   timestamp_too_old: timestamp(() => String(now() - 32)),
   timestamp_in_future: timestamp(() => String(now() + 32)),
   query_ambiguous: {
-    ask: async () => ({ ...(await proven()), path: `${PATH}?a%3Db=c` }),
+    request: async () => ({ ...(await proven()), path: `${PATH}?a%3Db=c` }),
     certified: true,
   },
   signature_encoding: badProof(() => ({ "AEAP-Proof": "not base64!" })),
@@ -155,7 +155,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
 
 const rows = Object.entries(REASONS).flatMap(([reason, row]) => ("unreachable" in row ? [] : [[reason, row] as const]));
 const ONE_SENTENCE = ERRORS.aeap_verification_failed.message;
-const send = ({ method = "GET", path = PATH, body, headers }: Ask) =>
+const send = ({ method = "GET", path = PATH, body, headers }: Attempt) =>
   world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
 const setEnvironment = (environment: string) =>
   env.DB.prepare("update agents set environment = ? where did in (?, ?, ?)")
@@ -164,19 +164,18 @@ const setEnvironment = (environment: string) =>
 
 describe("in production", () => {
   it.each(rows)(
-    "%s is told in one sentence, and its reason stands in the log alone",
-    async (reason, { ask, ...told }) => {
+    "%s is answered with one sentence, and its reason stands in the log alone",
+    async (reason, { request, message = ONE_SENTENCE, type }) => {
       await setEnvironment("production");
-      const asked = await ask();
+      const attempt = await request();
       log.mockClear();
       errors.mockClear();
-      const { status, body } = await send(asked);
+      const { status, body } = await send(attempt);
       await setEnvironment("sandbox");
       expect(status).toBe(401);
       const code = "aeap_verification_failed";
-      const message = told.says ?? ONE_SENTENCE;
       const envelope = { code, message, status: 401, request_id: body.request_id, error: code };
-      expect(body).toEqual({ ...envelope, ...(told.type && { type: told.type }) });
+      expect(body).toEqual({ ...envelope, ...(type && { type }) });
       expect(log.mock.calls.flat().join()).toContain(`"reason":"${reason}"`);
       expect(errors.mock.calls).toEqual([]);
     },
@@ -184,16 +183,16 @@ describe("in production", () => {
 });
 
 describe("in the sandbox", () => {
-  it.each(rows)("%s", async (reason, { ask, certified, ...told }) => {
-    const asked = await ask();
-    const { status, body } = await send(asked);
+  it.each(rows)("%s is answered with its reason if the certificate verifies", async (reason, row) => {
+    const attempt = await row.request();
+    const { status, body } = await send(attempt);
     expect([status, body.code]).toEqual([401, "aeap_verification_failed"]);
-    expect(body.message).toBe(told.says ?? ONE_SENTENCE);
-    if (!certified) return expect(body.detail).toBeUndefined();
+    expect(body.message).toBe(row.message ?? ONE_SENTENCE);
+    if (!row.certified) return expect(body.detail).toBeUndefined();
     expect(body.detail.reason).toBe(reason);
     expect(Math.abs(Date.parse(body.detail.service_time) - Date.now())).toBeLessThan(60_000);
     const unspoken = ["timestamp_malformed", "query_ambiguous"].includes(reason);
     if (unspoken) expect(body.detail.signed_text).toBeNull();
-    else expect(body.detail.signed_text).toContain(asked.headers["AEAP-Timestamp"]);
+    else expect(body.detail.signed_text).toContain(attempt.headers["AEAP-Timestamp"]);
   });
 });

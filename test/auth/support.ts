@@ -19,7 +19,7 @@ type Proving = {
   rawBody?: string;
   method?: string;
 };
-/** A request-bound proof of the attempt, valid but for the given changes. */
+/** A request-bound proof of the attempt with the given changes. */
 export async function prove(
   of: Agent,
   attempt: Attempt,
@@ -49,7 +49,7 @@ export const without = async (headers: Promise<Headers>, name: string): Promise<
 
 export const secondsAway = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
-/** A call of the operator's surface, and its answer in short. */
+/** Calls an operator's route and shortens the answer. */
 export const callOperator = (of: World, headers: Headers): Promise<Reply> =>
   of.call("GET", "/v1/operator/platforms?limit=1", { key: null, headers });
 

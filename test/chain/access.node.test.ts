@@ -1,36 +1,30 @@
 // The settlement contract's roles are separate keys (CHN-5 to CHN-7): every role against every restricted function, and
 // everybody against the vaults.
 import type { Hex } from "viem";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
-  buildWorld,
   CONSUMER,
   OTHER_PROVIDER,
   type Person,
   PROVIDER,
   REASON,
   UNIT,
+  useWorld,
   type World,
   ZERO_HASH,
 } from "./support.ts";
 
 let world: World;
 let token: Hex;
-let snapshot: Hex;
 
-beforeAll(async () => {
-  world = await buildWorld();
-  token = world.chain.token;
+useWorld((built) => {
+  world = built;
+  token = built.chain.token;
 });
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  snapshot = await world.client.snapshot();
-});
-afterEach(() => world.client.revert({ id: snapshot }));
 
-describe("who may call what", () => {
+describe("the roles", () => {
   const role = async (name: string) => world.read<Hex>(name);
   // Every function that not everybody may call, the one role that may, and a call that is good but for the caller.
   const PRIVILEGED: Record<string, { by: Person; args: () => Promise<readonly unknown[]> | readonly unknown[] }> = {
@@ -114,7 +108,7 @@ describe("a vault", () => {
     },
   );
 
-  test("knows its settlement contract from its code", async () => {
+  test("takes its settlement contract from its code", async () => {
     const vault = { address: await world.vault(PROVIDER), abi: artifacts.EscrowVault.abi };
     expect(await world.client.readContract({ ...vault, functionName: "settlementContract" })).toBe(
       world.chain.settlementContract,

@@ -2,7 +2,7 @@
 // for anything else.
 import { encodeAbiParameters, type Hex, keccak256, parseEventLogs, parseSignature, toFunctionSelector } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import {
   type AuthorizedPayment,
@@ -12,35 +12,29 @@ import {
 } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
-  buildWorld,
   CONSUMER,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
   REASON,
   UNIT,
+  useWorld,
   type World,
   ZERO_HASH,
 } from "./support.ts";
 
 let world: World;
 let token: Hex;
-let snapshot: Hex;
 let signed: AuthorizedPayment;
 
-beforeAll(async () => {
-  world = await buildWorld();
-  token = world.chain.token;
+useWorld(async (built) => {
+  world = built;
+  token = built.chain.token;
   await world.send("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, 0n]);
   // No allowance in this file: it must not be what pays.
   await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [world.chain.settlementContract, 0n]);
   signed = await signPayment(world.anvil.chainId, world.people.consumer.privateKey, payment());
 });
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  snapshot = await world.client.snapshot();
-});
-afterEach(() => world.client.revert({ id: snapshot }));
 
 function payment() {
   return {
@@ -115,7 +109,7 @@ describe("payWithAuthorization", () => {
     expect((await submit({ from: world.people.other.address })).status).toBe("reverted");
   });
 
-  test("says the token's own reason", async () => {
+  test("is refused with the token's own reason", async () => {
     expect(await refusal({ salt: REASON })).toBe(INVALID_SIGNATURE);
   });
 
@@ -160,7 +154,7 @@ describe("payWithAuthorization", () => {
     expect(await refusal({ token: world.people.other.address })).toBe("UnknownToken");
   });
 
-  test("is what the script's helpers do", async () => {
+  test("is signed like this by the scripts", async () => {
     const { consumer, stranger } = world.people;
     const keys = { payerKey: consumer.privateKey, submitterKey: stranger.privateKey };
     const hash = await payWithAuthorization(world.anvil.rpcUrl, keys, payment());

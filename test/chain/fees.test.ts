@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { feesFor, replacementFees } from "../../src/chain/fees.ts";
+import { runs } from "../support/scale.ts";
 
 const GWEI = 1_000_000_000n;
 const BOUNDS = { max_fee_gwei: 100, max_tip_gwei: 5 };
@@ -25,6 +26,7 @@ describe("the fees of a new transaction", () => {
         if (fees === null) return baseFee + 5n * GWEI > BOUND;
         return fees.maxFeePerGas <= BOUND && fees.maxPriorityFeePerGas <= 5n * GWEI && fees.maxFeePerGas >= baseFee;
       }),
+      runs(),
     );
     expect(feesFor(BOUND + 1n, 0n, BOUNDS)).toBeNull();
   });
@@ -44,6 +46,7 @@ describe("the fees of a replacement", () => {
           raised.maxFeePerGas <= BOUND
         );
       }),
+      runs(),
     );
   });
 

@@ -195,7 +195,7 @@ describe("asking nodes", () => {
     ]);
   });
 
-  test("a node that puts no time in its logs is asked for the block", async () => {
+  test("the block is read where a node's logs have no time", async () => {
     const receipt = await payIntent();
     const proxy = await startProxy((body) => body.replaceAll("blockTimestamp", "somethingElse"));
     const reading = await read(receipt.transactionHash, { rpc_url: proxy.url });
@@ -210,7 +210,7 @@ describe("asking nodes", () => {
     expect(await read(transactionHash, { rpc_url: proxy.url })).toMatchObject({ state: "mined" });
   });
 
-  test("the fallback is asked where the first node fails", async () => {
+  test("the fallback is used where the first node fails", async () => {
     const { transactionHash } = await payIntent();
     const broken = await startProxy(() => "<html>");
     const reading = await read(transactionHash, { rpc_url: broken.url, fallback_rpc_url: world.anvil.rpcUrl });
@@ -218,10 +218,10 @@ describe("asking nodes", () => {
     expect(broken.requests.length).toBe(1);
   });
 
-  test("without a fallback the same node is asked once more", async () => {
+  test("without a fallback the same node is tried once more", async () => {
     const { transactionHash } = await payIntent();
-    let turn = 0;
-    const flaky = await startProxy((body) => (turn++ === 0 ? "{}" : body));
+    let calls = 0;
+    const flaky = await startProxy((body) => (calls++ === 0 ? "{}" : body));
     expect(await read(transactionHash, { rpc_url: flaky.url })).toMatchObject({ state: "mined" });
     expect(flaky.requests.length).toBe(2);
   });

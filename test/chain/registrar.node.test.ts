@@ -26,7 +26,7 @@ import {
 } from "./support.ts";
 
 const NETWORK = "base-sepolia";
-/** Registered by nobody yet. */
+/** A provider that is not registered yet. */
 const DID = "did:aeap:44444444-4444-4444-8444-444444444444";
 let world: World;
 let gateway: ChainGateway;
@@ -57,7 +57,7 @@ const drive = (change: Change = {}, signer = registrar, waitMs = 5_000): Promise
 };
 const provider = async (hash: string = didHash(DID)) => must(await gateway.readProvider(NETWORK, hash));
 
-/** How many calls a signer was given. */
+/** The number of calls that a signer was given. */
 function counted(signer: Signer): Signer & { calls: string[] } {
   const calls: string[] = [];
   return {
@@ -69,7 +69,7 @@ function counted(signer: Signer): Signer & { calls: string[] } {
   };
 }
 
-describe("what is wanted of a provider", () => {
+describe("a provider's split", () => {
   test("an unregistered provider already has a vault address, and no wallet", async () => {
     expect(await provider()).toEqual({
       registered: false,
@@ -131,7 +131,7 @@ describe("what is wanted of a provider", () => {
   test("a receipt that says reverted is not believed against the contract", async () => {
     await drive();
     const change = { threshold: 9 };
-    // Somebody else's call came first, and this one reverts for that: what is wanted is there.
+    // Another call came first, so this one reverts, and the contract has the wanted split.
     const reverted = await world.send("stranger", "pause", []);
     const signer: Signer = {
       submit: async (key, call) => {
@@ -159,7 +159,7 @@ describe("what is wanted of a provider", () => {
     [{ state: "waiting", reason: "insufficient_gas" }, "insufficient_gas"],
     [{ state: "waiting", reason: "fee_above_bound" }, "fee_above_bound"],
     [{ state: "waiting", reason: "node_refused" }, "node_refused"],
-  ])("waits with a signer that says %j", async (value, reason) => {
+  ])("waits with a signer that answers %j", async (value, reason) => {
     const signer: Signer = { submit: async () => ({ ok: true, value }) };
     expect(await drive({}, signer)).toEqual({ state: "waiting", reason, txHash: null });
   });
@@ -193,7 +193,7 @@ describe("fees", () => {
     expect(replacementFees({ ...waiting, maxFeePerGas: gwei(95) }, high, bounds)).toBeNull();
   });
 
-  test("are what the node says, within the network's bounds", async () => {
+  test("are those that the node suggests, within the network's bounds", async () => {
     const account = async (bounded: ChainSender) => must(await bounded.account(world.people.stranger.address));
     const block = await world.client.getBlock();
     const { fees } = await account(sender);

@@ -1,8 +1,7 @@
 // The settlement contract's arbiter and admin, and the limits of their power (CHN-6, CHN-7).
 import type { Hex } from "viem";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
-  buildWorld,
   CONSUMER,
   eventsOf,
   INTENT,
@@ -12,6 +11,7 @@ import {
   REASON,
   THRESHOLD,
   UNIT,
+  useWorld,
   vaultBalance,
   type World,
   ZERO_ADDRESS,
@@ -20,17 +20,11 @@ import {
 
 let world: World;
 let token: Hex;
-let snapshot: Hex;
 
-beforeAll(async () => {
-  world = await buildWorld();
-  token = world.chain.token;
+useWorld((built) => {
+  world = built;
+  token = built.chain.token;
 });
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  snapshot = await world.client.snapshot();
-});
-afterEach(() => world.client.revert({ id: snapshot }));
 
 describe("the arbiter's payout", () => {
   beforeEach(async () => {

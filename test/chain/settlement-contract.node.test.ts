@@ -1,11 +1,10 @@
 // The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
 import { type Abi, decodeEventLog, type Hex, toFunctionSelector } from "viem";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/abi.ts";
 import {
-  buildWorld,
   CONSUMER,
   eventsOf,
   INTENT,
@@ -14,6 +13,7 @@ import {
   pay,
   THRESHOLD,
   UNIT,
+  useWorld,
   vaultBalance,
   type World,
   ZERO_ADDRESS,
@@ -22,17 +22,11 @@ import {
 
 let world: World;
 let token: Hex;
-let snapshot: Hex;
 
-beforeAll(async () => {
-  world = await buildWorld();
-  token = world.chain.token;
+useWorld((built) => {
+  world = built;
+  token = built.chain.token;
 });
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  snapshot = await world.client.snapshot();
-});
-afterEach(() => world.client.revert({ id: snapshot }));
 
 describe("paying", () => {
   test("pay has the selector that AEA/P clients call", () => {

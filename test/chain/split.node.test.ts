@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { Hex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signPayment } from "../../scripts/chain/payments.ts";
+import { runs } from "../support/scale.ts";
 import { buildWorld, CONSUMER, INTENT, PROVIDER, UNIT, type World } from "./support.ts";
 
 let world: World;
@@ -38,40 +39,46 @@ const scenario = fc.record({
   way: fc.constantFrom("pay", "payIntent", "payWithAuthorization"),
 });
 
-test("gross = fee + escrow + operational, escrow fills up to the threshold and not over it, nothing is lost or made", async () => {
-  await fc.assert(
-    fc.asyncProperty(scenario, async ({ gross, feeBps, threshold, held, way }) => {
-      await world.client.revert({ id: drained });
-      drained = await world.client.snapshot();
-      const { feeRecipient, wallet, consumer } = world.people;
-      const below = threshold > 3n ? threshold - 3n : 0n;
-      const balance = held === "exactly" ? threshold : held === "just below" ? below : held;
-      await world.send("admin", "setFeeBps", [feeBps]);
-      await world.send("registrar", "setThreshold", [PROVIDER, token, threshold]);
-      if (balance > 0n) await world.mint(vault, balance);
-      await world.mint(consumer.address, gross);
+const WHOLE = { timeout: 1_800_000 };
 
-      const fee = (gross * feeBps) / 10_000n;
-      const missing = threshold > balance ? threshold - balance : 0n;
-      const tenth = (gross - fee) / 10n;
-      const escrow = tenth < missing ? tenth : missing;
-      const operational = gross - fee - escrow;
-      expect(await world.read("quote", [token, gross, PROVIDER])).toEqual([fee, escrow, operational]);
+test(
+  "gross = fee + escrow + operational, escrow fills up to the threshold and not over it, nothing is lost or made",
+  WHOLE,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ gross, feeBps, threshold, held, way }) => {
+        await world.client.revert({ id: drained });
+        drained = await world.client.snapshot();
+        const { feeRecipient, wallet, consumer } = world.people;
+        const below = threshold > 3n ? threshold - 3n : 0n;
+        const balance = held === "exactly" ? threshold : held === "just below" ? below : held;
+        await world.send("admin", "setFeeBps", [feeBps]);
+        await world.send("registrar", "setThreshold", [PROVIDER, token, threshold]);
+        if (balance > 0n) await world.mint(vault, balance);
+        await world.mint(consumer.address, gross);
 
-      const places = [feeRecipient.address, vault, wallet.address, consumer.address, world.chain.settlementContract];
-      const balances = () => Promise.all(places.map(world.balance));
-      const before = await balances();
-      expect((await payBy(way, gross)).status).toBe("success");
-      const after = await balances();
-      const moved = after.map((amount, index) => amount - (before[index] ?? 0n));
-      expect(moved).toEqual([fee, escrow, operational, -gross, 0n]);
-      expect(moved.reduce((sum, amount) => sum + amount, 0n)).toBe(0n);
-    }),
-    { numRuns: 150 },
-  );
-});
+        const fee = (gross * feeBps) / 10_000n;
+        const missing = threshold > balance ? threshold - balance : 0n;
+        const tenth = (gross - fee) / 10n;
+        const escrow = tenth < missing ? tenth : missing;
+        const operational = gross - fee - escrow;
+        expect(await world.read("quote", [token, gross, PROVIDER])).toEqual([fee, escrow, operational]);
 
-test("payments in a row fill the vault to its threshold exactly, and it stays there", async () => {
+        const places = [feeRecipient.address, vault, wallet.address, consumer.address, world.chain.settlementContract];
+        const balances = () => Promise.all(places.map(world.balance));
+        const before = await balances();
+        expect((await payBy(way, gross)).status).toBe("success");
+        const after = await balances();
+        const moved = after.map((amount, index) => amount - (before[index] ?? 0n));
+        expect(moved).toEqual([fee, escrow, operational, -gross, 0n]);
+        expect(moved.reduce((sum, amount) => sum + amount, 0n)).toBe(0n);
+      }),
+      runs(3_000),
+    );
+  },
+);
+
+test("payments in a row fill the vault to its threshold exactly, and it stays there", WHOLE, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.bigInt(1n, 3n * UNIT),
@@ -89,7 +96,7 @@ test("payments in a row fill the vault to its threshold exactly, and it stays th
         }
       },
     ),
-    { numRuns: 15 },
+    runs(300),
   );
 });
 

@@ -2,6 +2,7 @@
 // short ways to call as a role and to read a refusal.
 import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex, parseEventLogs } from "viem";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
@@ -111,6 +112,21 @@ export async function buildWorld(chainId = 84532): Promise<World> {
   await world.mint(people.consumer.address, 1_000n * UNIT);
   await sendTo("consumer", token.address, token.abi, "approve", [chain.settlementContract, 2n ** 256n - 1n]);
   return world;
+}
+
+/** Builds a world for the tests of a file and passes it to `prepare`. Each test's effects on the chain are reverted after it. */
+export function useWorld(prepare: (world: World) => unknown): void {
+  let world: World | undefined;
+  let snapshot: Hex | undefined;
+  beforeAll(async () => {
+    world = await buildWorld();
+    await prepare(world);
+  });
+  afterAll(() => world?.stop());
+  beforeEach(async () => {
+    snapshot = await world?.client.snapshot();
+  });
+  afterEach(() => snapshot && world?.client.revert({ id: snapshot }));
 }
 
 function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network {

@@ -10,6 +10,7 @@ import {
   encodeHex,
   encodeUtf8,
 } from "../../src/core/encoding.ts";
+import { runs } from "../support/scale.ts";
 
 const anyBytes = fc.uint8Array({ maxLength: 80 });
 
@@ -40,6 +41,7 @@ describe("base64", () => {
         }
         expect(decodeBase64Url(url)).toEqual(new Uint8Array(bytes));
       }),
+      runs(),
     );
   });
 
@@ -49,6 +51,7 @@ describe("base64", () => {
         const bytes = decodeBase64Url(text);
         if (bytes !== undefined) expect(encodeBase64Url(bytes)).toBe(text);
       }),
+      runs(),
     );
   });
 

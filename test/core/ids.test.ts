@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ID_PREFIXES, idPattern, newId } from "../../src/core/ids.ts";
+import { runs } from "../support/scale.ts";
 
 const NOW = Date.parse("2026-07-21T12:00:00Z");
 const instant = fc.integer({ min: 0, max: 2 ** 48 - 1 });
@@ -24,6 +25,7 @@ describe("an id", () => {
         fc.pre(a !== b);
         expect(newId("prn", a) < newId("prn", b)).toBe(a < b);
       }),
+      runs(),
     );
   });
 

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, formatAmount, parseAmount, plainAmount, roundHalfEven2 } from "../../src/core/money.ts";
+import { runs } from "../support/scale.ts";
 
 const DECIMALS = 6;
 const ok = (units: number) => ({ ok: true, units });
@@ -16,6 +17,7 @@ describe("parse and format", () => {
       fc.property(units, decimals, (value, places) => {
         expect(parseAmount(formatAmount(value, places), places)).toEqual(ok(value));
       }),
+      runs(),
     );
   });
 
@@ -29,6 +31,7 @@ describe("parse and format", () => {
         expect(parseAmount(`${digits}${"0".repeat(shift)}E-${fraction + shift}`, DECIMALS)).toEqual(ok(value));
         expect(parseAmount(`000${plain}`, DECIMALS)).toEqual(ok(value));
       }),
+      runs(),
     );
   });
 
@@ -40,6 +43,7 @@ describe("parse and format", () => {
           parseAmount(`${value / 1_000_000n}.${(value % 1_000_000n).toString().padStart(6, "0")}`, DECIMALS),
         ).toEqual(expected);
       }),
+      runs(),
     );
   });
 });
@@ -140,6 +144,7 @@ describe("plain text of an amount", () => {
         expect(plainAmount(`${value}e-6`)).toBe(plain);
         expect(plainAmount(`${value}${"0".repeat(shift)}E-${6 + shift}`)).toBe(plain);
       }),
+      runs(),
     );
   });
 });
@@ -167,6 +172,7 @@ describe("rounding to two decimals", () => {
         expect(Math.abs(rounded - value)).toBeLessThanOrEqual(0.005 + 1e-9);
         expect(rounded).toBe(Number(rounded.toFixed(2)));
       }),
+      runs(),
     );
   });
 });

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";
+import { runs } from "../support/scale.ts";
 
 const LISTING = listingOf("agents", ["plt_1", "sandbox"], { status: "ACTIVE" });
 const encoded = (value: unknown) => btoa(JSON.stringify(value)).replaceAll("=", "");
@@ -15,6 +16,7 @@ describe("a cursor", () => {
         expect(isCursor(cursor)).toBe(true);
         expect(decodeCursor(cursor, LISTING)).toEqual({ at, id });
       }),
+      runs(),
     );
   });
 
@@ -41,6 +43,7 @@ describe("a cursor", () => {
       fc.property(fc.string({ maxLength: 60 }), (text) => {
         expect(decodeCursor(text, LISTING)).toBeNull();
       }),
+      runs(),
     );
   });
 

@@ -1,4 +1,4 @@
-// Which texts are no names, and which names are equal (HTTP-8).
+// Texts that are no names, and names that are equal (HTTP-8).
 import { describe, expect, it } from "vitest";
 import { foldName, nameFault, splitList, textFault } from "../../src/core/text.ts";
 

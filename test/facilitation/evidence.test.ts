@@ -116,7 +116,7 @@ describe("a reading of the chain", () => {
       { state: "unknown", confirmations: 0, required: 12, retry_after: 24 },
     ]);
   });
-  it("that failed on-chain is no settlement, and one that cannot be had is 503", () => {
+  it("that failed on-chain is no settlement, and one that the chain does not answer is 503", () => {
     expect(refusal({ ok: true, value: { state: "reverted" } })).toEqual([
       "settlement_verification_failed",
       { failed_check: "reverted" },

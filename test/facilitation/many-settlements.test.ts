@@ -22,7 +22,7 @@ const PAYER = "0x00000000000000000000000000000000000ca115";
 
 const onChain = (method: string, ...params: unknown[]): Promise<Json> => rpc(NETWORK, method, params);
 
-/** In one transaction. */
+/** Makes the calls in one transaction. */
 async function callMany(callee: string, calls: readonly Hex[]): Promise<string> {
   const [first = "0x"] = calls;
   const types = [{ type: "address" }, { type: "uint256" }] as const;

@@ -25,7 +25,7 @@ async function newPair(): Promise<Pair> {
   return { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
 }
 const openIntent = () => world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
-/** Names no intent: any of its amount would do. */
+/** Pays without naming an intent, so that it could settle any of its amount. */
 const pay = () => payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { network: LAB });
 
 /** Undoes the last block and mines its transaction again, behind another one that leaves a log. */

@@ -18,7 +18,7 @@ const [ADMIN, REGISTRAR] = [account(0), account(1)];
 
 const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
 const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
-/** The next block is of that instant, and the chain's clock goes on from there. */
+/** Sets the time of the next block, from which the chain's clock continues. */
 const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms / 1_000));
 const contract = () => chainOf(LAB).settlement_contract;
 
@@ -44,11 +44,11 @@ const FORMS = {
   "the provider itself": (purchase: Purchase) => asProvider(world, purchase),
   "the client form": (purchase: Purchase) => asClient(world, purchase, { network: LAB }),
 };
-/** In the node's pool and in no block. */
+/** Pays and leaves the transaction in the node's pool. */
 const payUnmined = (intent: Json): Promise<Purchase> =>
   pay(intent, { mined: false, prepared: () => lab("evm_setAutomine", false) });
 
-/** In every form, and nothing changes. */
+/** Expects the refusal in every form, and that nothing changes. */
 async function refuses(purchase: Purchase, code: string): Promise<Json> {
   const bodies: Json[] = [];
   for (const facilitate of Object.values(FORMS)) {
@@ -63,7 +63,7 @@ async function settles(purchase: Purchase): Promise<void> {
   expect(settled).toMatchObject({ status: "settled", tx_hash: purchase.tx, network: LAB });
 }
 
-// First, while the chain's clock is still in the past: it never turns back.
+// This comes first, while the chain's clock is still in the past: it never moves back.
 describe("a payment of two days ago", () => {
   it("is honoured for 24 hours after its intent's end and no longer, also when that was recorded", async () => {
     const intent = await openIntent("10.00");
@@ -115,7 +115,7 @@ describe("a payment", () => {
     expectStatus(await asConsumer(world, purchase), 200);
   });
 
-  it("that the node has dropped is unknown", async () => {
+  it("that the node has dropped is not found", async () => {
     const intent = await openIntent("13.00");
     const dropped = await payUnmined(intent);
     await lab("anvil_dropTransaction", dropped.tx);
@@ -135,7 +135,7 @@ describe("a payment", () => {
     await settles(await pay(intent, { from: account(6) }));
   });
 
-  it("through the same code at another address, or in another token, is none of ours", async () => {
+  it("through the same code at another address, or in another token, does not count", async () => {
     const { otherContract, otherToken } = inject("lab");
     const token = chainOf(LAB).token;
     const split = (address: string) =>
@@ -234,7 +234,7 @@ describe("a call that came too early", () => {
   ];
   const send = ({ headers, body }: Sent) => world.call("POST", PATH, { key: null, headers, body });
 
-  it.each(SIGNED)("%s is let through again, for ten minutes, when the payment is there", async (_, sign) => {
+  it.each(SIGNED)("%s is accepted again for ten minutes, when the payment is there", async (_, sign) => {
     const intent = await openIntent("19.00");
     const purchase = await payUnmined(intent);
     const unused = await sign(purchase);

@@ -30,7 +30,7 @@ describe("refusals, which change nothing", () => {
     );
   });
 
-  it("a transaction that nobody knows, or that is on another network, is payment_not_found with its detail", async () => {
+  it("an unknown transaction, or one on another network, is payment_not_found with its detail", async () => {
     const purchase = await paid(world, pair);
     const unknown = await no(
       () => asProvider(world, { ...purchase, tx: `0x${"ab".repeat(32)}` }),
@@ -77,7 +77,7 @@ describe("refusals, which change nothing", () => {
     await no(() => asProvider(world, { ...done, tx: second.tx }), 409, "settlement_verification_failed");
   });
 
-  it("a network that is not the intent's, or that nobody knows", async () => {
+  it("a network that is unknown or not the intent's is refused", async () => {
     const purchase = await paid(world, pair);
     const say = (network: string) => () =>
       world.as(pair.provider, "POST", PATH, { intent_id: purchase.intent.intent_id, payment_tx: purchase.tx, network });
@@ -98,7 +98,7 @@ describe("refusals, which change nothing", () => {
     await no(() => world.call("POST", PATH, { key: null, headers: stale, body }), 401, "proof_invalid");
   });
 
-  it("a certificate alone, which is public, asks the chain nothing and learns nothing", async () => {
+  it("a certificate alone, which is public, causes no request to the chain and reveals nothing", async () => {
     const purchase = await paid(world, pair);
     const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
     const read = chain.readSettlement;
@@ -164,7 +164,7 @@ describe("refusals, which change nothing", () => {
     ]);
   });
 
-  it("agents of two environments", async () => {
+  it("agents of two environments are environment_mismatch", async () => {
     const purchase = await paid(world, await pairOf(world));
     await world.deps.db.update(agents).set({ environment: "production" }).where(eq(agents.did, purchase.consumer.did));
     await refused(world, [purchase.provider.did], () => asProvider(world, purchase), 409, "environment_mismatch");

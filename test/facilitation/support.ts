@@ -75,7 +75,7 @@ export const confirm = (
   body: unknown = { outcome: "confirmed" },
 ): Promise<Reply> => world.as(agent, "POST", `/v1/tasks/${task}/confirm`, body);
 
-/** All that a facilitation or a confirmation may touch, as stored: what a refusal leaves as it was. */
+/** All rows that a facilitation or a confirmation may change. */
 export async function stateOf(world: World, ...dids: string[]) {
   const { db } = world.deps;
   const [agentRows, aidRows, escrowRows, intents, settled, open, sums, outbox, feed] = await Promise.all([
@@ -102,7 +102,7 @@ export async function stateOf(world: World, ...dids: string[]) {
   };
 }
 
-/** The refusal, and the proof that nothing but the refusal happened. */
+/** Expects the refusal, and that nothing changed. */
 export async function refused(
   world: World,
   dids: string[],

@@ -8,7 +8,7 @@ let open: Paid;
 let settled: Paid;
 let stranger: Agent;
 let suspended: Agent;
-/** No party to anything. */
+/** An agent that is party to nothing. */
 let third: Agent;
 const reads: string[] = [];
 beforeAll(async () => {
@@ -40,7 +40,7 @@ const BODIES: [string, () => Json | string][] = [
   ["a settled intent and another payment", () => ({ ...named(settled), payment_tx: open.tx })],
   ["an unknown intent", () => ({ ...named(open), intent_id: "pin_00000000000000000000000000" })],
   ["a network that is not the intent's", () => ({ ...named(open), network: "base" })],
-  ["a network that nobody knows", () => ({ ...named(open), network: "atlantis" })],
+  ["an unknown network", () => ({ ...named(open), network: "atlantis" })],
   ["another provider than the intent's", () => ({ ...named(open), provider_did: stranger.did })],
   ["an open payment, in the client form", () => client(open)],
   ["a settled payment, in the client form", () => client(settled)],
@@ -80,7 +80,7 @@ const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
 ];
 
 describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
-  it.each(BODIES)("%s is 401, and nothing of it is told", async (_name, bodyOf) => {
+  it.each(BODIES)("%s is 401, and the answer reveals nothing of it", async (_name, bodyOf) => {
     const body = bodyOf();
     const rawBody = typeof body === "string" ? body : JSON.stringify(body);
     for (const [, sign] of PROOFS) {

@@ -57,7 +57,7 @@ describe("a path or a method that is not there", () => {
     expect(response.headers.get("allow")?.split(", ").sort()).toEqual(allowed);
   });
 
-  it("HEAD of a GET that changes something is 405 too: its proof would cover nothing of the effect", async () => {
+  it("HEAD of a GET with effects is 405 too: its proof would not cover the effect", async () => {
     const { response } = await send(world, "/v1/payment-address", { method: "HEAD" });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
   });
@@ -150,7 +150,7 @@ describe("a body that cannot be read is 400 invalid_request", () => {
   });
 });
 
-describe("a body that is too much is 413 payload_too_large", () => {
+describe("a body that is too large is 413 payload_too_large", () => {
   const chunked = (text: string) =>
     new ReadableStream({
       start(controller) {

@@ -62,7 +62,7 @@ describe("the proof of a HEAD", () => {
     expect(await head(path(), await world.prove(consumer, "HEAD", path()))).toBe(200);
     expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", path()))).toBe(401);
     expect(await head(path(), await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(401);
-    // With its query signed it is let through, to the fault of the query.
+    // With its query signed the proof is accepted, and the fault of the query is answered.
     expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(422);
   });
 

@@ -43,7 +43,7 @@ describe.each(operations)("$name", (operation) => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);
     const cache = headers.get("cache-control");
-    // Only what is the same for everyone may be kept on the way: keys, discovery, earlier versions, status lists.
+    // A shared cache may keep only answers that are the same for everyone: keys, discovery, earlier versions, status lists.
     if (operation.isPublic)
       expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable|, s-maxage=\d+)?)$/);
     else expect(cache).toBe("no-store");
@@ -74,15 +74,15 @@ describe("a preflight", () => {
   });
 });
 
-describe("what describes the service", () => {
+describe("a description of the service", () => {
   it.each(["/openapi.json", "/healthz"])("%s is read from any origin", async (path) => {
     const { response } = await call(path, "GET");
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
   });
 });
 
-describe("what else there is", () => {
-  it.each(["/docs", "/v1/nothing"])("%s is open to no other origin", async (path) => {
+describe("any other path", () => {
+  it.each(["/docs", "/v1/nothing"])("%s may be read from no other origin", async (path) => {
     expect((await call(path, "GET")).response.headers.get("access-control-allow-origin")).toBeNull();
   });
 });

@@ -58,8 +58,8 @@ async function inFlight(): Promise<DurableObjectStub<IdempotencyObject>[]> {
   return stubs.filter((_, i) => busy[i]);
 }
 
-/** A registration that has taken its key's turn and waits in its commit until it is let go. */
-async function hang(key: string, body: unknown) {
+/** Starts a registration that holds its Idempotency-Key and waits in its commit until `release` is called. */
+async function startAndHold(key: string, body: unknown) {
   let release: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => {
     release = resolve;
@@ -84,7 +84,7 @@ describe("a key in flight", () => {
   it("answers 409 with Retry-After, and 422 to another body", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
-    const { reply, release } = await hang(key, body);
+    const { reply, release } = await startAndHold(key, body);
     const again = await register(world, key, body);
     expect([again.status, again.body.code, again.headers.get("retry-after")]).toEqual([
       409,
@@ -102,7 +102,7 @@ describe("a key in flight", () => {
   it("is freed 30 seconds after its request died, and a request that was only slow still has one effect", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
-    const { reply, release } = await hang(key, body);
+    const { reply, release } = await startAndHold(key, body);
     expect((await register(world, key, body)).status).toBe(409);
     const [stub, ...others] = await inFlight();
     if (!stub) throw new Error("no key is in flight");
@@ -125,7 +125,7 @@ describe("a key in flight", () => {
   });
 
   it("holds up no other key of the same credential", async () => {
-    const { reply, release } = await hang(crypto.randomUUID(), principalBody());
+    const { reply, release } = await startAndHold(crypto.randomUUID(), principalBody());
     expect((await register(world, crypto.randomUUID(), principalBody())).status).toBe(201);
     expect(await inFlight()).toHaveLength(1);
     release();
@@ -136,7 +136,7 @@ describe("a key in flight", () => {
   it("has one effect also when the object that orders it is evicted", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
-    const { reply, release } = await hang(key, body);
+    const { reply, release } = await startAndHold(key, body);
     const [stub] = await inFlight();
     if (!stub) throw new Error("no key is in flight");
     await evictDurableObject(stub);
@@ -150,7 +150,7 @@ describe("a key in flight", () => {
   it("of an unknown caller looks like a free one", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
-    const { reply, release } = await hang(key, body);
+    const { reply, release } = await startAndHold(key, body);
     const stranger = await generateManagementKey("sandbox", BRANDS);
     expect((await register(world, key, body, { key: stranger.rawKey })).body.code).toBe("invalid_credentials");
     release();

@@ -6,27 +6,27 @@ import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
 import { reviewDocument } from "../../scripts/openapi/review.ts";
 import { Sentences } from "../../scripts/openapi/sentences.ts";
 import type { Document, Json } from "../../scripts/openapi/types.ts";
+import { runs } from "../support/scale.ts";
 
 const ISSUER = "https://service.example";
-const ROUNDS = 12;
 const DOCUMENT = buildDocument([...PUBLIC, ...OPERATORS], ISSUER);
 
 describe("the documents", () => {
-  it("have no fault, and every sentence is said in one of them", () => {
+  it("have no fault, and use every sentence", () => {
     const sentences = new Sentences();
     const documents = [PUBLIC, OPERATORS].map((routes) => buildDocument(routes, ISSUER, sentences));
     expect(documents.flatMap(reviewDocument)).toEqual([]);
     expect(sentences.unused()).toEqual([]);
   });
 
-  it("name a sentence that no document says", () => {
+  it("report a sentence that no document uses", () => {
     const sentences = new Sentences();
     buildDocument(OPERATORS, ISSUER, sentences);
     expect(sentences.unused()).toContain("payment_tx");
     expect(sentences.unused()).not.toContain("lag_seconds");
   });
 
-  it("leave operators to their own", () => {
+  it("are separate for operators and everybody else", () => {
     const [open, operators] = [PUBLIC, OPERATORS].map((routes) => Object.keys(buildDocument(routes, ISSUER).paths));
     expect(open).toContain("/healthz");
     expect(open?.filter((path) => path.includes("operator"))).toEqual([]);
@@ -34,11 +34,11 @@ describe("the documents", () => {
   });
 });
 
-// ---- What is put in ------------------------------------------------------------------------------------------------------
+// ---- Faults that are put in ----------------------------------------------------------------------------------------------
 
 /** An object of the document, and the path that the reviewer calls it by. */
 type Place = { readonly path: string; readonly node: Json };
-/** Breaks the document at a place, and says what of the reviewer's fault must stand before the colon and after it. */
+/** Breaks the document at a place; `fault` matches the reviewer's message about that place. */
 type Break = {
   readonly where: (place: Place) => boolean;
   readonly how: (node: Json, document: Document, choice: number) => void;
@@ -71,7 +71,11 @@ const LOOKING = ["(?=x)", "(?!x)", "(?<=x)", "(?<!x)", "(?i:x)", "\\p{L}", "\\P{
 
 const BREAKS: Readonly<Record<string, Break>> = {
   "a field without a sentence": { where: isField, how: drop("description"), fault: /the field has no sentence/ },
-  "a field whose sentence is none": { where: isField, how: set("description", "the id"), fault: /no sentence/ },
+  "a field whose description is no sentence": {
+    where: isField,
+    how: set("description", "the id"),
+    fault: /no sentence/,
+  },
   "a parameter without a sentence": {
     where: ({ node }) => typeof node["in"] === "string" && "schema" in node,
     how: drop("description"),
@@ -90,7 +94,11 @@ const BREAKS: Readonly<Record<string, Break>> = {
   "an operation without a sentence": { where: isOperation, how: drop("description"), fault: /has no sentence/ },
   "an operation without a summary": { where: isOperation, how: drop("summary"), fault: /has no summary/ },
   "an operation without a tag": { where: isOperation, how: set("tags", []), fault: /the operation has no tag/ },
-  "a tag of nobody": { where: isOperation, how: set("tags", ["Nobody"]), fault: /the tag Nobody is not declared/ },
+  "a tag that is not declared": {
+    where: isOperation,
+    how: set("tags", ["Nobody"]),
+    fault: /the tag Nobody is not declared/,
+  },
   "an operation without an id": { where: isOperation, how: drop("operationId"), fault: /has no operationId/ },
   "a refusal of its own": {
     where: isRefusal,
@@ -128,15 +136,15 @@ function broken({ where, how }: Break, choice: number): { document: Document; pa
 
 const choices = fc.nat({ max: 1_000_000 });
 
-describe("the reviewer names", { timeout: 120_000 }, () => {
-  it.each(Object.entries(BREAKS))("%s", (_what, one) => {
+describe("the reviewer names", { timeout: 600_000 }, () => {
+  it.each(Object.entries(BREAKS))("%s", (_name, one) => {
     fc.assert(
       fc.property(choices, (choice) => {
         const { document, path } = broken(one, choice);
         const named = reviewDocument(document).filter((fault) => fault.startsWith(`${path}:`));
         expect(named.join("\n"), path).toMatch(one.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -163,7 +171,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(inline, choice).document).join("\n")).toMatch(inline.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -187,7 +195,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
             .join("\n"),
         ).toMatch(without.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 
@@ -206,7 +214,7 @@ describe("the reviewer names", { timeout: 120_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(given, choice).document).join("\n")).toMatch(given.fault);
       }),
-      { numRuns: ROUNDS },
+      runs(240),
     );
   });
 });

@@ -51,7 +51,7 @@ describe("a service that runs", () => {
 
 // ---- The same structure --------------------------------------------------------------------------------------------------
 
-/** The schemas of what an operation takes and gives, as the schema of an example. */
+/** The schemas of an operation's request and answer, as the schema of an example. */
 function exchangeOf(operationId: string): Json {
   const operations = Object.values(BOTH.paths).flatMap((methods) => Object.values(methods));
   const operation = operations.find((one) => one.operationId === operationId);
@@ -62,7 +62,7 @@ function exchangeOf(operationId: string): Json {
   return { properties: { request, response } };
 }
 
-/** Where two values differ in what they are made of: names and types at every depth, of a list its first entry. */
+/** Lists the differences in names and types of two values, at every depth; of a list only the first entry. */
 function differences(recorded: unknown, real: unknown, schema: Json, path = ""): string[] {
   const [was, is] = [kindOf(recorded), kindOf(real)];
   if (was !== is) {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
   for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
   await world.principal();
-  // Each of another platform.
+  // Each world has a platform of its own.
   for (let i = 0; i < 2; i++) await createWorld();
   const alert = env.DB.prepare(
     "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, 'job_lag', ?, 'late', ?, ?)",
@@ -96,7 +96,7 @@ describe("the link", () => {
     expect(second).not.toBe(first);
   });
 
-  it("stands on no answer that is no page", async () => {
+  it("is not sent with an answer that is not a list", async () => {
     expect((await world.call("GET", `/v1/agents/${provider}`)).headers.get("link")).toBeNull();
   });
 });

@@ -207,7 +207,7 @@ describe("before any fault of a body comes", () => {
     expect([reply.status, reply.body.code]).toEqual([403, "forbidden"]);
   });
 
-  it("403 for the provider that confirms its own task, and 404 for a task that is not", async () => {
+  it("403 for the provider that confirms its own task, and 404 for an unknown task", async () => {
     const intent = await world.intent(consumer, provider, "3.00");
     const tx_hash = await payOnChain(consumer.did, provider.did, 3_000_000, { intentId: intent.intent_id });
     const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: "base-sepolia" };
@@ -249,7 +249,7 @@ describe("a body that cannot be read", () => {
     expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);
   });
 
-  it("uses no Idempotency-Key up", async () => {
+  it("does not use up its Idempotency-Key", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const post = (options: object) => world.call("POST", "/v1/principals", { headers, ...options });
     expect((await post({ rawBody: "{" })).status).toBe(400);

@@ -104,7 +104,7 @@ describe.each(KEPT)("%s", (_name, path, caching) => {
 });
 
 describe("a document by its number", () => {
-  it("is 304 to who has it, also from what is kept", async () => {
+  it("is 304 to a client that has it, also from the cache", async () => {
     const fresh = await withEmptyCache(world);
     const etag = (await open(fresh, version())).headers.get("etag") ?? "";
     const { reply, trips } = await measure(fresh, version(), { "If-None-Match": `"other", ${etag}` });
@@ -122,7 +122,7 @@ describe("a document by its number", () => {
       );
     expect(await types()).toEqual(["application/json", "application/jwt"]);
     expect(await types()).toEqual(["application/json", "application/jwt"]);
-    // Other words for the same form.
+    // Other Accept headers for the same form.
     expect((await measure(fresh, version(), { Accept: "application/*;q=0.1, application/jwt;q=1.0" })).trips).toBe(0);
     expect((await measure(fresh, version(), { Accept: "text/html, */*;q=0.8" })).trips).toBe(0);
   });
@@ -137,7 +137,7 @@ describe("a document by its number", () => {
     const asked = await fresh.app.fetch(new Request(`https://evil.example${version()}`), env, context);
     await waitOnExecutionContext(context);
     expect([asked.status, world.meter.reading.trips]).toEqual([200, 0]);
-    // Another issuer says something else.
+    // The document of another issuer is another one.
     expect((await measure(withConfig(fresh, { issuer: "https://other.example" }), version())).trips).toBe(1);
   });
 
@@ -151,7 +151,7 @@ describe("a document by its number", () => {
     expect(expectStatus(theirs, 200).did).toBe(other.did);
   });
 
-  it("that is not there is not kept: it may come", async () => {
+  it("is not cached as missing, because it may be made later", async () => {
     const { did } = await world.draft("CONSUMER");
     const path = `/v1/agents/${did}/aid?version=2`;
     expect((await open(world, path)).status).toBe(404);
@@ -159,7 +159,7 @@ describe("a document by its number", () => {
     expect((await open(world, path)).status).toBe(200);
   });
 
-  it("and the status are all that a repeated check costs: one trip, to the primary", async () => {
+  it("lets a repeated check read the status alone: one trip, to the primary", async () => {
     const check = async () => {
       const { aid_revision } = expectStatus(await open(world, `/v1/agents/${agent.did}/status`), 200);
       return expectStatus(await open(world, aid(`?revision=${aid_revision}`)), 200);
@@ -172,7 +172,7 @@ describe("a document by its number", () => {
 });
 
 describe("a status list", () => {
-  it("may be kept until its own ttl is over, by who keeps it for others until the next one is signed", async () => {
+  it("may be kept until its ttl ends, and by a shared cache until the next one is signed", async () => {
     const fresh = await withEmptyCache(world);
     await env.DB.prepare("update status_lists set signed_at = 0").run();
     const ages = async (ago: number) => {
@@ -194,7 +194,7 @@ describe("a status list", () => {
   });
 });
 
-describe("what changes, or is somebody's", () => {
+describe("an answer that changes, or is one caller's", () => {
   it.each(["aid", "status", "certificate", "did.json", "rating"])(
     "%s is read from the database each time",
     async (part) => {
@@ -204,7 +204,7 @@ describe("what changes, or is somebody's", () => {
     },
   );
 
-  it("no operation that knows its caller, or that not every origin may read, opts in", () => {
+  it("is shared by no operation that needs a credential or that only some origins may read", () => {
     const shared = ROUTES.filter((route) => route.shared !== undefined);
     expect(shared.map(({ operationId }) => operationId)).toEqual(["getAgentAid", "getStatusList"]);
     for (const { surfaces, cors, method } of shared) {
@@ -214,7 +214,7 @@ describe("what changes, or is somebody's", () => {
 });
 
 describe("the service as it is deployed", () => {
-  it("keeps it in the data centre's own cache", async () => {
+  it("keeps a document in the data centre's own cache", async () => {
     const app = createApp();
     const counted = openMeter(env.DB, () => undefined);
     const bindings = { ...env, DB: counted.d1 };

@@ -127,7 +127,7 @@ describe("the faults of a request", () => {
   });
 });
 
-describe("a fault says what would be right", () => {
+describe("the message of a fault states what is expected", () => {
   const principal = (field: string, value: unknown) =>
     world.call("POST", "/v1/principals", { body: principalBody({ [field]: value }) });
   const words = (count: number) => Array.from({ length: count }, (_, i) => `word ${i}`);
@@ -164,12 +164,12 @@ describe("a fault says what would be right", () => {
       () => world.call("POST", "/v1/principals", { body: principalBody(), headers: { "Idempotency-Key": "" } }),
       "Must be 1 to 255 printable ASCII characters.",
     ],
-  ])("%s", async (_what, ask, message) => {
+  ])("%s", async (_name, ask, message) => {
     const { status, body } = await ask();
     expect([status, body.field_errors.map((fault: { message: string }) => fault.message)]).toEqual([422, [message]]);
   });
 
-  it("of what cannot be read, where", async () => {
+  it("names the place in a body that cannot be read", async () => {
     const ask = async (rawBody: string) => (await world.call("POST", "/v1/principals", { rawBody })).body.message;
     expect(await ask('{"a": 1,\n "b" 2}')).toBe("The body is not valid JSON: see line 2 column 6.");
     expect(await ask('{"a": 1, "a": 2}')).toBe('An object of the body names the key "a" twice.');
@@ -206,11 +206,11 @@ describe("a query", () => {
       await expectFaults(world.call("GET", `${path}?${query}`), faults);
   });
 
-  it("of a hundred is none", async () => {
+  it("may have a limit of a hundred", async () => {
     expect((await world.call("GET", "/v1/principals?limit=100")).status).toBe(200);
   });
 
-  it("is a fault where none is taken, with and without a credential's route", async () => {
+  it("is a fault on a route that takes none, with and without a credential", async () => {
     await expectFaults(world.call("GET", "/v1/platform?verbose=1"), [["verbose", "unknown_field"]]);
     await expectFaults(world.call("GET", "/.well-known/aeap?verbose=1", { key: null }), [["verbose", "unknown_field"]]);
   });
@@ -225,7 +225,7 @@ describe("an object that is not the caller's", () => {
     expect((await patch(other)).body).toMatchObject({ code: "validation_failed", status: 422 });
   });
 
-  it("is 404 for markets too, and for what is no DID at all", async () => {
+  it("is 404 for markets too, and for an id that is no DID", async () => {
     const other = await createWorld();
     const provider = await other.agent("PROVIDER");
     const open = (of: World, did: string) =>

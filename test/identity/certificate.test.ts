@@ -60,7 +60,7 @@ describe("reissuing a certificate", () => {
     expect(aid.identity.scope.capabilities).toEqual(["legal"]);
   });
 
-  it("is on the real clock, whatever the test clock says, so that it verifies offline at once", async () => {
+  it("is dated by real time, whatever the test clock says, so that it verifies offline at once", async () => {
     const ahead = await createWorld();
     ahead.advance(10 * 86_400_000);
     const agent = await ahead.consumer();

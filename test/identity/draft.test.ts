@@ -27,7 +27,7 @@ async function isNeverSigned(did: string): Promise<void> {
 }
 
 it.each(["CONSUMER", "PROVIDER"] as const)(
-  "a %s's is not signed under any number, also when it was changed",
+  "the document of a %s is not signed under any number, also when it was changed",
   async (role) => {
     const { did } = await world.draft(role);
     await isNeverSigned(did);
@@ -37,7 +37,7 @@ it.each(["CONSUMER", "PROVIDER"] as const)(
   },
 );
 
-it("nor is it when the agent ends as a DRAFT, and what it was is not signed when it becomes ACTIVE", async () => {
+it("the document of an agent that ends as a DRAFT is not signed, nor are the earlier versions of one that becomes ACTIVE", async () => {
   const ended = await world.draft("CONSUMER");
   const terminate = { body: { status: "TERMINATED" } };
   expectStatus(await world.call("PATCH", `/v1/agents/${ended.did}/status`, terminate), 200);

@@ -1,4 +1,4 @@
-// IDN-22: a cache that revalidates never keeps what is no longer so, and no representation passes for another.
+// IDN-22: a cache that revalidates never keeps an outdated document, and no representation passes for another.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { principals } from "../../src/db/tables/principals.ts";
@@ -49,7 +49,7 @@ describe("a cache that revalidates", () => {
     expect(await revalidated(agent.did, tag)).toBe("SUSPENDED");
   });
 
-  it("asks again each time: the present document is nobody's to keep unasked", async () => {
+  it("revalidates the present document each time", async () => {
     const agent = await world.consumer();
     expect((await read(agent.did)).headers.get("cache-control")).toBe("no-cache");
   });

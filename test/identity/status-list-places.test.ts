@@ -20,7 +20,7 @@ const newestList = async () => {
   if (!row) throw new Error("no status list");
   return row;
 };
-/** Begins a list of its own for a test, in which so many places are taken by certificates that end then. */
+/** Begins a list for one test, in which certificates that end at `expiresAt` take the first `taken` places. */
 async function beginList(taken: number, expiresAt = Date.now() + 300 * DAY_MS, replacedAt: number | null = null) {
   const { db } = world.deps;
   const listId = (await newestList()).listId + 1;
@@ -68,7 +68,7 @@ describe("a certificate", () => {
 });
 
 describe("a sandbox whose clock was moved", () => {
-  it("takes nobody's place: the lists are everybody's, and their time is real", async () => {
+  it("takes no place of another certificate: all platforms share the lists, and their time is real", async () => {
     const clockOffsetMs = 200 * DAY_MS;
     await world.deps.db.update(platforms).set({ clockOffsetMs }).where(eq(platforms.platformId, world.platformId));
     const full = await beginList(STATUS_LIST_SIZE, Date.now() + 100 * DAY_MS);
@@ -88,7 +88,7 @@ describe("a new list", () => {
     expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBe(full + 1);
   });
 
-  it("is counted for once an hour, or when draws meet taken places", async () => {
+  it("is considered once an hour, or when draws find taken places", async () => {
     const full = await beginList(STATUS_LIST_SIZE - 6_000);
     await world.deps.db
       .update(statusLists)
@@ -106,7 +106,7 @@ describe("a new list", () => {
     expect(new Set(lists)).toEqual(new Set([full + 1]));
   });
 
-  it("is one, whoever of several opens it", async () => {
+  it("is opened once by several runs at once", async () => {
     const full = await beginList(Math.ceil(STATUS_LIST_SIZE * 0.8));
     await Promise.all(Array.from({ length: 5 }, () => world.run(openStatusLists)));
     expect((await newestList()).listId).toBe(full + 1);

@@ -39,7 +39,7 @@ function jobOf(name: string, rows: number, since: number, record: EachJob["recor
   return { kind: "each", name, find, record };
 }
 
-/** Works what the queue holds, in order, until it is empty. */
+/** Processes the messages of the queue in order until there are none. */
 async function drain(...known: (EachJob | BulkJob)[]): Promise<number> {
   let worked = 0;
   for (let message = sent.shift(); message !== undefined; message = sent.shift()) {
@@ -62,7 +62,7 @@ const raised = async () =>
   (await world.deps.db.select().from(alerts)).map(({ kind, subject, message }) => [kind, subject, message]);
 
 describe("a job with many rows", () => {
-  it("hands all of them on, however many one reading finds, and each is recorded once", async () => {
+  it("records each of them once, however many one reading finds", async () => {
     const recorded: string[] = [];
     const many = jobOf("many", 2_345, MINUTE_MS, async (_deps, id) => {
       recorded.push(id);
@@ -131,7 +131,7 @@ describe("a row that fails", () => {
     expect(await raised()).toEqual([["job_failed", "fragile", "row-7: the row is broken"]]);
   });
 
-  it("because another was faster is no failure", async () => {
+  it("because another run was faster is no failure", async () => {
     const raced = jobOf("raced", 2, 0, async (_deps, id) => {
       if (id === "row-0") throw new Conflict();
       return true;
@@ -142,7 +142,7 @@ describe("a row that fails", () => {
     expect(await raised()).toEqual([]);
   });
 
-  it("before anything is found keeps no other job from its minute", async () => {
+  it("before anything is found does not stop the other jobs", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const broken: EachJob = {
       ...jobOf("broken", 0, 0),
@@ -159,7 +159,7 @@ describe("a row that fails", () => {
 });
 
 describe("a job that is behind", () => {
-  it("says by how much, and is an alert from ten minutes on", async () => {
+  it("states the lag, and raises an alert from ten minutes on", async () => {
     await startJobs(deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS + 1_000)]);
     expect((await listed("nine")).lag_seconds).toBeGreaterThanOrEqual(540);
     expect((await listed("twelve")).lag_seconds).toBeGreaterThanOrEqual(720);
@@ -183,7 +183,7 @@ describe("a job that works in slices", () => {
     expect(await listed("bulk")).toMatchObject({ done: 32, pending: 0, finished_at: expect.any(String) });
   });
 
-  it("that fails keeps what it has done, and says why", async () => {
+  it("that fails keeps its progress and states the reason", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const counts = [5, 5];
     const run = async () => {

@@ -41,7 +41,7 @@ describe("the list of alerts", () => {
     expect(newest).toMatchObject(late);
   });
 
-  it("counts what is found again, with what was found last", async () => {
+  it("counts an alert that is found again, with its latest message", async () => {
     await raise(gas);
     await raise({ ...gas, message: "The account holds nothing." });
     expect(await list()).toMatchObject([{ subject: gas.subject, seen: 2, message: "The account holds nothing." }]);
@@ -72,7 +72,7 @@ describe("the list of alerts", () => {
 describe("acknowledging an alert", () => {
   const acknowledge = (id: string) => asOperator("POST", `${PATH}/${id}/acknowledge`);
 
-  it("takes it off the list and says who did; twice is once", async () => {
+  it("takes it off the list and names the operator; a second time changes nothing", async () => {
     await raise(gas);
     const [{ alert_id }] = await list();
     const taken = expectStatus(await acknowledge(alert_id), 200);
@@ -92,7 +92,7 @@ describe("acknowledging an alert", () => {
     expect(again.alert_id).not.toBe(alert_id);
   });
 
-  it("of ten at once ends once, for one of them", async () => {
+  it("by ten operators at once counts once", async () => {
     await raise(gas);
     const [{ alert_id }] = await list();
     const replies = await Promise.all(Array.from({ length: 10 }, () => acknowledge(alert_id)));
@@ -108,12 +108,12 @@ describe("acknowledging an alert", () => {
 describe("mails of alerts", () => {
   const ADDRESS = "on-call@service.test";
   type Mail = { from: string; to: string; subject: string; text: string };
-  /** Runs the job as the minute does, and returns what it sent. The post may refuse. */
+  /** Runs the job as the cron does and returns the mails that it sent. With `refuses`, sending fails. */
   async function mailed(options: { address?: string; refuses?: boolean } = {}): Promise<Mail[]> {
     const sent: Mail[] = [];
     const { address = ADDRESS, refuses = false } = options;
     const send = async (mail: Mail) => {
-      if (refuses) throw new Error("the post is closed");
+      if (refuses) throw new Error("mail cannot be sent");
       sent.push(mail);
     };
     const deps: Deps = {
@@ -125,7 +125,7 @@ describe("mails of alerts", () => {
   }
   const anHourLater = () => world.deps.db.update(alertMails).set({ sentAt: Date.now() - HOUR_MS - 1 });
 
-  it("tell of all open ones of a kind in one, and of each once", async () => {
+  it("name all open alerts of a kind in one mail, and each alert once", async () => {
     await raise(gas, { ...gas, subject: "registrar on base-sepolia" }, late);
     const sent = await mailed();
     expect(sent.map(({ to, subject }) => [to, subject.replace(/^\[.*\] /, "")]).sort()).toEqual([
@@ -140,7 +140,7 @@ describe("mails of alerts", () => {
     expect(await mailed()).toEqual([]);
   });
 
-  it("go out at most once an hour for each kind; what came meanwhile is in the next one", async () => {
+  it("are sent at most once an hour for each kind; later alerts are in the next mail", async () => {
     await raise(gas);
     expect(await mailed()).toHaveLength(1);
     await raise({ ...gas, subject: "registrar on base-sepolia" });
@@ -151,26 +151,26 @@ describe("mails of alerts", () => {
     expect((await mailed()).map(({ text }) => text)).toEqual([expect.stringContaining("registrar on base-sepolia")]);
   });
 
-  it("that two runs would send at once go out once", async () => {
+  it("are sent once, also by concurrent runs", async () => {
     await raise(gas);
     const sent = await Promise.all([mailed(), mailed(), mailed()]);
     expect(sent.flat()).toHaveLength(1);
   });
 
-  it("that the post refuses are tried again in the next minute", async () => {
+  it("that cannot be sent are tried again in the next minute", async () => {
     await raise(gas);
-    await expect(mailed({ refuses: true })).rejects.toThrow("the post is closed");
+    await expect(mailed({ refuses: true })).rejects.toThrow("mail cannot be sent");
     expect(await mailed()).toHaveLength(1);
   });
 
-  it("are none of what was acknowledged, and none at all without an address", async () => {
+  it("are not sent for acknowledged alerts, nor without an address", async () => {
     await raise(gas);
     expect(await mailed({ address: "" })).toEqual([]);
     await world.deps.db.update(alerts).set({ acknowledgedAt: Date.now() }).where(eq(alerts.kind, "low_gas"));
     expect(await mailed()).toEqual([]);
   });
 
-  it("leave through the mail binding", async () => {
+  it("are sent through the mail binding", async () => {
     await raise(gas);
     const deps = { ...world.deps, env: { ...world.deps.env, OPERATOR_ALERT_EMAIL: ADDRESS } };
     expect(await world.run(mailAlertsJob, deps)).toBe(1);
@@ -178,7 +178,7 @@ describe("mails of alerts", () => {
   });
 });
 
-describe("messages that no attempt could work", () => {
+describe("messages whose last attempt failed", () => {
   it("raise an alert for each kind of work", async () => {
     const job = { kind: "provision_market", did: "did:aeap:1", environment: "sandbox", network: "base" };
     const bodies = [job, { ...job, did: "did:aeap:2" }, { kind: "hand_on_events" }];

@@ -1,5 +1,5 @@
 // The table of consequences (src/journal/consequences.ts): every operation and job has a row, and each case of each row is played on the
-// real service and compared with the tables before and after it (EVT-3, EVT-7, DIR-1).
+// real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS } from "../../src/cron.ts";
@@ -15,7 +15,7 @@ import {
 import { recordEvent } from "../../src/journal/events.ts";
 import { observe, told } from "../support/consequences.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
-import { createWorld } from "../support/world.ts";
+import { createWorld, env, type Json } from "../support/world.ts";
 import { AGENT_PLAYS } from "./plays/agents.ts";
 import { JOB_PLAYS } from "./plays/jobs.ts";
 import { MARKET_PLAYS } from "./plays/markets.ts";
@@ -72,15 +72,15 @@ describe("the table of consequences", () => {
   });
 });
 
-describe("what is written is what the row says:", () => {
+describe("the case writes exactly its row:", () => {
   it.each(CASES.filter(([title]) => !ELSEWHERE.has(title)))("%s", async (_title, name, row) => {
     const play = PLAYS[name]?.[row.when];
-    if (!play) throw new Error("nobody plays it");
+    if (!play) throw new Error("the case has no play");
     const act = await play(stage);
     expect(await observe(stage.world, act)).toEqual(told(row));
   });
 
-  // The queue may deliver the event before the job: either moves the mark, and nothing else.
+  // The queue may deliver the event before the job does: both write only the number of the last delivered event.
   it("hand_on_events: there are new events", async () => {
     const { world } = stage;
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;
@@ -94,6 +94,21 @@ describe("what is written is what the row says:", () => {
     expect(rows(after, "outbox")).toEqual([{ name: "all", seq: newest }]);
     for (const table of after.keys()) {
       if (table !== "outbox") expect(rows(after, table), table).toEqual(rows(before, table));
+    }
+  });
+});
+
+describe("the events that all cases wrote", () => {
+  it("are of every type, and none carries a receipt or a secret", async () => {
+    const { results: written } = await env.DB.prepare("select type, object from events").all<Json>();
+    const types = Object.values(ROWS).flatMap((rows) => rows.flatMap(({ events }) => Object.values(events).flat()));
+    expect(new Set(written.map(({ type }) => type))).toEqual(new Set(types));
+    const { results: receipts } = await env.DB.prepare("select receipt from receipts").all<Json>();
+    expect(receipts.length).toBeGreaterThan(0);
+    const forbidden = [...receipts.map(({ receipt }) => receipt), "PRIVATE KEY", stage.world.key, stage.other.key];
+    for (const { object } of written) {
+      expect(forbidden.filter((text) => object.includes(text))).toEqual([]);
+      expect(object).not.toMatch(/"(receipt|private_key|d)":/);
     }
   });
 });

@@ -19,8 +19,8 @@ beforeEach(async () => {
   await handOnEvents(world.deps, []);
 });
 
-/** As a change does it. */
-const happen = (count: number) =>
+/** Records events as a change does. */
+const record = (count: number) =>
   commit(
     world.deps.db,
     Array.from({ length: count }, (_one, n) => {
@@ -30,9 +30,9 @@ const happen = (count: number) =>
   );
 const numbers = () => seen.map(({ object }) => object["n"]);
 
-describe("handing on", () => {
-  it("goes slice by slice to the end, in the order of the commits", async () => {
-    for (let batch = 0; batch < 5; batch++) await happen(50);
+describe("delivery", () => {
+  it("continues slice by slice to the end, in the order of the commits", async () => {
+    for (let batch = 0; batch < 5; batch++) await record(50);
     expect(await handOnEvents(world.deps, [collect])).toBe(250);
     const order = seen.map(({ seq }) => seq);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
@@ -40,18 +40,18 @@ describe("handing on", () => {
     expect(await handOnEvents(world.deps, [collect])).toBe(0);
   });
 
-  it("that breaks on the way hands the same ones on again", async () => {
-    await happen(3);
+  it("that fails delivers the same events again", async () => {
+    await record(3);
     const breaks: Subscriber = async () => {
-      throw new Error("nobody listens");
+      throw new Error("the subscriber failed");
     };
-    await expect(handOnEvents(world.deps, [collect, breaks])).rejects.toThrow("nobody listens");
+    await expect(handOnEvents(world.deps, [collect, breaks])).rejects.toThrow("the subscriber failed");
     expect(await handOnEvents(world.deps, [collect])).toBe(3);
     expect(numbers()).toEqual([0, 1, 2, 0, 1, 2]);
   });
 
-  it("by two at once skips nothing, and one of them starts over", async () => {
-    await happen(3);
+  it("by two runs at once skips nothing", async () => {
+    await record(3);
     const outcomes = await Promise.allSettled([handOnSlice(world.deps, [collect]), handOnSlice(world.deps, [collect])]);
     expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
     expect(new Set(numbers())).toEqual(new Set([0, 1, 2]));
@@ -60,15 +60,15 @@ describe("handing on", () => {
 });
 
 describe("a change that was committed", () => {
-  it("nudges the queue once by itself, and the queue hands its events on", async () => {
+  it("notifies the queue, and the queue delivers its events", async () => {
     const marked = async () => (await world.deps.db.select().from(outbox))[0]?.seq ?? 0;
     const before = await marked();
-    const nudges: unknown[] = [];
-    const OUTBOX_QUEUE = { send: async (message: unknown) => void nudges.push(message) };
+    const sent: unknown[] = [];
+    const OUTBOX_QUEUE = { send: async (message: unknown) => void sent.push(message) };
     const quiet = await createWorld({ OUTBOX_QUEUE: OUTBOX_QUEUE as never } as Partial<Env>);
     await quiet.agent("CONSUMER");
-    expect(nudges.length).toBeGreaterThan(0);
-    expect(nudges.every((nudge) => JSON.stringify(nudge) === '{"kind":"hand_on_events"}')).toBe(true);
+    expect(sent.length).toBeGreaterThan(0);
+    expect(sent.every((message) => JSON.stringify(message) === '{"kind":"hand_on_events"}')).toBe(true);
     await (rawEnv as unknown as Env).OUTBOX_QUEUE.send({ kind: "hand_on_events" });
     await expect.poll(marked, { timeout: 15_000 }).toBeGreaterThan(before);
     const [newest] = (await world.deps.db.select().from(events)).toSorted((a, b) => b.seq - a.seq);

@@ -142,11 +142,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
     ],
   ],
   patchAgentStatus: [
-    [
-      "a status that there is not",
-      "validation_failed",
-      () => patch(agentAt(consumer.did, "/status"), { status: "AWAY" }),
-    ],
+    ["an unknown status", "validation_failed", () => patch(agentAt(consumer.did, "/status"), { status: "AWAY" })],
     ["a DRAFT", "use_activate_endpoint", () => patch(agentAt(draft, "/status"), { status: "ACTIVE" })],
     ["a TERMINATED agent", "invalid_status", () => patch(agentAt(terminated, "/status"), { status: "ACTIVE" })],
     [
@@ -162,7 +158,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ],
   removeAuthorizedMarket: [
     [
-      "a market that there is not",
+      "a market that the agent does not have",
       "not_found",
       () => world.call("DELETE", `${marketsOf(provider.did)}/DE-USDC?network=${NETWORK}`),
     ],
@@ -174,13 +170,13 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ],
   createPaymentIntent: [
     [
-      "an amount that is none",
+      "an amount that is no number",
       "validation_failed",
       () => world.as(consumer, "POST", "/v1/payment-intents", order({ amount: "x" })),
     ],
     ["a stranger", "forbidden", () => world.as(stranger, "POST", "/v1/payment-intents", order())],
     [
-      "a market that the provider has not",
+      "a market that the provider does not have",
       "market_not_authorized",
       () => world.as(consumer, "POST", "/v1/payment-intents", order({ network: "base" })),
     ],

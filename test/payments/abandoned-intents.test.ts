@@ -1,25 +1,21 @@
 // An intent that nobody paid ends at its expiry, before any job records that (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { events } from "../../src/db/tables/journal.ts";
 import { abandonSlice } from "../../src/payments/abandon.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, dailyLimit, delegateOf, intentOf, orderOf, seller, spendState } from "./support.ts";
+import { buyer, dailyLimit, delegateOf, intentOf, openIntent, orderOf, spendState, useSeller } from "./support.ts";
 
 const DAY = 86_400_000;
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
-});
-beforeEach(() => {
-  world.offset = 0;
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
-const open = (consumer: Agent, amount: string) =>
-  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
+const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
 describe("an intent that nobody paid", () => {
   it("reads as ABANDONED from its expiry on, before any cron", async () => {
@@ -59,10 +55,10 @@ describe("an intent that nobody paid", () => {
     const [state] = await spendState(world, consumer.did);
     expect([state?.open, state?.holds]).toEqual([0, []]);
     for (const platformId of [world.platformId, other.platformId]) {
-      const told = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
+      const reported = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
         ({ type, object }) => type === "intent.abandoned" && object["intent_id"] === body.intent_id,
       );
-      expect(told.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
+      expect(reported.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
     }
   });
 

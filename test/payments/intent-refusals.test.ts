@@ -203,6 +203,23 @@ describe("refusals", () => {
     }
   });
 
+  it.each(["ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const)(
+    "either agent whose principal is %s is refused by name: agents transact under an ACTIVE principal alone (PRN-11)",
+    async (status) => {
+      const deal = { consumer: await buyer(world), provider: await seller(world) };
+      for (const [stopped, caller] of [
+        [deal.consumer, deal.provider],
+        [deal.provider, deal.consumer],
+      ] as const) {
+        await setPrincipal(stopped.principalId, { status });
+        const { body } = await open(caller, orderOf(deal.consumer, deal.provider));
+        const detail = { did: stopped.did, status: "SUSPENDED", principal_status: status };
+        expect(body).toMatchObject({ code: "agent_not_active", detail });
+        await setPrincipal(stopped.principalId, { status: "ACTIVE" });
+      }
+    },
+  );
+
   it("a provider whose delegator is not ACTIVE, or may not sell any more, is stopped with it", async () => {
     const consumer = await buyer(world);
     const sponsor = await world.agent("PROVIDER");

@@ -1,14 +1,14 @@
 // The form of AEA/P clients: where to pay, and an intent with it (PAY-18, PAY-19).
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { signToText } from "../../src/protocol/ecdsa.ts";
-import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, setAgent, spendState } from "./support.ts";
+import type { Agent, World } from "../support/world.ts";
+import { buyer, dailyLimit, orderOf, seller, setAgent, spendState, useSeller } from "./support.ts";
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
 const PLACE = "market=DE-USDC&network=base-sepolia";
@@ -127,7 +127,7 @@ describe("every refusal of an intent is a 403 spend_policy_violation that names 
       409,
     ],
     [
-      "a market that the provider has not",
+      "a market that the provider does not have",
       "market_not_authorized",
       async (consumer) => orderQuery(consumer, "1.0", { network: "base" }),
       409,

@@ -7,7 +7,6 @@ import { type Agent, createWorld, expectStatus, type World } from "../support/wo
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-const _ALL = 1_000;
 
 let world: World;
 let provider: Agent;

@@ -1,28 +1,24 @@
 // Settling counts an intent once (PAY-16), and a payment that names no intent finds its own (FAC-8).
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { findOpenIntentOf } from "../../src/payments/store.ts";
-import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, delegateOf, intentOf, orderOf, seller, settle, settlementOf, spendState } from "./support.ts";
+import type { Agent, World } from "../support/world.ts";
+import { buyer, delegateOf, intentOf, openIntent, settle, settlementOf, spendState, useSeller } from "./support.ts";
 
 const DAY = 86_400_000;
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
-});
-beforeEach(() => {
-  world.offset = 0;
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
-const open = (consumer: Agent, amount: string) =>
-  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
+const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
 describe("settling", () => {
   it("moves what was held into what is settled, with one ledger row for each spender", async () => {
@@ -75,7 +71,7 @@ describe("settling", () => {
     });
   }
 
-  it("races the sweep: one of the two counts, and the sums agree with it", async () => {
+  it("at the same time as the job counts once, and the sums agree", async () => {
     const consumer = await buyer(world);
     const opened = await Promise.all([1, 2, 3, 4].map(() => open(consumer, "1.00")));
     world.offset = 301_000;
@@ -87,7 +83,7 @@ describe("settling", () => {
     expect([state?.open, state?.settled, state?.holds]).toEqual([0, 2_000_000, []]);
   });
 
-  it("and opening are not undone by an edit of the agent that was decided on an older row", async () => {
+  it("and opening survive an edit of the agent that was decided on an older row", async () => {
     const consumer = await buyer(world);
     const { db } = world.deps;
     const { found } = await readBatch(db, { found: findPublicAgent(db, consumer.did) });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
 import { type Counterparty, judgePolicy, type Spender, spentInWindow } from "../../src/payments/spend-policy.ts";
+import { runs } from "../support/scale.ts";
 
 const nothing = { settled: 0, settledBefore: 0, open: 0, expired: 0 };
 const spender = (did: string, policy: Partial<Spender> = {}): Spender => ({
@@ -43,6 +44,7 @@ describe("what is spent in the window", () => {
         const summed = known.filter((row) => row.at > now - window).reduce((sum, row) => sum + row.amount, 0);
         expect(spentInWindow({ settled, settledBefore, open: 0, expired: 0 })).toBe(summed);
       }),
+      runs(),
     );
   });
 });

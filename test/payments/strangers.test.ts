@@ -1,18 +1,18 @@
 // A provider's own intents for a consumer are bounded, or refused (PAY-6), because an intent holds a part of the consumer's window.
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { PROVIDER_INTENTS_MAX } from "../../src/core/limits.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { payOnChain } from "../support/chain.ts";
-import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { buyer, dailyLimit, orderOf, seller, spendState } from "./support.ts";
+import { type Agent, expectStatus, type Json, type World } from "../support/world.ts";
+import { buyer, dailyLimit, orderOf, seller, spendState, useSeller } from "./support.ts";
 
 const PATH = "/v1/payment-intents";
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
 const open = (caller: Agent, consumer: Agent, from = provider, extra = {}) =>
@@ -27,7 +27,7 @@ async function openThree(consumer: Agent, from = provider): Promise<Json[]> {
   for (let i = 0; i < 3; i++) intents.push(expectStatus(await open(from, consumer, from), 201));
   return intents;
 }
-/** Refused, and nothing held. */
+/** Expects the refusal, and that nothing is held. */
 async function refusedBy(consumer: Agent, act: () => ReturnType<typeof open>, status: number, code: string) {
   const before = await spendState(world, consumer.did);
   const reply = await act();
@@ -46,13 +46,13 @@ describe("a provider's own intents for one consumer", () => {
     expect((await refusedBy(consumer, act, 403, "spend_policy_violation")).detail.failed_check).toBe("invalid_status");
   });
 
-  it("of the client form count with the others", async () => {
+  it("in the form of AEA/P clients count with the others", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 3; i++) expectStatus(await openAddress(provider, consumer), 200);
     await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
   });
 
-  it("leave the consumer and every other pair as free as before", async () => {
+  it("do not restrict the consumer or another pair", async () => {
     const consumer = await buyer(world, dailyLimit("40.00"));
     await openThree(consumer);
     expectStatus(await open(consumer, consumer), 201);
@@ -62,7 +62,7 @@ describe("a provider's own intents for one consumer", () => {
     await refusedBy(consumer, () => open(other, consumer, other), 403, "spend_policy_violation");
   });
 
-  it("are not the ones that the consumer opened", async () => {
+  it("do not include those that the consumer opened", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 4; i++) expectStatus(await open(consumer, consumer), 201);
     await openThree(consumer);

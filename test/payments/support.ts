@@ -1,6 +1,7 @@
 // Buyers and sellers for the tests of payments. A market is written as provisioning would leave it: the chain has no
 // part in opening an intent.
 import { eq } from "drizzle-orm";
+import { beforeAll, beforeEach } from "vitest";
 import type { EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
@@ -14,7 +15,7 @@ import {
 } from "../../src/db/tables/money.ts";
 import { spendStatements } from "../../src/payments/spend-store.ts";
 import { findIntent, settleIntent } from "../../src/payments/store.ts";
-import type { Agent, World } from "../support/world.ts";
+import { type Agent, createWorld, type Reply, type World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";
 
@@ -50,6 +51,21 @@ export async function seller(
   if (options.market !== null) await grantMarket(world, provider.did, options.market, options.network);
   return provider;
 }
+
+/** Creates a world with a seller for the tests of a file and passes them to `set`. Each test begins at the real time. */
+export function useSeller(set: (world: World, provider: Agent) => void): void {
+  let world: World | undefined;
+  beforeAll(async () => {
+    world = await createWorld();
+    set(world, await seller(world));
+  });
+  beforeEach(() => {
+    if (world) world.offset = 0;
+  });
+}
+
+export const openIntent = (world: World, consumer: Agent, provider: Agent, amount: string): Promise<Reply> =>
+  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
 
 export const buyer = (
   world: World,
@@ -106,7 +122,7 @@ export async function setSpend(world: World, did: string, set: { settled?: numbe
   await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target: spendSums.did, set })]);
 }
 
-/** All that an intent may touch, as stored: what a refusal leaves as it was. */
+/** All rows that an intent may change. */
 export async function spendState(world: World, ...dids: string[]) {
   const { db } = world.deps;
   const spends = await Promise.all(

@@ -1,20 +1,21 @@
 // The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with
 // the history (PAY-10, AGT-26).
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/money.ts";
-import { type Agent, createWorld, env, type World } from "../support/world.ts";
+import { type Agent, env, type World } from "../support/world.ts";
 import {
   buyer,
   dailyLimit,
   delegateOf,
   intentOf,
+  openIntent,
   orderOf,
-  seller,
   setSpend,
   settle,
   settlementOf,
   spendState,
+  useSeller,
 } from "./support.ts";
 
 const DAY = 86_400_000;
@@ -22,16 +23,12 @@ const HOUR = DAY / 24;
 
 let world: World;
 let provider: Agent;
-beforeAll(async () => {
-  world = await createWorld();
-  provider = await seller(world);
-});
-beforeEach(() => {
-  world.offset = 0;
+useSeller((made, seller) => {
+  world = made;
+  provider = seller;
 });
 
-const open = (consumer: Agent, amount: string) =>
-  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount }));
+const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
 /** Settled before this test: one ledger row an entry. */
 async function history(did: string, entries: readonly { at: number; amount: number }[]) {
@@ -95,7 +92,7 @@ describe("the window", () => {
     expect((await open(consumer, "8.00")).status).toBe(201);
   });
 
-  it("is as long as the scope says now: a longer one takes the older history in again", async () => {
+  it("is as long as the scope states now: a longer one includes the older history again", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     await history(consumer.did, [{ at: world.now() - 2 * DAY, amount: 9_000_000 }]);
     expect((await open(consumer, "5.00")).status).toBe(201);

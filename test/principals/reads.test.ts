@@ -63,7 +63,7 @@ describe("the listing", () => {
     expect(idsOf(await list("?customer_id=none", fresh))).toEqual([c]);
     expect(idsOf(await list("?external_ref=the%20one", fresh))).toEqual([c]);
     expect(idsOf(await list("?customer_id=cus_2", fresh))).toEqual([]);
-    // A customer's id is no way to another platform's principals.
+    // A customer's id shows no principals of another platform.
     expect(idsOf(await list("?customer_id=cus_1"))).toEqual([]);
   });
 

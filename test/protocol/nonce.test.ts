@@ -15,12 +15,12 @@ describe("a nonce", () => {
     expect(await issueNonce(key, NOW)).toMatch(/^[A-Za-z0-9_-]{64}$/);
   });
 
-  it("is another at every issue, also in the same millisecond", async () => {
+  it("differs each time, also within one millisecond", async () => {
     const issued = await Promise.all(Array.from({ length: 50 }, () => issueNonce(key, NOW)));
     expect(new Set(issued).size).toBe(50);
   });
 
-  it("is good for 120 seconds and says when it was issued", async () => {
+  it("is valid for 120 seconds and states when it was issued", async () => {
     const nonce = await issueNonce(key, NOW);
     for (const later of [0, 1, 119_999]) {
       expect(await checkNonce(key, nonce, NOW + later)).toEqual({ ok: true, issuedAt: NOW, expiresAt: NOW + 120_000 });

@@ -85,7 +85,7 @@ describe("the rating's parameters", () => {
     ['{"counterparty_clip": {"max_share": 0.2}}', /counterparty_clip.max_share/],
     ['{"signals": {"provider": {"partial": {"r": 1}}}}', /signals.provider.partial/],
     ['{"signals": {"provider": {"adored": {"r": 1}}}}', /signals.provider/],
-  ])("that are %s stop the service at its start, which is told why", (text, reason) => {
+  ])("that are %s stop the service at its start with the reason", (text, reason) => {
     expect(() => checkConfiguration({ ...env, RATING_PARAMETERS: text })).toThrow(reason);
   });
 });

@@ -11,6 +11,7 @@ import {
   signalWeight,
   taskSignals,
 } from "../../src/ratings/rating.ts";
+import { runs } from "../support/scale.ts";
 
 type Entry = { signal: Signal; at: number; counterparty: string };
 const NOW = Date.UTC(2026, 10, 21);
@@ -61,6 +62,7 @@ describe("a rating", () => {
         expect(rating).toBeLessThanOrEqual(1);
         expect(Math.round(rating * 100) / 100).toBe(rating);
       }),
+      runs(),
     );
   });
 
@@ -73,6 +75,7 @@ describe("a rating", () => {
         );
         expect(rate(raised) ?? 0).toBeGreaterThanOrEqual(rate(entries) ?? 1);
       }),
+      runs(),
     );
   });
 
@@ -85,9 +88,10 @@ describe("a rating", () => {
     );
     fc.assert(
       fc.property(shuffled, ([entries, other]) => {
-        // A hundredth at most: the last bit of a sum may turn a tie.
+        // They differ by a hundredth at most, because the last bit of a sum may decide a tie.
         expect(Math.abs((rate(other) ?? 0) - (rate(entries) ?? 0))).toBeLessThanOrEqual(0.0100001);
       }),
+      runs(),
     );
   });
 
@@ -100,6 +104,7 @@ describe("a rating", () => {
         expect(far(old)).toBeLessThanOrEqual(far(young));
         expect(rate(entries, NOW + 36_500 * DAY_MS)).toBe(BY.mu);
       }),
+      runs(),
     );
   });
 

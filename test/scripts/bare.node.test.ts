@@ -52,7 +52,7 @@ describe("wrangler dev alone", { timeout: START_MS }, () => {
     await end(command);
   });
 
-  test("keeps a file of variables that a person wrote, and start says so", async () => {
+  test("keeps a file of variables that a person wrote, and start reports it", async () => {
     writeFileSync(variables, OWN);
     const command = await startOnce();
     expect(command.output()).toMatch(/\.dev\.vars is not from npm start and stays as it is/);

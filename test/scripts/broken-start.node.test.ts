@@ -53,11 +53,11 @@ describe("npm start", () => {
     expect(started.length).toBeGreaterThan(1);
   });
 
-  test("says that anvil is missing", async () => {
+  test("reports that anvil is missing", async () => {
     await expectOneLine(copyWithout("@foundry-rs"), /^Cannot start: anvil is missing[^\n]*npm ci/);
   });
 
-  test("says that wrangler is missing", async () => {
+  test("reports that wrangler is missing", async () => {
     await expectOneLine(copyWithout("wrangler"), /^Cannot start: [^\n]*wrangler[^\n]*npm ci/);
   });
 });

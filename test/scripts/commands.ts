@@ -10,7 +10,7 @@ import type { ServiceDescription } from "../../scripts/stack.ts";
 
 export type Command = {
   readonly child: ChildProcess;
-  /** All that it has said so far, on both streams. */
+  /** The output so far, of both streams. */
   readonly output: () => string;
   readonly errors: () => string;
   readonly ended: Promise<number | null>;
@@ -22,9 +22,9 @@ export const FREE_PORTS = ["--port", "0", "--chain-port", "0", "--chain-port-pro
 const COPIED = ["scripts", "src", "migrations", "wrangler.toml", "package.json", "tsconfig.json"];
 
 export function launch(file: string, args: readonly string[], { cwd = root, env = {}, uid }: Place = {}): Command {
-  const who = uid === undefined ? {} : { uid, gid: uid };
-  // A group of its own: what ends it in a test reaches what it has started, and nothing of the test.
-  const options = { cwd, env: { ...process.env, ...env }, ...who, detached: true };
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  // A process group of its own: a signal to it reaches all that the command has started, and nothing of the test.
+  const options = { cwd, env: { ...process.env, ...env }, ...user, detached: true };
   const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let errors = "";
@@ -44,7 +44,7 @@ export async function end(command: Command, signal: NodeJS.Signals = "SIGTERM"):
   try {
     process.kill(-(command.child.pid ?? 0), signal);
   } catch {
-    // Gone already.
+    // The group has ended already.
   }
   await command.ended;
 }
@@ -63,7 +63,7 @@ export async function described(command: Command, dir: string): Promise<ServiceD
   }
 }
 
-/** The project in a folder of its own, without some of its packages. */
+/** Copies the project into a folder of its own, without some of its packages. */
 export function copyOfProject(...missing: string[]): string {
   const copy = mkdtempSync(join(tmpdir(), "project-"));
   for (const name of COPIED) cpSync(join(root, name), join(copy, name), { recursive: true });

@@ -45,6 +45,21 @@ function play(command: string, args: string[], cwd: string): Promise<Played> {
 }
 const shell = (text: string) => play("bash", ["-euo", "pipefail", "-c", text], folder);
 
+describe("the code blocks", () => {
+  it("are those that a test here compares, beside the drawing of the flow", () => {
+    const languages = [...README.matchAll(/^```(\w*)\n[\s\S]*?^```$/gm)].map(([, language]) => language);
+    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "mermaid"]);
+  });
+
+  it("of a shell name commands that there are, with nothing but a comment behind them", () => {
+    const lines = blocks("sh")
+      .filter((block) => block !== blockWith("sh", "/v1/principals"))
+      .flatMap((block) => block.trimEnd().split("\n"));
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) expect(line).toMatch(/^npm (start|test|run demo) +# /);
+  });
+});
+
 describe("the first call", () => {
   const block = () => blockWith("sh", "/v1/principals");
 
@@ -73,43 +88,40 @@ describe("the first call", () => {
 });
 
 describe("the demo", () => {
-  /** Without durations, ids and addresses, which differ from run to run. */
-  const plain = (line: string): string =>
-    line
-      .replace(/\d+ ms$/, "")
+  /** Without white space, and without durations, ids, addresses and hashes, which differ from run to run. */
+  const comparable = (text: string): string =>
+    text
+      .replace(/ \d+ ms$/gm, " <time>")
       .replace(/did:aeap:[0-9a-f-]{36}/g, "<did>")
       .replace(/http:\/\/127\.0\.0\.1:\d+/g, "<base>")
-      .replace(/\s+/g, " ")
-      .trim();
+      .replace(/\b[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}/g, "<id>")
+      .replace(/\b0x[0-9a-f]+/gi, "<hash>")
+      .replace(/\beyJ[\w-]+/g, "<jws>")
+      .replace(/\s+/g, "");
 
-  it("prints the lines that README shows, in their order", async () => {
+  it("prints what README shows and, but for its ellipses, nothing else", async () => {
     const { code, output } = await play(process.execPath, ["scripts/demo.ts"], root);
     expect(code, output).toBe(0);
-    const printed = output.split("\n").map(plain);
-    // Where README leaves something out it writes an ellipsis.
-    const shown = blockWith("text", "/v1/platform")
-      .split("\n")
-      .map(plain)
-      .filter((line) => line !== "" && !/^\{.*…/.test(line) && line !== "…");
-    expect(shown.length).toBeGreaterThan(20);
-    let at = 0;
-    for (const line of shown) {
-      const next = printed.indexOf(line, at);
-      expect(next, `"${line}" after "${printed[at - 1] ?? ""}" in:\n${output}`).toBeGreaterThanOrEqual(0);
-      at = next + 1;
+    // The ellipsis of "POST …/scope" is part of the output.
+    const shown = comparable(blockWith("text", "/v1/platform")).split(/…(?!\/)/);
+    expect(shown.length).toBeGreaterThan(5);
+    let rest = comparable(output);
+    for (const [i, part] of shown.entries()) {
+      const at = i === 0 ? 0 : i === shown.length - 1 ? rest.length - part.length : rest.indexOf(part);
+      expect(rest.slice(Math.max(at, 0)).startsWith(part), difference(part, rest)).toBe(true);
+      rest = rest.slice(at + part.length);
     }
+    expect(rest).toBe("");
   }, 60_000);
 
-  it("shows of receipt and document members that they have", async () => {
-    const { output } = await play(process.execPath, ["scripts/demo.ts"], root);
-    const shortened = blockWith("text", "/v1/platform").match(/^ *\{.*….*$/gm) ?? [];
-    expect(shortened).toHaveLength(2);
-    for (const line of shortened) {
-      const names = [...line.matchAll(/"(\w+)":/g)].map(([, name]) => name);
-      expect(names.length).toBeGreaterThan(2);
-      for (const name of names) expect(output).toContain(`"${name}":`);
-    }
-  }, 60_000);
+  /** The first place where the output does not continue as README does. */
+  function difference(part: string, rest: string): string {
+    let length = part.length;
+    while (!rest.includes(part.slice(0, length))) length -= 1;
+    const [same, shown] = [part.slice(0, length), part.slice(length)];
+    const printed = rest.slice(rest.indexOf(same) + length);
+    return `after "${same.slice(-60)}" README has "${shown.slice(0, 60)}", the output "${printed.slice(0, 60)}"`;
+  }
 });
 
 describe("what README names", () => {
@@ -123,17 +135,44 @@ describe("what README names", () => {
     expect([...table].sort()).toEqual(own.sort());
   });
 
-  it("are variables of the Worker", () => {
+  it("are the variables and secrets of the Worker, all of them", () => {
     const rows = [...README.matchAll(/^\| ((?:secrets )?`[A-Z_]+`.*?) \|/gm)].map(([, cell = ""]) => cell);
     const named = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name = ""]) => name));
-    expect(named.length).toBeGreaterThan(15);
-    const known = `${read("wrangler.toml")}\n${read("src/context.ts")}`;
-    expect(named.filter((name) => !new RegExp(`^\\s*${name}\\??[ :=]`, "m").test(known))).toEqual([]);
+    const [, env = ""] = /^export type Env = \{([^}]*)\}/m.exec(read("src/context.ts")) ?? [];
+    const known = [...env.matchAll(/^ +([A-Z_]+): string;/gm)].map(([, name = ""]) => name);
+    expect(known.length).toBeGreaterThan(15);
+    expect(named.sort()).toEqual(known.sort());
+  });
+
+  it("are the defaults of npm start", async () => {
+    const { output } = await play(process.execPath, ["scripts/start.ts", "--help"], root);
+    const [, defaults = ""] = /`npm start` takes (.*?),\s+or `--port`/s.exec(README) ?? [];
+    expect(defaults).toMatch(/\d/);
+    expect(output).toContain(defaults.replaceAll("`", "").replace(/\s+/g, " "));
+  });
+
+  it("are files that a running service has", () => {
+    const named = [...README.matchAll(/`\.dev\/([\w.]+)`/g)].map(([, name = ""]) => name);
+    expect(named.length).toBeGreaterThan(2);
+    expect(named.filter((name) => !existsSync(join(dir, name)))).toEqual([]);
+  });
+
+  it("are routes that there are", () => {
+    const documents = ["docs/openapi.json", "docs/openapi-operator.json"].map((file) => JSON.parse(read(file)));
+    const anyId = (path: string) => path.replace(/\{\w+\}/g, "{}");
+    const known = new Set(documents.flatMap(({ paths }) => Object.keys(paths)).map(anyId));
+    const named = [...README.matchAll(/(?<![\w}])\/v1\/[\w/{}-]+/g)].map(([path]) => anyId(path));
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => !known.has(path))).toEqual([]);
   });
 
   it("are files that there are", () => {
     const links = [...README.matchAll(/\]\(([^)#]+)\)/g)].map(([, path = ""]) => path);
     expect(links.length).toBeGreaterThan(15);
     expect(links.filter((path) => !/^https?:/.test(path) && !existsSync(join(root, path)))).toEqual([]);
+    const labelled = [...README.matchAll(/\[`([^`]+)`\]\(([^)#]+)\)/g)];
+    expect(labelled.filter(([, label = "", path]) => label.replace(/\/$/, "") !== path).map(([text]) => text)).toEqual(
+      [],
+    );
   });
 });

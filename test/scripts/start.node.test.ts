@@ -65,7 +65,7 @@ describe("npm start", { timeout: START_MS }, () => {
 
   // util-linux's `script` gives a command a terminal; elsewhere it is another program.
   const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
-  test.skipIf(!hasScript)("says its steps on a terminal as in a pipe", async () => {
+  test.skipIf(!hasScript)("prints its steps on a terminal as in a pipe", async () => {
     const other = mkdtempSync(join(tmpdir(), "terminal-"));
     const line = `exec "${process.execPath}" "${join(root, "scripts/start.ts")}" ${FREE_PORTS.join(" ")} --dir "${other}"`;
     const command = launch("script", ["-qec", line, "/dev/null"]);
@@ -95,7 +95,7 @@ describe("npm start", { timeout: START_MS }, () => {
       expect(running.output()).toContain(first.sandbox_key);
     });
 
-    test("has said each step as it began, and then that it is ready", async () => {
+    test("has printed each step as it began, and then that it is ready", async () => {
       expect(saidBefore).toBe(true);
       expect(stepsOf(running).toSorted()).toEqual([
         "chains",
@@ -145,7 +145,7 @@ describe("npm start", { timeout: START_MS }, () => {
     test("takes the two signals of one Ctrl-C as one, and ends every process that it started", async () => {
       const started = descendantsOf(running.child.pid ?? 0);
       expect(started.length).toBeGreaterThan(4);
-      // npm's shell passes it on to the process that the terminal has told already.
+      // npm's shell forwards the signal to a process that has received it from the terminal already.
       const service = startScript(running.child.pid ?? 0);
       process.kill(service, "SIGINT");
       process.kill(service, "SIGINT");
@@ -162,11 +162,11 @@ describe("npm start", { timeout: START_MS }, () => {
       again = await described(running, dir);
     }, START_MS);
 
-    test("says fewer steps, because the database is as it was", () => {
+    test("prints fewer steps, because the database is as it was", () => {
       expect(stepsOf(running)).toEqual(["chains", "contracts", "service"]);
     });
 
-    test("has its chains where they were, and says where one has to be elsewhere", async () => {
+    test("has its chains at the same ports, and names one that has to be elsewhere", async () => {
       expect(addressesOf(again)).toEqual(addressesOf(first));
       running.child.kill("SIGTERM");
       await running.ended;
@@ -181,7 +181,7 @@ describe("npm start", { timeout: START_MS }, () => {
       await new Promise((resolve) => other.close(resolve));
     });
 
-    test("has the same address, which everything that it signed names, and says when it is given another", async () => {
+    test("has the same address, which everything that it signed names, and prints when it is given another", async () => {
       expect(again.base_url).toBe(first.base_url);
       running.child.kill("SIGTERM");
       await running.ended;
@@ -213,8 +213,8 @@ describe("npm start", { timeout: START_MS }, () => {
         const before = running.output();
         process.kill(victim ?? 0, "SIGKILL");
         expect(await running.ended).toBe(1);
-        const said = running.output().slice(before.length);
-        expect(said.trim()).toMatch(/^the Worker ended \(its runtime died\): see \S+worker\.log$/);
+        const printed = running.output().slice(before.length);
+        expect(printed.trim()).toMatch(/^the Worker ended \(its runtime died\): see \S+worker\.log$/);
         expect(stillRunning(started)).toEqual([]);
         expect([readDescription(dir), existsSync(join(dir, "lock"))]).toEqual([null, false]);
         running = run("start.ts", ...FREE_PORTS);
@@ -238,7 +238,7 @@ describe("npm start", { timeout: START_MS }, () => {
   });
 });
 
-/** Below npm and its shell, the process that runs the script. */
+/** The process that runs the script, below npm and its shell. */
 function startScript(npm: number): number {
   const found = descendantsOf(npm).find((pid) => Number(readFileSync(join(dir, "lock"), "utf8")) === pid);
   if (found === undefined) throw new Error("npm start runs no script");

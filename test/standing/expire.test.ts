@@ -80,8 +80,8 @@ describe("an attestation that ends", () => {
 
     const view = expectStatus(await world.call("GET", `/v1/principals/${principalId}`), 200);
     expect(view).toMatchObject({ status: "ATTESTATION_EXPIRED", status_reason: "attestation_expired" });
-    const told = (await eventsOf("principal.status_changed")).map((event) => event.object);
-    expect(told).toEqual([view]);
+    const reported = (await eventsOf("principal.status_changed")).map((event) => event.object);
+    expect(reported).toEqual([view]);
 
     const changed = (await eventsOf("agent.status_changed")).slice(before).map((event) => event.object);
     const dids = changed.map((object) => object["did"]).sort();
@@ -154,7 +154,7 @@ describe("an attestation that ends", () => {
     const agent = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);
     const { db } = world.deps;
-    // Between the job's reading and its commit: what it was decided on is no more.
+    // The attestation is renewed between the job's reading and its commit.
     world.meter.beforeBatch(3, () =>
       db
         .update(principals)
@@ -167,7 +167,7 @@ describe("an attestation that ends", () => {
     expect(await entriesOf("agent.suspended")).toEqual([]);
   });
 
-  it("and an activation that was decided before it do not pass each other by", async () => {
+  it("also stops an agent whose activation was decided before the end", async () => {
     const principalId = await world.principal(attested(1));
     const { did } = await world.draft("CONSUMER", { principal_id: principalId });
     // The cascade commits between the activation's two trips; its clock is still before the end.
@@ -178,7 +178,7 @@ describe("an attestation that ends", () => {
     expect((await stored(did))?.status).toBe("DRAFT");
   });
 
-  it("does not pass by an agent that began to run between its reading and its commit", async () => {
+  it("also stops an agent that began to run between the reading and the commit", async () => {
     const principalId = await world.principal(attested(1));
     const { did } = await world.draft("CONSUMER", { principal_id: principalId });
     const ended = { ...world.deps, clock: { now: () => world.now() + HOUR_MS } };

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** How a team answers for its keys. Status 0: not at all. */
+/** A team's answer to a request for its keys. With status 0 it does not answer. */
 export type KeysAnswer = { readonly status: number; readonly body: string; readonly headers?: Record<string, string> };
 
 export async function startAccessTeams(): Promise<{ origin: string; stop: () => Promise<void> }> {
@@ -23,7 +23,7 @@ export async function startAccessTeams(): Promise<{ origin: string; stop: () => 
   return { origin, stop };
 }
 
-/** PUT / says how the keys are answered for, GET / how often they were read. */
+/** PUT / sets the answer to requests for the keys, GET / counts these requests. */
 async function startTeam(): Promise<{ server: Server; origin: string }> {
   let answer: KeysAnswer = { status: 200, body: '{"keys":[]}' };
   let reads = 0;

@@ -43,13 +43,13 @@ export class Team {
     };
   }
 
-  /** Good but for what `change` says; a member that is undefined is left out. */
+  /** Signs a valid token with the changes; a member that is undefined is left out. */
   sign(change: Record<string, unknown> = {}, key: TeamKey = this.key, kid = key.jwk.kid): Promise<string> {
     const header = { alg: "RS256", typ: "JWT", ...(kid !== undefined && { kid }) };
     return new SignJWT({ ...this.claims(), ...change }).setProtectedHeader(header).sign(key.privateKey);
   }
 
-  /** As the real one answers: the keys as JWK, and once more as PEM. */
+  /** Publishes the keys as Cloudflare does: as JWK and as PEM. */
   publish(...keys: TeamKey[]): Promise<void> {
     const body = { keys: keys.map(({ jwk }) => jwk), public_cert: { kid: "", cert: "" }, public_certs: [] };
     return this.answer({ status: 200, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });

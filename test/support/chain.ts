@@ -33,7 +33,7 @@ export async function spoil(network: string, ...spoils: readonly Spoil[]): Promi
   await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
 }
 
-/** With its gas given the node does not try it first: what the contract refuses is mined as reverted. */
+/** Names the gas, so that the node makes no dry run and a refused call is mined as reverted. */
 export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
   rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
 
@@ -52,15 +52,15 @@ export type PayOptions = {
   from?: string;
   contract?: string;
   token?: string;
-  /** False: nothing was approved, so that the payment is mined as reverted. */
+  /** False: nothing is approved, so that the payment is mined as reverted. */
   approved?: boolean;
   /** False: does not wait for its block. */
   mined?: boolean;
-  /** When all but the payment is mined. */
+  /** Runs when everything but the payment is mined. */
   prepared?: () => Promise<unknown>;
 };
 
-/** Mints, approves and pays; the transaction hash. Amount in base units. */
+/** Mints, approves and pays base units; returns the transaction's hash. */
 export async function payOnChain(
   consumerDid: string,
   providerDid: string,
@@ -77,7 +77,7 @@ export async function payOnChain(
     token,
     encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
   );
-  // Files pay from the same account at once: an exact allowance would be each other's.
+  // Several files pay from one account at once, so an exact allowance could be used by another payment.
   const allowance = approved ? 2n ** 256n - 1n : 0n;
   await send(
     network,

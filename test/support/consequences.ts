@@ -44,7 +44,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
     ),
     document: byParty(parties, documentsIn(difference)),
     certificate: byParty(parties, of("certificates").flatMap(certificateEffects)),
-    // The same of several networks is one kind.
+    // Alerts of one kind on several networks count once.
     alerts: [
       ...new Set(
         of("alerts")
@@ -76,13 +76,13 @@ const sorted = (by: ByParty): ByParty =>
 
 function added(changes: readonly Change[]): Json[] {
   const touched = changes.find(({ before }) => before !== null);
-  if (touched) throw new Error(`what was written once has changed: ${JSON.stringify(touched)}`);
+  if (touched) throw new Error(`a row that must never change has changed: ${JSON.stringify(touched)}`);
   return changes.map(({ after }) => after);
 }
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
   const entries = added(changes).map((row): Effect => [row.subject_id, row.action]);
-  if (new Set(entries.map(String)).size < entries.length) throw new Error(`told twice: ${entries.join("; ")}`);
+  if (new Set(entries.map(String)).size < entries.length) throw new Error(`written twice: ${entries.join("; ")}`);
   return Object.values(byParty(parties, entries)).flat().sort();
 }
 
@@ -92,13 +92,13 @@ type Effect = readonly [id: string, effect: string];
 function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string>): Effect[] {
   const rows = added(changes).map((row) => ({ ...row, object: JSON.parse(row.object) }));
   const texts = rows.map(({ platform_id, type, object }) => JSON.stringify([platform_id, type, object]));
-  if (new Set(texts).size < texts.length) throw new Error("an event was told twice to one platform");
+  if (new Set(texts).size < texts.length) throw new Error("one platform got an event twice");
   return rows.flatMap(({ type, object, platform_id }): Effect[] => {
     const shared = object.provider_did !== undefined;
     const named = shared ? [object.provider_did, object.consumer_did] : [object.did ?? object.principal_id];
-    const told = named.filter((id) => owners.get(id) === platform_id);
-    if (told.length === 0) throw new Error(`${type} was told to a platform that it does not concern`);
-    return told.map((id) => [id, type]);
+    const concerned = named.filter((id) => owners.get(id) === platform_id);
+    if (concerned.length === 0) throw new Error(`a platform got ${type}, which does not concern it`);
+    return concerned.map((id) => [id, type]);
   });
 }
 
@@ -158,7 +158,7 @@ function effectOf({ versions, revisions, signed, whole }: Numbers): string {
   if (versions === 0 && revisions === 1 && signed === 0 && !whole) return "new revision";
   if (versions === revisions && signed === 0 && !whole) return "unsigned version";
   if (versions === revisions && signed === versions && whole) return "new version";
-  throw new Error(`no effect that has a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
+  throw new Error(`an effect without a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
 }
 
 const LISTED: Readonly<Record<number, string>> = {

@@ -1,11 +1,10 @@
 // Runs once in Node before the workerd tests: two real chains with the contracts on them, and the secrets of a service.
-import { randomBytes, randomUUID } from "node:crypto";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
-import { type AnvilAccount, devAccounts, startAnvil } from "../../scripts/chain/anvil.ts";
-import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
-import type { NetworkInput } from "../../src/chain/networks.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { devAccounts } from "../../scripts/chain/anvil.ts";
+import { deploy } from "../../scripts/chain/deploy.ts";
+import { drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { randomText } from "../../scripts/secrets.ts";
 import { startAccessTeams } from "./access-teams.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
@@ -30,21 +29,15 @@ const CHAINS = [
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
 ] as const;
 
-/** Long tests run at a twentieth of their size, and whole by `npm run test:long`. */
-const SCALE = process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20;
-
 export const ISSUER = "http://service.test";
 
 export default async function setup(project: TestProject) {
-  const [admin, registrar, arbiter, feeRecipient] = devAccounts();
-  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
-  const running = await Promise.all(
-    CHAINS.map((chain) => startChain(chain, { admin, registrar, arbiter, feeRecipient })),
-  );
+  const running = await Promise.all(CHAINS.map(startChain));
   const lab = running.find(({ entry }) => entry.network === "lab");
   if (!lab) throw new Error("no lab");
   // Look-alike contracts: the same code at other addresses.
   const salt = `0x${"07".repeat(32)}` as const;
+  const { admin, registrar, arbiter, feeRecipient } = roleAccounts();
   const { address: otherToken } = await deploy(lab.anvil.rpcUrl, admin.privateKey, "TestUSDC", [], salt);
   const roles = [admin.address, registrar.address, arbiter.address, feeRecipient.address, lab.entry.token];
   const { address: otherContract } = await deploy(
@@ -55,18 +48,13 @@ export default async function setup(project: TestProject) {
     salt,
   );
   project.provide("lab", { otherToken, otherContract });
-  const operatorKey = randomBytes(24).toString("base64url");
+  const operatorKey = randomText(24);
   project.provide("workerBindings", {
     ISSUER,
     NETWORKS: JSON.stringify(running.map(({ entry }) => entry)),
-    CA_KEYS: JSON.stringify([{ jwk: await privateJwk(), use: "signing" }]),
-    SERVICE_DID: `did:aeap:${randomUUID()}`,
-    NONCE_KEY: randomBytes(32).toString("base64url"),
-    OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
-    CHAIN_REGISTRAR_KEY: registrar.privateKey,
+    ...(await drawSecrets(operatorKey)),
   });
   project.provide("operatorKey", operatorKey);
-  project.provide("scale", SCALE);
   const teams = await startAccessTeams();
   project.provide("accessTeams", teams.origin);
   project.provide(
@@ -80,49 +68,16 @@ export default async function setup(project: TestProject) {
   };
 }
 
-type Roles = Record<"admin" | "registrar" | "arbiter" | "feeRecipient", AnvilAccount>;
-
-async function startChain(
-  { network, chainId, kind, confirmations, ...options }: (typeof CHAINS)[number],
-  { admin, registrar, arbiter, feeRecipient }: Roles,
-) {
-  const anvil = await startAnvil({ chainId, port: 0, ...options });
-  const deployment = await deployContracts(anvil.rpcUrl, {
-    adminKey: admin.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
-    feeRecipient: feeRecipient.address,
-  });
-  const entry: NetworkInput = {
-    network,
-    chain_id: chainId,
-    kind,
-    rpc_url: anvil.rpcUrl,
-    settlement_contract: deployment.settlementContract,
-    token: deployment.token,
-    currency: "USDC",
-    decimals: 6,
-    required_confirmations: confirmations,
-  };
-  const node = network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
+async function startChain(plan: (typeof CHAINS)[number]) {
+  const { anvil, entry } = await startEphemeralChain(plan);
+  const node = plan.network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
   return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
-}
-
-async function privateJwk(): Promise<JsonWebKey> {
-  const pair = (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
-    "sign",
-    "verify",
-  ])) as CryptoKeyPair;
-  const { kty, crv, x, y, d } = (await crypto.subtle.exportKey("jwk", pair.privateKey)) as JsonWebKey;
-  return { kty, crv, x, y, d } as JsonWebKey;
 }
 
 declare module "vitest" {
   export interface ProvidedContext {
     workerBindings: Record<string, string>;
     operatorKey: string;
-    /** The scale of long tests: 1 is the whole size. */
-    scale: number;
     accessTeams: string;
     accounts: string[];
     lab: { otherToken: string; otherContract: string };

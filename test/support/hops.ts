@@ -1,5 +1,5 @@
-// A world far from its database: how many hops a caller waits for one after the other. Trips to the database and calls of Durable Objects
-// are hops; each of them takes a while here, so that those asked for at the same time count as one.
+// A world far from its database, which counts the hops that a caller waits for one after the other. Trips to the database and calls of
+// Durable Objects are hops; each is delayed, so that those that begin at the same time count as one.
 import type { Env } from "../../src/context.ts";
 import { withVars } from "./variants.ts";
 import { env, type World } from "./world.ts";
@@ -48,7 +48,7 @@ function farBindings(d1: D1Database, hop: Hop): Far {
     batch: (statements: D1PreparedStatement[]) => hop(() => d1.batch(statements)),
   };
   const stub = <T extends object>(of: T): T => intercept(of, (method) => hop(async () => (await method()) as unknown));
-  // To ask for a stub is no hop, to call it is.
+  // Getting a stub is no hop, calling it is one.
   const objects = <T extends object>(namespace: T): T =>
     intercept(namespace, (method) => {
       const made = method();
@@ -58,7 +58,7 @@ function farBindings(d1: D1Database, hop: Hop): Far {
   return { DB: database as unknown as D1Database, AGENTS: agents, IDEMPOTENCY: idempotency, REPLAY: replay };
 }
 
-/** The same object; whoever calls a method of it goes through `call`. */
+/** The same object; every call of its methods goes through `call`. */
 function intercept<T extends object>(target: T, call: (method: () => unknown) => unknown): T {
   return new Proxy(target, {
     get(object, name) {

@@ -3,7 +3,7 @@ import { createExecutionContext, createMessageBatch, getQueueResult } from "clou
 import { type Message, runMessages } from "../../src/queue.ts";
 import { env, type World } from "./world.ts";
 
-/** The places of the messages that were worked, and of those that are tried again. */
+/** The positions of the acknowledged messages, and of those that are tried again. */
 export async function deliver(
   world: World,
   queue: string,

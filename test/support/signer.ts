@@ -13,7 +13,7 @@ export const replaceKey = (network: string, key: string): Promise<unknown> =>
     Object.assign(instance, { env: { ...Reflect.get(instance, "env"), CHAIN_REGISTRAR_KEY: key } }),
   );
 
-/** As if what is kept had been sent, and mined, so much earlier. */
+/** Moves the times at which the kept transactions were sent and mined back. */
 export const ageSent = (network: string, ms: number): Promise<unknown> =>
   inside(network, (sql) =>
     sql.exec(
@@ -22,7 +22,7 @@ export const ageSent = (network: string, ms: number): Promise<unknown> =>
     ),
   );
 
-/** The hashes of what is kept, by nonce. */
+/** The hashes of the kept transactions, by nonce. */
 export const keptHashes = (network: string): Promise<string[]> =>
   inside(network, (sql) =>
     sql

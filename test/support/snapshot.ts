@@ -2,9 +2,9 @@
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { env, type Json, type World } from "./world.ts";
 
-/** A row as stored; null where there is none. */
+/** A stored row before and after the act; null where there is none. */
 export type Change = { readonly before: Json; readonly after: Json };
-/** By table, in the order of their keys; only tables that differ. */
+/** The changes of each table that differs, in the order of its keys. */
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 
@@ -29,7 +29,7 @@ export async function takeSnapshot(): Promise<Snapshot> {
 
 /** Compares all tables before and after the act. All events are delivered first, so that the outbox queue writes nothing meanwhile. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
-  await handOn(world);
+  await deliverEvents(world);
   const before = await takeSnapshot();
   await act();
   const after = await takeSnapshot();
@@ -38,7 +38,7 @@ export async function differenceMadeBy(world: World, act: () => Promise<unknown>
 }
 
 // The queue may deliver at the same time: the second run finds the rest.
-const handOn = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
+const deliverEvents = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
 
 function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();

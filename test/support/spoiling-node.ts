@@ -1,14 +1,14 @@
-// Runs in Node, for the workerd tests: a node in front of a real one that loses, refuses or changes what it is told to,
-// and forwards the rest. PUT sets the faults; a POST is JSON-RPC.
+// Runs in Node, for the workerd tests: a proxy in front of a real node, which loses, refuses or changes the configured calls and forwards
+// all others. PUT sets the faults; a POST is JSON-RPC.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
-/** The next `times` calls of a method. */
+/** A fault of the next `times` calls of a method. */
 export type Spoil = {
   readonly method: string;
   readonly times: number;
-  /** `lose`: never arrives. `lose_answer`: arrives, and nobody hears of it. `refuse`: never arrives, and this is the answer. */
+  /** `lose`: the call never arrives. `lose_answer`: it arrives, and its answer is lost. `refuse`: it is answered with an error. */
   readonly how: "lose" | "lose_answer" | "refuse" | "answer";
   readonly message?: string;
   readonly result?: unknown;

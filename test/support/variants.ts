@@ -17,7 +17,7 @@ export function withDeps(world: World, deps: Deps, app: ReturnType<typeof create
 export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
 
-/** The same world, set up otherwise than wrangler.toml does. */
+/** The same world with other variables. */
 export const withVars = (world: World, vars: Partial<Env>): World => rebuilt(world, { ...world.deps.env, ...vars });
 
 export const withDatabase = (world: World, d1: D1Database): World => rebuilt(world, { ...env, DB: d1 });
@@ -27,11 +27,11 @@ const rebuilt = (world: World, bindings: Env): World => {
   return withDeps(world, { ...deps, sharedCache: world.deps.sharedCache });
 };
 
-/** The same world with nothing in its shared cache, as a minute or a data centre further. */
+/** The same world with an empty shared cache, as later or in another data centre. */
 export const withEmptyCache = async (world: World): Promise<World> =>
   withDeps(world, { ...world.deps, sharedCache: await caches.open(crypto.randomUUID()) });
 
-/** The same service, whose nodes answer nothing. */
+/** The same service with chain nodes that do not answer. */
 export function withSilentChain(world: World): World {
   const networks = world.deps.config.networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
   const vars = { ...world.deps.env, NETWORKS: JSON.stringify(networks) };
@@ -62,7 +62,7 @@ export function failingBatches(d1: D1Database, moment: (batch: number) => Moment
   } as unknown as D1Database;
 }
 
-/** A request as it stands, for bodies that are no text. Not checked against the OpenAPI document. */
+/** Sends a raw request, whose answer is not checked against the OpenAPI document. */
 export async function send(world: World, path: string, init: RequestInit): Promise<{ response: Response; body: Json }> {
   const context = createExecutionContext();
   const request = new Request(`${ISSUER}${path}`, init);

@@ -51,7 +51,7 @@ export class World {
   readonly tenantPrincipalId: string;
   readonly key: string;
   readonly liveKey: string;
-  /** How many parts of the service are running. */
+  /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 
   constructor(
@@ -109,7 +109,7 @@ export class World {
     return { status: response.status, body: parsed, headers: response.headers, text };
   }
 
-  /** Runs a part of the service: the plans of what it sends to the database are looked at when the file ends. */
+  /** Runs a part of the service; the query plans of its statements are checked when the file ends. */
   async serve<T>(work: () => Promise<T>): Promise<T> {
     this.serving.now += 1;
     try {
@@ -119,7 +119,7 @@ export class World {
     }
   }
 
-  /** The three headers of an agent's call, over exactly what is sent. */
+  /** The three headers of an agent's call, with a request-bound proof. */
   async prove(agent: Agent, method: string, path: string, body = ""): Promise<Record<string, string>> {
     const url = new URL(path, ISSUER);
     const digest = await requestDigest({ method, query: url.search, body });
@@ -220,7 +220,7 @@ export function expectStatus(reply: Reply, status: number): Json {
   return reply.body;
 }
 
-/** `vars` configures the service otherwise than wrangler.toml does. */
+/** `vars` replaces variables of wrangler.toml. */
 export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   await migrate();
   const now = Date.now();

@@ -45,7 +45,7 @@ const FORMS = {
   "the provider in the client form": asClient,
 } as const;
 
-/** How many signals each side has. */
+/** The number of signals of each side. */
 async function signalsOf(...agents: Agent[]): Promise<number[]> {
   const { agents: rows, sums } = await stateOf(world, ...agents.map(({ did }) => did));
   return agents.map(({ did }) => {

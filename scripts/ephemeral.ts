@@ -1,0 +1,56 @@
+// The chains and secrets of one run of the tests or of the bench, of which nothing is kept.
+import type { NetworkInput } from "../src/chain/networks.ts";
+import { sha256Hex } from "../src/core/encoding.ts";
+import { generateDid } from "../src/protocol/did.ts";
+import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
+import { deployContracts } from "./chain/deploy.ts";
+import { newSigningJwk, randomText } from "./secrets.ts";
+
+export type EphemeralChain = { readonly anvil: Anvil; readonly entry: NetworkInput };
+type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
+  readonly chainId: number;
+  readonly confirmations?: number;
+  /** Epoch seconds of the first block. */
+  readonly genesis?: number;
+};
+
+/** The accounts of the contracts' roles. */
+export function roleAccounts(): Record<"admin" | "registrar" | "arbiter" | "feeRecipient", AnvilAccount> {
+  const [admin, registrar, arbiter, feeRecipient] = devAccounts();
+  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
+  return { admin, registrar, arbiter, feeRecipient };
+}
+
+/** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
+export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
+  const { network, chainId, kind, confirmations = 1, ...options } = plan;
+  const { admin, registrar, arbiter, feeRecipient } = roleAccounts();
+  const anvil = await startAnvil({ chainId, port: 0, ...options });
+  const { settlementContract, token } = await deployContracts(anvil.rpcUrl, {
+    adminKey: admin.privateKey,
+    registrarAddress: registrar.address,
+    arbiterAddress: arbiter.address,
+    feeRecipient: feeRecipient.address,
+  });
+  const entry: NetworkInput = {
+    network,
+    chain_id: chainId,
+    kind,
+    rpc_url: anvil.rpcUrl,
+    settlement_contract: settlementContract,
+    token,
+    currency: "USDC",
+    decimals: 6,
+    required_confirmations: confirmations,
+  };
+  return { anvil, entry };
+}
+
+/** New secrets of a Worker, for the operator's key. */
+export const drawSecrets = async (operatorKey: string) => ({
+  CA_KEYS: JSON.stringify([{ jwk: newSigningJwk(), use: "signing" }]),
+  SERVICE_DID: generateDid(),
+  NONCE_KEY: randomText(32),
+  OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
+  CHAIN_REGISTRAR_KEY: roleAccounts().registrar.privateKey,
+});

@@ -1,0 +1,79 @@
+// The configuration of networks (CHN-13), and the refusal of several currencies, whose sums would be added (HTTP-6).
+import { describe, expect, it } from "vitest";
+import { findNetwork, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
+import { createWorld, env, type Json } from "../support/world.ts";
+
+const CONTRACT = `0x${"ab".repeat(20)}`;
+const NETWORK: NetworkInput = {
+  network: "optimism",
+  chain_id: 10,
+  kind: "mainnet",
+  rpc_url: "https://node.example",
+  settlement_contract: CONTRACT,
+  token: `0x${"cd".repeat(20)}`,
+  currency: "USDC",
+  decimals: 6,
+  required_confirmations: 3,
+};
+const parse = (...networks: unknown[]) => parseNetworks(JSON.stringify(networks));
+const configured = (): NetworkInput[] => JSON.parse(env.NETWORKS);
+
+describe("the configuration of networks", () => {
+  it("is all that the service needs to offer another one", async () => {
+    const optimism = { ...NETWORK, explorer: "https://explorer.example" };
+    const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), optimism]) });
+    const { body } = await world.call("GET", "/v1/markets", { key: null });
+    const { rpc_url: _private, currency: _market, ...shown } = optimism;
+    expect(body.data[0].networks.find(({ network }: Json) => network === "optimism")).toEqual({
+      ...shown,
+      caip2: "eip155:10",
+    });
+  });
+
+  it("has bounds of fees where it states none", () => {
+    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01 });
+    const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
+    expect(parse({ ...NETWORK, ...bounds })[0]).toMatchObject(bounds);
+  });
+
+  const REQUIRED = Object.keys(NETWORK);
+  it.each(REQUIRED)("is refused without %s", (name) => {
+    expect(() => parse({ ...NETWORK, [name]: undefined })).toThrow(name);
+  });
+
+  it.each<[string, unknown]>([
+    ["chain_id", 0],
+    ["kind", "devnet"],
+    ["rpc_url", "node.example"],
+    ["fallback_rpc_url", "node.example"],
+    ["settlement_contract", CONTRACT.slice(0, -1)],
+    ["token", "USDC"],
+    ["currency", "usdc"],
+    ["decimals", 19],
+    ["required_confirmations", 0],
+    ["max_fee_gwei", 0],
+    ["max_tip_gwei", -1],
+    ["low_gas_eth", "0.01"],
+  ])("is refused where %s is %j", (name, value) => {
+    expect(() => parse({ ...NETWORK, [name]: value })).toThrow(name);
+  });
+
+  it("is found by name or CAIP-2, and a stored name that it lacks is an error", () => {
+    const networks = parse(NETWORK);
+    expect(findNetwork(networks, "optimism")).toBe(networks[0]);
+    expect(findNetwork(networks, "eip155:10")).toBe(networks[0]);
+    expect([findNetwork(networks, "eip155:1"), findNetwork(networks, "Optimism")]).toEqual([null, null]);
+    expect(() => networkNamed(networks, "base")).toThrow("the network base is stored and not configured any more");
+  });
+});
+
+describe("the currency of all networks", () => {
+  it.each([
+    ["another currency", { currency: "EURC" }],
+    ["another number of decimals", { decimals: 18 }],
+  ])("is one: a network with %s is refused", async (_case, other) => {
+    const networks = [...configured(), { ...NETWORK, ...other }];
+    expect(() => parse(...networks)).toThrow("are not kept apart");
+    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow("are not kept apart");
+  });
+});

@@ -1,0 +1,60 @@
+// Conventions that every route keeps, read from the routes and their OpenAPI documents (HTTP-13, HTTP-33). That the answers are those of
+// the documents is checked wherever a test calls the service (test/support/openapi.ts).
+import { describe, expect, it } from "vitest";
+import { buildDocument } from "../../scripts/openapi/document.ts";
+import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
+import type { Json } from "../../scripts/openapi/types.ts";
+
+const ROUTES = [...PUBLIC, ...OPERATORS];
+const DOCUMENT = buildDocument(ROUTES, "https://service.example");
+/** The POSTs whose answer is a resource that was not there before. */
+const CREATING = ["registerPrincipal", "registerAgent", "createPaymentIntent"];
+
+const operations = ROUTES.map(({ operationId, method, path }) => {
+  const { responses } = DOCUMENT.paths[path]?.[method] ?? { responses: {} };
+  return { operationId, method, path, responses };
+});
+
+describe("success", () => {
+  it.each(operations)("of $operationId has the status of what it does", ({ operationId, method, responses }) => {
+    const expected = method === "delete" ? "204" : CREATING.includes(operationId) ? "201" : "200";
+    expect(Object.keys(responses).filter((status) => status.startsWith("2"))).toEqual([expected]);
+  });
+
+  it("of a POST that creates is looked for under names that exist", () => {
+    const posts = operations.filter(({ method }) => method === "post").map(({ operationId }) => operationId);
+    expect(posts).toEqual(expect.arrayContaining(CREATING));
+  });
+});
+
+describe("the version", () => {
+  /** Paths that other documents fix, or that are of no version. */
+  const UNVERSIONED = /^\/(?:\.well-known\/[\w.-]+(?:\/\{\w+\})?|healthz)$/;
+
+  it.each(operations.map(({ path }) => path))("stands in %s, unless the path has none", (path) => {
+    expect(path).toMatch(UNVERSIONED.test(path) ? UNVERSIONED : /^\/v1\//);
+  });
+});
+
+describe("an answer may grow", () => {
+  it("so its schemas allow members that they do not name, while a request's allow none", () => {
+    const [answers, requests] = [
+      Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods).map(({ responses }) => responses)),
+      Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods).map((one) => one["requestBody"])),
+    ].map((parts) => objectSchemasIn(parts));
+    expect(answers?.filter((schema) => schema["additionalProperties"] === false)).toEqual([]);
+    expect(answers?.length).toBeGreaterThan(30);
+    expect(requests?.some((schema) => schema["additionalProperties"] === false)).toBe(true);
+  });
+});
+
+/** Every schema of an object in a part of the document, with references followed. */
+function objectSchemasIn(value: unknown, seen = new Set<unknown>()): Json[] {
+  if (typeof value !== "object" || value === null || seen.has(value)) return [];
+  seen.add(value);
+  const { $ref, ...members } = value as Json;
+  const [, kind = "", name = ""] = /^#\/components\/(\w+)\/(\w+)$/.exec(String($ref)) ?? [];
+  const referred = DOCUMENT.components[kind]?.[name];
+  const own = "properties" in members ? [members] : [];
+  return [...own, ...[referred, ...Object.values(members)].flatMap((one) => objectSchemasIn(one, seen))];
+}
