@@ -12,6 +12,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import {
   type AgentRow,
@@ -45,6 +46,18 @@ const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`
 /** For the public and for counterparties: without a tenant, because the registry is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
+
+const timedAgentByDid = compileOnce((db) =>
+  db
+    .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents.platformId) })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
+);
+
+/** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9). */
+export const findTimedAgent = (db: Database, did: string): Read<Timed<AgentWithPrincipal> | null> =>
+  readOne(timedAgentByDid(db, { did }));
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> =>
