@@ -1,16 +1,18 @@
 // A sandbox's moved clock on the way in (ACC-9): the first trip reads the offset that rules, and where it is another than the call began
 // with, the call runs once more with it. An unmoved sandbox and production pay no trip for it.
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { certificates } from "../../src/db/tables/agents.ts";
 import { idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { principals } from "../../src/db/tables/principals.ts";
+import { route } from "../../src/http/route.ts";
 import { type Headers, prove, secondsAway } from "../auth/support.ts";
 import { buyer, orderOf, seller } from "../payments/support.ts";
 import { attested, moveClock } from "../support/clock.ts";
-import { withConfig } from "../support/variants.ts";
+import { send, withConfig, withRoute } from "../support/variants.ts";
 import {
   type Agent,
   agentBody,
@@ -128,6 +130,49 @@ describe("a call under a moved clock", () => {
     world.meter.reset();
     const again = await world.call("POST", "/v1/principals", request);
     expect([expectStatus(again, 201), world.meter.reading.trips]).toEqual([first, 1]);
+  });
+});
+
+describe("a handler that reads twice", () => {
+  const probing = (world: World, clocks: readonly number[]) =>
+    withRoute(
+      world,
+      route({
+        operationId: "probe",
+        tag: "Account",
+        summary: "",
+        method: "get",
+        path: "/v1/probe",
+        surfaces: ["management"],
+        status: 200,
+        response: { schema: z.unknown(), description: "" },
+        errors: [],
+        handle: async (call) => {
+          for (const clock of clocks) await call.read({}, { clock: () => clock });
+          return { ahead: call.ahead };
+        },
+      }),
+    );
+  const probe = async (world: World, clocks: readonly number[]) => {
+    world.meter.reset();
+    const headers = { "Service-Api-Key": world.key };
+    const { response, body } = await send(probing(world, clocks), "/v1/probe", { headers });
+    return [response.status, body.ahead ?? body.code, world.meter.reading.trips];
+  };
+
+  it("runs again at the first reading alone, where both name one clock", async () => {
+    expect(await probe(await createWorld(), [MOVED, MOVED])).toEqual([200, MOVED, 3]);
+  });
+
+  it("is at fault where they name two, and does not read for ever", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const [status, code] = await probe(await createWorld(), [MOVED, 0]);
+    expect([status, code, String(log.mock.calls)]).toEqual([
+      500,
+      "internal_error",
+      expect.stringContaining("each reading of the call named another clock"),
+    ]);
+    log.mockRestore();
   });
 });
 
