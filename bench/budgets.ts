@@ -144,19 +144,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 
-/** The number of trips and object calls that a far caller waits for one after the other, where it exceeds the number of trips. */
+/**
+ * How many trips and object calls a far caller waits for one after the other, where they are not as many as the trips: locks and the
+ * memory of proofs are asked for beside the first trip.
+ */
 export const HOPS: Readonly<Record<string, number>> = {
-  // The key's object, or the agent's lock, and the two trips.
-  "POST /v1/principals (Idempotency-Key)": 3,
-  "POST /v1/payment-intents (Idempotency-Key)": 3,
-  "POST /v1/agents/{did}/certificate": 3,
-  "PATCH /v1/agents/{did}/scope": 3,
-  "PATCH /v1/agents/{did}/status": 3,
-  "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": 3,
-  // The key's object and the agent's lock.
-  "POST /v1/agents/{did}/activate": 4,
-  // The signer's object as well.
-  "POST /v1/agents/{did}/scope/authorized_markets": 8,
+  // Its five trips and the signer's object.
+  "POST /v1/agents/{did}/scope/authorized_markets": 6,
   // A bound proof is used up once it is known whom it is bound to.
   "POST /v1/facilitate (intent)": 3,
   "POST /v1/facilitate (second platform)": 3,

@@ -36,20 +36,17 @@ export type Hop = <T>(go: () => Promise<T>) => Promise<T>;
 const atOnce: Hop = (go) => go();
 
 /**
- * Counts hops, each of which begins after `delayMs`. A hop that begins when another has ended is the next link of the chain; hops that
- * run at the same time are one link. It counts when it has ended:
- * an answer awaits no hop that is still under way.
+ * Counts hops as they end, each of which begins after `delayMs`. One that begins when another has ended is the next link of the chain;
+ * those that are under way together are one. One that is under way when the answer is given is not waited for.
  */
 export function hopsInto(cost: Cost, delayMs: number): Hop {
-  let ended = 0;
   return async (go) => {
-    const link = ended + 1;
+    const link = cost.hops + 1;
     await new Promise((resolve) => setTimeout(resolve, delayMs));
     try {
       return await go();
     } finally {
-      ended = Math.max(ended, link);
-      cost.hops = ended;
+      cost.hops = Math.max(cost.hops, link);
     }
   };
 }

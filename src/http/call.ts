@@ -146,7 +146,11 @@ type Locks = {
 };
 
 /** The reading is void: another clock rules the call, or others held the agent's lock meanwhile. */
-class ReadAgain extends Error {}
+class ReadAgain extends Error {
+  constructor() {
+    super("each reading of the call named another clock");
+  }
+}
 
 async function attempt(run: Run, handle: Handle): Promise<unknown> {
   for (let tried = 1; ; tried++) {
@@ -154,7 +158,7 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
       return await handle(callOf(run));
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
-      if (thrown instanceof ReadAgain) continue;
+      if (thrown instanceof ReadAgain && tried < ATTEMPTS) continue;
       if (isUnknownToReplica(run, thrown)) {
         run.db = run.incoming.deps.db;
         continue;

@@ -12,6 +12,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
@@ -41,6 +42,18 @@ export const findRated = (db: Database, did: string): Read<Pick<AgentRow, "statu
   readOne(
     db.select({ status: agents.status, agentRating: agents.agentRating }).from(agents).where(eq(agents.did, did)),
   );
+
+const timedAgentByDid = compileOnce((db) =>
+  db
+    .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents.platformId) })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
+);
+
+/** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9). */
+export const findTimedAgent = (db: Database, did: string): Read<Timed<AgentWithPrincipal> | null> =>
+  readOne(timedAgentByDid(db, { did }));
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
 export const platformOf = (did: string): SQL<string> =>

@@ -22,6 +22,8 @@ export type Parties = {
   /** Nearest first. */
   readonly delegators: readonly SpenderRow[];
   readonly provider: AgentWithPrincipal;
+  /** The instant on the clock of the provider's platform, which rules its principal's attestation (ACC-9). */
+  readonly providerNow: number;
   /** The provider's own delegators, nearest first; all are of its principal. */
   readonly providerDelegators: readonly AgentRow[];
   readonly escrows: readonly EscrowRow[];
@@ -35,10 +37,12 @@ export type DealRequest = { readonly units: number; readonly network: Network | 
 
 /** Throws the first refusal; returns the deal otherwise. */
 export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
-  const { consumer, delegators, provider, providerDelegators } = parties;
+  const { consumer, delegators, provider, providerDelegators, providerNow } = parties;
   refuseMixedEnvironments(consumer.agent, provider.agent);
-  for (const party of [consumer, provider, ...delegators]) refuseInactive(party.agent, party.principal, now);
-  for (const agent of providerDelegators) refuseInactive(agent, provider.principal, now);
+  refuseInactive(consumer.agent, consumer.principal, now);
+  refuseInactive(provider.agent, provider.principal, providerNow);
+  for (const { agent, principal } of delegators) refuseInactive(agent, principal, now);
+  for (const agent of providerDelegators) refuseInactive(agent, provider.principal, providerNow);
   refuseConstrained(parties, request.deal?.network ?? request.network);
   for (const { agent } of [consumer, ...delegators]) refuseWithoutAction(agent, "purchase");
   for (const agent of [provider.agent, ...providerDelegators]) refuseWithoutAction(agent, "sell");

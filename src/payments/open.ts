@@ -8,7 +8,7 @@ import { BASE_UNITS_MAX } from "../core/money.ts";
 import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { environmentOf, findAncestors, findEscrows, findPublicAgent } from "../identity/store.ts";
+import { environmentOf, findAncestors, findEscrows, findPublicAgent, findTimedAgent } from "../identity/store.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
@@ -16,7 +16,7 @@ import { findHeaviest } from "../ratings/store.ts";
 import { findDeal, refuseIneligible } from "./eligibility.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
-import { countOpenedByProvider, findSpenders, holdStatements } from "./spend-store.ts";
+import { countOpenedByProvider, findSpenders, holdStatements, type SpenderRow } from "./spend-store.ts";
 import { insertIntent } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
@@ -40,7 +40,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     {
       spenders: findSpenders(db, consumerDid, now),
       opened: countOpenedByProvider(db, providerDid, consumerDid, now),
-      provider: findPublicAgent(db, providerDid),
+      provider: findTimedAgent(db, providerDid),
       heaviest: findHeaviest(db, providerDid),
       providerDelegators: findAncestors(db, providerDid),
       escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
@@ -62,14 +62,11 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
   const { providerDelegators, escrows, heaviest } = found;
   const method = ratingMethod(deps.env, environment);
-  const parties = { consumer, delegators, provider, providerDelegators, escrows, heaviest, method };
+  const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
+  const parties = { consumer, delegators, provider, providerNow, providerDelegators, escrows, heaviest, method };
   const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
-  const uncountable = found.spenders.some(
-    ({ spend }) => spend.settled + spend.open - spend.expired + units > BASE_UNITS_MAX,
-  );
-  if (uncountable)
-    throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
+  refuseUncountable(found.spenders, units);
 
   const intent: IntentRow = {
     intentId: newId("pin", now),
@@ -90,10 +87,20 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
   };
   const view = show(intent);
-  const sellers = [provider.agent, ...providerDelegators].map(({ did, version }) => ({ did, version }));
+  const sellers = [provider.agent, ...providerDelegators].map(({ did, version }) => ({
+    did,
+    version,
+    now: providerNow,
+  }));
   const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, now);
   await call.commit([...holds, insertIntent(db, intent)], view);
   return view;
+}
+
+function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {
+  const counts = ({ spend }: SpenderRow) => spend.settled + spend.open - spend.expired + units <= BASE_UNITS_MAX;
+  if (spenders.every(counts)) return;
+  throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
 }
 
 /** An intent holds a part of the windows of the consumer and its delegators, so a provider's own intents are bounded (PAY-6). */

@@ -69,8 +69,8 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
   );
 };
 
-/** The provider or one of its delegators, in the version that was judged. */
-export type Seller = Pick<AgentRow, "did" | "version">;
+/** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
+export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
 
 /** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
 export function holdStatements(
@@ -83,7 +83,7 @@ export function holdStatements(
 ): Statement[] {
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
-  const also = sql`${providerStands(intent, sellers, now)} and ${withinProvidersShare(intent, now)}`;
+  const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
   return [
     ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, now) : []),
     ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, also) : []),
@@ -139,15 +139,11 @@ function holdSpend(
   );
 }
 
-const providerStands = (
-  { providerDid, environment, network }: IntentRow,
-  sellers: readonly Seller[],
-  now: number,
-): SQL =>
+const providerStands = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
   sql`${sql.join(
     sellers.map(
       (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
-          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, now)})`,
+          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, seller.now)})`,
     ),
     sql` and `,
   )}

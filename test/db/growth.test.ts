@@ -1,7 +1,7 @@
 // Reads do not grow with the stored history: the same calls over a thousand and over twenty thousand rows.
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkPlans } from "../support/plans.ts";
-import { createWorld, env, expectStatus, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, traffic, type World } from "../support/world.ts";
 
 const SMALL = 1_000;
 const LARGE = 20_000;
@@ -133,6 +133,6 @@ describe("the plan of every statement", () => {
 
     const statements = new Set(world.meter.reading.sql);
     expect(statements.size).toBeGreaterThan(20);
-    await checkPlans(env.DB, statements);
+    await checkPlans(env.DB, { ...traffic, statements });
   });
 });

@@ -1,16 +1,19 @@
 // The check of plans finds what it is for: without this, a rule that allows everything would pass.
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { openMeter } from "../../bench/meter.ts";
-import { checkPlans } from "../support/plans.ts";
-import { createWorld, env } from "../support/world.ts";
+import { checkPlans, type Traffic } from "../support/plans.ts";
+import { createWorld, env, type Reply, traffic } from "../support/world.ts";
 
 const faultOf = async (sql: string): Promise<string> => {
   await createWorld();
-  return checkPlans(env.DB, new Set([sql])).then(
+  return faultIn({ statements: new Set([sql]), callersAnswered: 1 });
+};
+
+const faultIn = (traffic: Traffic): Promise<string> =>
+  checkPlans(env.DB, traffic).then(
     () => "",
     (thrown: Error) => thrown.message,
   );
-};
 
 describe("the check of plans", () => {
   it.each([
@@ -46,7 +49,43 @@ describe("the check of plans", () => {
     await meter.d1.prepare("select 2").first();
     expect(seen).toEqual(["select 1", "select 2"]);
     world.meter.reset();
+    const before = new Set(traffic.statements);
     await world.call("GET", "/v1/platform");
-    expect(world.meter.reading.sql.length).toBeGreaterThan(0);
+    const { sql } = world.meter.reading;
+    expect(sql.length).toBeGreaterThan(0);
+    expect([...traffic.statements].sort()).toEqual([...new Set([...before, ...sql])].sort());
+    await world.deps.db.run("select 3");
+    expect(traffic.statements).not.toContain("select 3");
+  });
+
+  it("fails where callers were answered and no statement was seen, for then it sees nothing", async () => {
+    expect(await faultIn({ statements: new Set(), callersAnswered: 2 })).toBe(
+      "the service answered 2 callers, and none of its statements was seen",
+    );
+    expect(await faultIn({ statements: new Set(), callersAnswered: 0 })).toBe("");
+  });
+
+  it("counts the callers that were answered: no public reading, and no refusal", async () => {
+    const world = await createWorld();
+    const agent = await world.consumer();
+    const counted = async (act: () => Promise<Reply>) => {
+      const before = traffic.callersAnswered;
+      const { status } = await act();
+      return [status, traffic.callersAnswered - before];
+    };
+    const operator = { key: null, headers: { Authorization: `Bearer ${inject("operatorKey")}` } };
+    expect([
+      await counted(() => world.call("GET", "/v1/platform")),
+      await counted(() => world.as(agent, "GET", "/v1/payment-address?market=DE-USDC&network=base-sepolia")),
+      await counted(() => world.call("GET", "/v1/operator/jobs", operator)),
+      await counted(() => world.call("GET", "/v1/markets")),
+      await counted(() => world.call("GET", "/v1/platform", { key: null })),
+    ]).toEqual([
+      [200, 1],
+      [200, 1],
+      [200, 1],
+      [200, 0],
+      [401, 0],
+    ]);
   });
 });

@@ -3,6 +3,7 @@ import { createExecutionContext, runInDurableObject, waitOnExecutionContext } fr
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { lockAgent } from "../../src/objects/agent-lock.ts";
+import { asClient, asConsumer, asProvider, confirm, facilitated, PATH, paid } from "../facilitation/support.ts";
 import { type FarWorld, farFrom } from "../support/hops.ts";
 import {
   type Agent,
@@ -13,6 +14,7 @@ import {
   expectStatus,
   ISSUER,
   principalBody,
+  type Reply,
   type World,
 } from "../support/world.ts";
 
@@ -75,6 +77,39 @@ describe("a far caller waits for", () => {
       hops.push(far.hops());
     }
     expect(hops).toEqual([2, 2, 2]);
+  });
+
+  it("two hops: the removal of a market, under its agent's lock", async () => {
+    const { did } = await near.provider();
+    const market = `/v1/agents/${did}/scope/authorized_markets/GLOBAL-USDC?network=base-sepolia`;
+    expectStatus(await far.world.call("DELETE", market), 204);
+    expect(far.hops()).toBe(2);
+  });
+});
+
+describe("a far party of a purchase waits for", () => {
+  const hopsOf = async (act: Promise<Reply>): Promise<number> => {
+    expectStatus(await act, 200);
+    return far.hops();
+  };
+  const payment = () => paid(near, { consumer, provider }, "1.00");
+
+  it("two hops: a facilitation of its own, in either form", async () => {
+    expect(await hopsOf(asProvider(far.world, await payment()))).toBe(2);
+    expect(await hopsOf(asClient(far.world, await payment()))).toBe(2);
+  });
+
+  it("three hops: one under a proof bound to the provider, which is used up before its effect", async () => {
+    expect(await hopsOf(asConsumer(far.world, await payment()))).toBe(3);
+    const { tx } = await payment();
+    const headers = await near.proveBound(consumer, provider.did);
+    const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash: tx, network: "base-sepolia" };
+    expect(await hopsOf(far.world.call("POST", PATH, { key: null, headers, body }))).toBe(3);
+  });
+
+  it("two hops: the confirmation of a task", async () => {
+    const { task } = await facilitated(near, { consumer, provider }, "1.00");
+    expect(await hopsOf(confirm(far.world, consumer, task))).toBe(2);
   });
 });
 

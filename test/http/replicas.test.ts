@@ -4,6 +4,13 @@ import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
+import { READING_POSTS } from "../../src/journal/consequences.ts";
+import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { AGENT_PLAYS } from "../journal/plays/agents.ts";
+import { JOB_PLAYS } from "../journal/plays/jobs.ts";
+import { MARKET_PLAYS } from "../journal/plays/markets.ts";
+import { PURCHASE_PLAYS } from "../journal/plays/purchases.ts";
+import type { Plays } from "../journal/plays/stage.ts";
 import { withEmptyCache, withVars } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
 
@@ -47,9 +54,9 @@ beforeAll(async () => {
   observed = withVars(world, { DB: observe(env.DB), READ_REPLICAS: "on" });
 });
 
-/** Good for who calls and for what the path names; where a body or a query is needed, without it: the reading comes first. */
+/** Good for who calls and for what the path names; where a body or a query is needed, without it: this is about the first trip. */
 async function ask(of: World, { method, path, surfaces, body }: Route, query = ""): Promise<void> {
-  Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
+  reset();
   const fresh = await withEmptyCache(of);
   const verb = method.toUpperCase();
   const named: readonly Surface[] = surfaces;
@@ -94,7 +101,7 @@ describe.each(asked)("$name", ({ name, route, query }) => {
   it(`reads ${PURE.has(name) ? "nothing" : isReplicated ? "the nearest copy" : "the primary"}`, async () => {
     await ask(observed, route, query);
     const { primary, replica, constraints } = seen;
-    if (PURE.has(name)) expect([primary, replica]).toEqual([0, 0]);
+    if (PURE.has(name)) expect([primary, replica, constraints]).toEqual([0, 0, []]);
     else if (isReplicated) expect([primary, replica, constraints]).toEqual([0, 1, ["first-unconstrained"]]);
     else expect([primary > 0, replica, constraints]).toEqual([true, 0, []]);
   });
@@ -105,9 +112,72 @@ describe.each(asked)("$name", ({ name, route, query }) => {
   });
 });
 
-describe("with READ_REPLICAS on", () => {
-  const reset = () => Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
+// ---- Requests that are good, to their end --------------------------------------------------------------------------------
 
+const PLAYS: Plays = { ...AGENT_PLAYS, ...MARKET_PLAYS, ...PURCHASE_PLAYS, ...JOB_PLAYS };
+const reset = () => Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
+
+describe("an operation that writes goes to the primary with both of its trips:", () => {
+  const writing = ROUTES.filter(
+    ({ method, effects, operationId }) =>
+      (effects === true || method !== "get") && operationId !== "verifyProof" && !READING_POSTS.includes(operationId),
+  );
+
+  it.each(writing.map(({ operationId }) => operationId))("%s", async (operationId) => {
+    const [play] = Object.values(PLAYS[operationId] ?? {});
+    if (!play) throw new Error(`nobody plays ${operationId}`);
+    const other = withVars(await createWorld(), { DB: observe(env.DB), READ_REPLICAS: "on" });
+    const act = await play({ world: observed, other });
+    reset();
+    await act();
+    expect([seen.primary >= 2, seen.replica, seen.constraints]).toEqual([true, 0, []]);
+  });
+});
+
+describe("a verification that is asked for in good form needs no database, and no copy of one:", () => {
+  const VERIFICATIONS: readonly [path: string, body: () => Promise<unknown>, verdict: Record<string, unknown>][] = [
+    ["/v1/verify/certificate", async () => ({ certificate: agent.certificate }), { valid: true }],
+    ["/v1/verify/proof", boundProof, { verified: true }],
+    ["/v1/verify/proof", challengeProof, { verified: true }],
+    ["/v1/verify/aid", async () => ({ aid: await readAid() }), { valid: true }],
+  ];
+  const open = async (method: string, path: string, options: object = {}) =>
+    expectStatus(await world.call(method, path, { key: null, ...options }), 200);
+  const readAid = () => open("GET", `/v1/agents/${agent.did}/aid`);
+
+  async function boundProof() {
+    const sent = await world.proveBound(agent, read.did);
+    return {
+      proof_type: "bound_proof",
+      certificate: agent.certificate,
+      proof: sent["AEAP-Proof"],
+      timestamp: sent["AEAP-Timestamp"],
+      callee_did: read.did,
+    };
+  }
+  async function challengeProof() {
+    const { nonce } = await open("GET", "/v1/verify/challenge");
+    const timestamp = proofTimestamp(Date.now());
+    const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.privateKey);
+    return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp };
+  }
+
+  it.each(VERIFICATIONS)("%s", async (path, bodyOf, verdict) => {
+    const body = await bodyOf();
+    reset();
+    const reply = await observed.call("POST", path, { key: null, body });
+    expect(expectStatus(reply, 200)).toMatchObject(verdict);
+    expect([seen.primary, seen.replica, seen.constraints]).toEqual([0, 0, []]);
+  });
+
+  it("is every POST that writes nothing to the database", () => {
+    const asked = VERIFICATIONS.map(([path]) => path);
+    const posts = ROUTES.filter(({ operationId }) => [...READING_POSTS, "verifyProof"].includes(operationId));
+    expect([...new Set(asked)].sort()).toEqual(posts.map(({ path }) => path).sort());
+  });
+});
+
+describe("with READ_REPLICAS on", () => {
   it.each(Object.keys(REPLICATED))(
     "%s, which the replica has not heard of yet, is asked of the primary",
     async (name) => {

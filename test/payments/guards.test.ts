@@ -52,7 +52,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     expiresAt: now + 300_000,
   };
   await between();
-  const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1 }));
+  const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1, now }));
   await commit(db, holdStatements(db, intent, spenders, sellers, 6, now));
 }
 

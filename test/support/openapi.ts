@@ -6,7 +6,7 @@ import { OPENAPI_DOCUMENT } from "../../src/http/openapi-document.ts";
 
 type Schema = Record<string, unknown>;
 type Answer = { $ref?: string; content?: Record<string, { schema?: Schema }> };
-type Operation = { responses: Record<string, Answer> };
+type Operation = { responses: Record<string, Answer>; security: readonly Record<string, unknown>[] };
 type Document = {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
@@ -33,9 +33,7 @@ function closed(value: unknown): unknown {
 /** Throws when an answer is not what the document says. Paths that it does not know are 404 or 405 with the envelope. */
 export function checkAnswer(method: string, path: string, status: number, type: string, body: unknown): void {
   const known = DOCUMENT;
-  const pathname = new URL(path, "http://service.test").pathname;
-  const template = Object.keys(known.paths).find((candidate) => patternOf(candidate).test(pathname));
-  const operation = template === undefined ? undefined : known.paths[template]?.[method.toLowerCase()];
+  const { template, operation } = operationOf(method, path);
   if (!operation) {
     if (status >= 400) check("Error", { $ref: "#/components/schemas/Error" }, known, body);
     return;
@@ -51,6 +49,17 @@ export function checkAnswer(method: string, path: string, status: number, type: 
   const content = response.content[media];
   if (!content) throw new Error(`${method} ${template} ${status} answered ${media}, which the document does not name`);
   if (content.schema && media.endsWith("json")) check(`${method} ${template} ${status}`, content.schema, known, body);
+}
+
+/** True for an operation that nobody may call without a credential. */
+export const needsCredential = (method: string, path: string): boolean =>
+  (operationOf(method, path).operation?.security ?? []).length > 0;
+
+function operationOf(method: string, path: string) {
+  const pathname = new URL(path, "http://service.test").pathname;
+  const template = Object.keys(DOCUMENT.paths).find((candidate) => patternOf(candidate).test(pathname));
+  const operation = template === undefined ? undefined : DOCUMENT.paths[template]?.[method.toLowerCase()];
+  return { template, operation };
 }
 
 /** The answer itself, where the operation refers to a shared one. */

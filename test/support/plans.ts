@@ -3,8 +3,19 @@ import { explained, planFaults } from "../../bench/plan-rules.ts";
 
 const AT_ONCE = 50;
 
+/** What a file's tests made the service do. */
+export type Traffic = {
+  /** Every statement that it sent to the database. */
+  readonly statements: Set<string>;
+  /** How often it answered a caller, whom only the database knows: without any statement of such a call, nothing is checked. */
+  callersAnswered: number;
+};
+
 /** Throws with the step and the statement of each fault. */
-export async function checkPlans(d1: D1Database, statements: ReadonlySet<string>): Promise<void> {
+export async function checkPlans(d1: D1Database, { statements, callersAnswered }: Traffic): Promise<void> {
+  if (statements.size === 0 && callersAnswered > 0) {
+    throw new Error(`the service answered ${callersAnswered} callers, and none of its statements was seen`);
+  }
   const faults: string[] = [];
   const all = [...statements];
   for (let at = 0; at < all.length; at += AT_ONCE) {

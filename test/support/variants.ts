@@ -8,11 +8,16 @@ import {
 } from "cloudflare:test";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Config, type Deps, type Env } from "../../src/context.ts";
+import type { Route } from "../../src/http/route.ts";
 import { env, ISSUER, type Json, type World } from "./world.ts";
 
 export function withDeps(world: World, deps: Deps, app: ReturnType<typeof createApp> = createApp(deps)): World {
   return Object.assign(Object.create(world) as object, { deps, app }) as World;
 }
+
+/** The same world with a route of the test's own in place of the service's. */
+export const withRoute = (world: World, route: Route): World =>
+  withDeps(world, world.deps, createApp(world.deps, [route]));
 
 export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });

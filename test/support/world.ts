@@ -14,8 +14,8 @@ import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS } from "./chain.ts";
-import { checkAnswer } from "./openapi.ts";
-import { checkPlans } from "./plans.ts";
+import { checkAnswer, needsCredential } from "./openapi.ts";
+import { checkPlans, type Traffic } from "./plans.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -31,9 +31,9 @@ export type Agent = { did: string; privateKey: CryptoKey; pem: string; certifica
 /** The networks of a world by default, without the labs. */
 const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
 
-/** Every statement that the service sent in this file. */
-const statements = new Set<string>();
-afterAll(() => checkPlans(env.DB, statements));
+/** Of all worlds of this file. */
+export const traffic: Traffic = { statements: new Set(), callersAnswered: 0 };
+afterAll(() => checkPlans(env.DB, traffic));
 
 let migrated: Promise<void> | undefined;
 const migrate = () => {
@@ -63,7 +63,7 @@ export class World {
     sharedCache: Cache,
   ) {
     this.meter = openMeter(env.DB, (sql) => {
-      if (this.serving.now > 0) statements.add(sql);
+      if (this.serving.now > 0) traffic.statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset };
     const deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
@@ -106,6 +106,7 @@ export class World {
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
+    if (response.ok && needsCredential(method, path)) traffic.callersAnswered += 1;
     return { status: response.status, body: parsed, headers: response.headers, text };
   }
 

@@ -1,0 +1,42 @@
+// How the bench counts the hops of a far caller: the longest chain of those that ended before the answer.
+import { expect, it } from "vitest";
+import { type Cost, type Hop, hopsInto, newCost } from "../../bench/meter.ts";
+
+async function hopsOf(act: (hop: Hop) => Promise<unknown>): Promise<number> {
+  const cost: Cost = newCost();
+  await act(hopsInto(cost, 1));
+  return cost.hops;
+}
+const nothing = async () => undefined;
+
+it("counts hops one after the other, each", async () => {
+  const chain = async (hop: Hop) => {
+    for (let i = 0; i < 3; i++) await hop(nothing);
+  };
+  expect(await hopsOf(chain)).toBe(3);
+});
+
+it("counts those that are under way together as one", async () => {
+  expect(await hopsOf((hop) => Promise.all([hop(nothing), hop(nothing), hop(nothing)]))).toBe(1);
+  const besideTheFirst = async (hop: Hop) => {
+    await Promise.all([hop(nothing), hop(nothing)]);
+    await hop(nothing);
+  };
+  expect(await hopsOf(besideTheFirst)).toBe(2);
+});
+
+it("counts one that is refused", async () => {
+  const refused = (hop: Hop) => hop(() => Promise.reject(new Error("a guard"))).catch(() => undefined);
+  expect(await hopsOf(refused)).toBe(1);
+});
+
+it("counts none that is still under way when the answer is given: nobody waits for it", async () => {
+  let background: Promise<unknown> = Promise.resolve();
+  const releasing = async (hop: Hop) => {
+    await hop(nothing);
+    await hop(nothing);
+    background = hop(nothing);
+  };
+  expect(await hopsOf(releasing)).toBe(2);
+  await background;
+});

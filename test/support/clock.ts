@@ -1,0 +1,20 @@
+// The clock of a world's sandbox, moved by the offset on its platform's row (ACC-9), and an attestation that ends soon.
+import { eq } from "drizzle-orm";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { platforms } from "../../src/db/tables/accounts.ts";
+import type { World } from "./world.ts";
+
+export const moveClock = async ({ deps, platformId }: World, clockOffsetMs: number): Promise<void> => {
+  await deps.db.update(platforms).set({ clockOffsetMs }).where(eq(platforms.platformId, platformId));
+};
+
+/** In real time: since an hour, for so many hours. */
+export const attested = (hours: number) => ({
+  verification_attestation: {
+    attestation_id: `att_${hours}`,
+    verifier_id: "ver_1",
+    model: "kyb",
+    issued_at: new Date(Date.now() - HOUR_MS).toISOString(),
+    expires_at: new Date(Date.now() + hours * HOUR_MS).toISOString(),
+  },
+});
