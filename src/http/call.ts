@@ -158,7 +158,7 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
       return await handle(callOf(run));
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
-      if (thrown instanceof ReadAgain && tried < ATTEMPTS) continue;
+      if (thrown instanceof ReadAgain && tried < CONFLICT_TRIES) continue;
       if (isUnknownToReplica(run, thrown)) {
         run.db = run.incoming.deps.db;
         continue;
