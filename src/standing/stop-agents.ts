@@ -25,6 +25,10 @@ import { beginCascade, endCascade, findCascade, findCascades } from "./store.ts"
 /** How many agents stop in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
 
+/** The slices that one invocation stops: its queries are limited, so the queue goes on. */
+const SLICES = 5;
+const JOB = "finish_cascades";
+
 /** `trigger` moves the agents by their machine; the reason is kept by those that it suspends. */
 export type Stop = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
 
@@ -72,16 +76,20 @@ const refuseLeft = (db: Database, principalId: string, trigger: StopTrigger): St
   refuseAgentsIn(db, principalId, statesMovedBy(agentMachine, trigger));
 
 /**
- * Runs a cascade to its end; `trigger` is the expected one. Returns false when it was over before. A change that lets a principal stand
- * again comes after the end of its cascade, which would stop the agents that begin to run then.
+ * Runs some slices of a cascade, and leaves the others to the queue; `trigger` is the expected one. Returns false when it was over before.
+ * A change that lets a principal stand again comes after the end of its cascade, which would stop the agents that begin to run then.
  */
 async function resumeCascade(deps: Deps, principalId: string, trigger: StopTrigger): Promise<boolean> {
   let stopped = false;
-  for (let expected: StopTrigger | null = trigger; expected !== null; ) {
-    const next: Continued = await continueCascade(deps, principalId, expected);
+  let expected = trigger;
+  for (let slice = 0; slice < SLICES; slice++) {
+    const next = await continueCascade(deps, principalId, expected);
     stopped ||= next.stopped;
+    if (next.left === null) return stopped;
     expected = next.left;
   }
+  // If the message is lost, the minute's run of the job finds the cascade.
+  await deps.env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId] });
   return stopped;
 }
 
@@ -112,7 +120,7 @@ const continueCascade = (deps: Deps, principalId: string, expected: StopTrigger)
 /** Continues the cascades that a crash interrupted. */
 export const finishCascades: EachJob = {
   kind: "each",
-  name: "finish_cascades",
+  name: JOB,
   find: async ({ db }, after, limit) => {
     const { open } = await readBatch(db, { open: findCascades(db, after ?? FIRST, limit) });
     return open;

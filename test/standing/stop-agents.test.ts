@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { commitAll } from "../../src/commit.ts";
 import { move } from "../../src/core/machine.ts";
 import type { PrincipalStatus } from "../../src/core/vocabulary.ts";
-import { readBatch } from "../../src/db/batch.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
@@ -15,6 +15,7 @@ import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { finishCascades, SLICE, type Stop, stopAgents, stopReads } from "../../src/standing/stop-agents.ts";
 import { deliver } from "../support/queue.ts";
+import { withVars } from "../support/variants.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const HOUR_MS = 3_600_000;
@@ -42,15 +43,16 @@ async function run(count: number): Promise<string[]> {
   const { did } = await world.consumer({ principal_id: principalId });
   const [row] = await stored(did);
   if (!row) throw new Error("no agent");
-  const dids = [did];
-  while (dids.length < count) {
-    const copy = `did:aeap:copy-${dids.length}-${principalId}`;
-    await world.deps.db
-      .insert(agents)
-      .values({ ...row, did: copy, status: dids.length % 5 === 0 ? "FUNDING" : "ACTIVE" });
-    dids.push(copy);
-  }
-  return dids.sort();
+  const copies = Array.from({ length: count - 1 }, (_, i) => ({
+    ...row,
+    did: `did:aeap:copy-${i}-${principalId}`,
+    status: i % 5 === 0 ? ("FUNDING" as const) : ("ACTIVE" as const),
+  }));
+  await commit(
+    world.deps.db,
+    copies.map((copy) => world.deps.db.insert(agents).values(copy)),
+  );
+  return [did, ...copies.map((copy) => copy.did)].sort();
 }
 
 const inStatus = async (status: "SUSPENDED" | "REVOKED"): Promise<string[]> => {
@@ -142,6 +144,20 @@ describe("a stop that dies", () => {
     expect((await inStatus("SUSPENDED")).length).toBe(SLICE);
     const message = { kind: "record", job: finishCascades.name, ids: [principalId] };
     await Promise.all([1, 2, 3].map(() => deliver(world, "agent-accountability-jobs", [message, message])));
+    expect(await inStatus("SUSPENDED")).toEqual(dids);
+    expect(await suspensions()).toEqual(each(dids));
+    expect(await cascadesLeft()).toEqual([]);
+  });
+
+  it("leaves what one invocation has no room for to the queue, which ends it", async () => {
+    const dids = await run(8 * SLICE);
+    const sent: unknown[] = [];
+    const queue = { send: async (message: unknown) => void sent.push(message) };
+    world = withVars(world, { JOB_QUEUE: queue as never });
+    await stop("suspend", SUSPENDS);
+    expect((await inStatus("SUSPENDED")).length).toBe(6 * SLICE);
+    expect(sent).toEqual([{ kind: "record", job: finishCascades.name, ids: [principalId] }]);
+    await deliver(world, "agent-accountability-jobs", sent);
     expect(await inStatus("SUSPENDED")).toEqual(dids);
     expect(await suspensions()).toEqual(each(dids));
     expect(await cascadesLeft()).toEqual([]);
