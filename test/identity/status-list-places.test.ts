@@ -3,9 +3,9 @@
 import { and, desc, eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { STATUS_LIST_SIZE } from "../../src/core/limits.ts";
-import { platforms } from "../../src/db/tables/accounts.ts";
 import { certificates, statusLists } from "../../src/db/tables/agents.ts";
 import { openStatusLists } from "../../src/identity/open-status-list.ts";
+import { moveClock } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
@@ -69,8 +69,7 @@ describe("a certificate", () => {
 
 describe("a sandbox whose clock was moved", () => {
   it("takes no place of another certificate: all platforms share the lists, and their time is real", async () => {
-    const clockOffsetMs = 200 * DAY_MS;
-    await world.deps.db.update(platforms).set({ clockOffsetMs }).where(eq(platforms.platformId, world.platformId));
+    await moveClock(world, 200 * DAY_MS);
     const full = await beginList(STATUS_LIST_SIZE, Date.now() + 100 * DAY_MS);
     expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBe(full + 1);
     expect(await world.deps.db.$count(certificates, eq(certificates.listId, full))).toBe(STATUS_LIST_SIZE);
