@@ -27,11 +27,11 @@ export function printFindings(findings: Findings): void {
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
-    "Counts repeat exactly. Latency, load and the busy seller's throughput are ratios of one run, and this machine's mood is in them.",
+    "Counts repeat exactly. Latency, load and the busy seller's throughput are ratios of one run, which this machine's load changes.",
   ]);
   section("What one call costs", costTable(costs));
   if (sized.length > 0) section("Rows read and written, by rows of history in every table", scaleTable(findings));
-  if (far.length > 0) section(`From afar: each trip and each object call ${HOP_MS} ms away`, farTable(far));
+  if (far.length > 0) section(`Far from the database: each trip and each object call ${HOP_MS} ms away`, farTable(far));
   if (grown.length > 0) section("Bytes in the database, by act and table, with indexes", grown.flatMap(grownLines));
   if (busy) section("A busy seller", busyLines(busy));
   if (plans.length > 0) section("Statements that scan or sort", plans.flatMap(planLines));

@@ -36,15 +36,15 @@ const { only } = options;
 const quick = options.quick || only !== undefined;
 const cases = CASES.filter((known) => only === undefined || nameOf(known).includes(only));
 
-const say = (step: string) => console.error(`bench: ${step}`);
+const logStep = (step: string) => console.error(`bench: ${step}`);
 
 async function run(): Promise<Findings> {
   const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
-  say("two chains, the Worker, two platforms");
+  logStep("two chains, the Worker, two platforms");
   const stage = await setStage();
   try {
     const play = await startPlay(stage);
-    say(`${cases.length} cases`);
+    logStep(`${cases.length} cases`);
     // Each case runs once before: a first call costs more (a rating's first row, an object's first start).
     await measureCosts(play, cases);
     if (only === undefined) await fillTo(play, 0, NEIGHBOURS);
@@ -71,14 +71,14 @@ async function run(): Promise<Findings> {
 }
 
 function wanted(step: string, yes: boolean): boolean {
-  if (yes) say(step);
+  if (yes) logStep(step);
   return yes;
 }
 
 async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]> {
   const sized: Sized[] = [];
   for (const [i, rows] of SIZES.entries()) {
-    say(`${rows.toLocaleString("en")} rows of history`);
+    logStep(`${rows.toLocaleString("en")} rows of history`);
     await fillTo(play, SIZES[i - 1] ?? NEIGHBOURS, rows);
     sized.push({ rows, outcomes: await measureCosts(play, known) });
   }
