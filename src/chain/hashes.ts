@@ -1,7 +1,7 @@
 // The on-chain form of a DID and of an intent: keccak256 of their text (CHN-8). Pure, and the only place where the service's ids become
 // the chain's.
-import { keccak_256 } from "@noble/hashes/sha3.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { keccak256 } from "viem/utils";
+import { encodeUtf8 } from "../core/encoding.ts";
 
 export type Hash = `0x${string}`;
 
@@ -17,7 +17,7 @@ export function intentHash(intentId: string): Hash {
 
 /** keccak256 of any text in UTF-8; names an arbiter's award in a payout. */
 export function keccakText(text: string): Hash {
-  return `0x${bytesToHex(keccak_256(utf8ToBytes(text)))}`;
+  return keccak256(encodeUtf8(text));
 }
 
 /**
