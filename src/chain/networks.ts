@@ -4,7 +4,7 @@ import * as z from "zod";
 import { formatAmount } from "../core/money.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
-const networkSchema = z.object({
+const networkSchema = z.strictObject({
   network: z.string(),
   chain_id: z.number().int().positive(),
   kind: z.enum(["testnet", "mainnet"]),

@@ -32,9 +32,9 @@ const SHAPE = {
 
 /** Answers who calls, by the members that only the caller's surface has. */
 async function tellCaller(call: AnyCall): Promise<unknown> {
-  const told = await callerOf(call);
-  await call.commit([], told);
-  return told;
+  const seen = await callerOf(call);
+  await call.commit([], seen);
+  return seen;
 }
 
 async function callerOf(call: AnyCall): Promise<readonly unknown[]> {
@@ -149,12 +149,12 @@ describe("a route of agents and platforms", () => {
 
   it("keeps the outcomes of an agent and of its platform apart under one Idempotency-Key (IDM-2)", async () => {
     const name = { "Idempotency-Key": crypto.randomUUID() };
-    const told = [
+    const seen = [
       await ask(BOTH, { ...(await proven()), ...name }),
       await ask(BOTH, { ...goodKey(), ...name }),
       await ask(BOTH, { ...(await proven()), ...goodKey(), ...name }),
     ];
-    expect(told).toEqual([asAgent(), asPlatform(), asAgent()]);
+    expect(seen).toEqual([asAgent(), asPlatform(), asAgent()]);
   });
 });
 

@@ -58,6 +58,10 @@ describe("the configuration of networks", () => {
     expect(() => parse({ ...NETWORK, [name]: value })).toThrow(name);
   });
 
+  it("is refused with a member that it does not have, such as a misspelt bound", () => {
+    expect(() => parse({ ...NETWORK, max_fee_gwie: 1 })).toThrow("max_fee_gwie");
+  });
+
   it("is found by name or CAIP-2, and a stored name that it lacks is an error", () => {
     const networks = parse(NETWORK);
     expect(findNetwork(networks, "optimism")).toBe(networks[0]);

@@ -13,7 +13,7 @@ import {
   RUNNING_CONSEQUENCES,
 } from "../../src/journal/consequences.ts";
 import { recordEvent } from "../../src/journal/events.ts";
-import { observe, told } from "../support/consequences.ts";
+import { expectedOf, observe } from "../support/consequences.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 import { AGENT_PLAYS } from "./plays/agents.ts";
@@ -77,7 +77,7 @@ describe("the case writes exactly its row:", () => {
     const play = PLAYS[name]?.[row.when];
     if (!play) throw new Error("the case has no play");
     const act = await play(stage);
-    expect(await observe(stage.world, act)).toEqual(told(row));
+    expect(await observe(stage.world, act)).toEqual(expectedOf(row));
   });
 
   // The queue may deliver the event before the job does: both write only the number of the last delivered event.

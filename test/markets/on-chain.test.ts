@@ -17,7 +17,7 @@ import { provisionMarkets, resumeProvisioning } from "../../src/markets/provisio
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
-import { observe, told } from "../support/consequences.ts";
+import { expectedOf, observe } from "../support/consequences.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
@@ -176,7 +176,7 @@ describe("a registration", () => {
     await lab("anvil_setBalance", REGISTRAR, "0x0");
     const act = () => provisionMarkets(world.deps, job(did), Date.now() + 5_000).then(() => ({ agent: [did] }));
     const row = MESSAGE_CONSEQUENCES.provision_market.find(({ when }) => when === "the registrar has no gas");
-    expect(await observe(world, act)).toEqual(row && told(row));
+    expect(await observe(world, act)).toEqual(row && expectedOf(row));
   });
 
   it("that a reorganisation takes back is noticed: the document promises the market no longer, until it is there again", async () => {

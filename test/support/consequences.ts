@@ -57,7 +57,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
 }
 
 /** The row in the form of `observe`, without the reason of a missing entry, which no table holds. */
-export const told = (row: Consequence): Seen => ({
+export const expectedOf = (row: Consequence): Seen => ({
   states: row.states.toSorted(),
   tables: row.tables.toSorted(),
   activity: "none" in row.activity ? [] : row.activity.toSorted(),
