@@ -240,11 +240,13 @@ describe("a call that came too early", () => {
     const unused = await sign(purchase);
     const sent = await sign(purchase);
     expect((await send(sent)).body.code).toBe("payment_not_found");
-    // Anything else under the same proof is a replay, also while the payment is waited for.
+    // Anything else under the same bound proof is a replay, also while the payment is waited for; a proof of the request does not verify.
     const other = { ...sent, body: { ...sent.body, ...(sent.body.intent_id && { payment_tx: intent.intent_hash }) } };
     if (sent.body.tx_hash) other.body.tx_hash = intent.intent_hash;
     const elsewhere = await send(other);
-    expect([elsewhere.status, elsewhere.body.code]).toEqual([401, "aeap_verification_failed"]);
+    const isBound = sent.headers["AEAP-Certificate"] === purchase.consumer.certificate;
+    const refusal = isBound ? ["aeap_verification_failed", "replay"] : ["proof_invalid", undefined];
+    expect([elsewhere.status, elsewhere.body.code, elsewhere.body.type]).toEqual([401, ...refusal]);
 
     const real = Date.now;
     const at = (ahead: number) => vi.spyOn(Date, "now").mockImplementation(() => real() + ahead);
