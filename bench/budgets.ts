@@ -92,9 +92,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
   // Another party's change made the document stale: it is read whole, signed and stored.
   "GET /v1/agents/{did}/aid (stale: signed anew)": read(14, 6 * KIB, { trips: 3, rowsWritten: 1 }),
-  // The text that was signed within the last minute; or all exceptions of the list, which are counted apart.
+  // The text that was signed within the last minute; or all exceptions of the list, which are counted apart: a row
+  // for the list, one for the end of its range, and one for keeping the text, which D1 counts as read and as written.
   "GET /.well-known/aeap-status-lists/{n}": read(1, KIB),
-  "GET /.well-known/aeap-status-lists/{n} (signed anew)": read(3, 16 * KIB, { trips: 3, rowsWritten: 1 }),
+  "GET /.well-known/aeap-status-lists/{n} (signed anew)": read(3, 16 * KIB, { trips: 2, rowsWritten: 1 }),
   // The agent, its principal, its escrows (with their environment's look-up) and its four heaviest counterparties.
   "GET /v1/agents/{did}/status": read(9, KIB),
   "GET /v1/agents/{did}/rating": read(6, KIB),

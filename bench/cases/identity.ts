@@ -10,6 +10,9 @@ const LIST = "/.well-known/aeap-status-lists/1";
 const EXCEPTIONS = `select count(*) as exceptions from certificates
   where list_id = 1 and (listed_status <> 0 or replaced_at is not null) and expires_at > ?`;
 
+/** A request with a credential is answered past the data centre's cache, which an earlier case has filled. */
+const pastCache = (path: string) => anyone("GET", path, undefined, { Authorization: "Bearer none" });
+
 export const IDENTITY: readonly Case[] = [
   {
     route: "GET /v1/agents/{did}/aid",
@@ -36,7 +39,7 @@ export const IDENTITY: readonly Case[] = [
     route: "GET /v1/agents/{did}/aid",
     variant: "earlier version",
     status: 200,
-    ask: (play) => anyone("GET", `${aidOf(play)}?version=2`),
+    ask: (play) => pastCache(`${aidOf(play)}?version=2`),
   },
   {
     route: "GET /v1/agents/{did}/aid",
@@ -44,7 +47,7 @@ export const IDENTITY: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       const status = json(await must(play.stage, anyone("GET", `${agentPath(play.provider.did)}/status`), 200));
-      return anyone("GET", `${aidOf(play)}?revision=${status["aid_revision"]}`);
+      return pastCache(`${aidOf(play)}?revision=${status["aid_revision"]}`);
     },
   },
   {
@@ -61,8 +64,8 @@ export const IDENTITY: readonly Case[] = [
     route: "GET /.well-known/aeap-status-lists/{n}",
     status: 200,
     ask: async ({ stage }) => {
-      await must(stage, anyone("GET", LIST), 200);
-      return anyone("GET", LIST);
+      await must(stage, pastCache(LIST), 200);
+      return pastCache(LIST);
     },
   },
   {
@@ -71,7 +74,7 @@ export const IDENTITY: readonly Case[] = [
     status: 200,
     ask: async ({ stage }) => {
       await stage.sql([{ sql: "update status_lists set signed_at = null, signed = null" }]);
-      return anyone("GET", LIST);
+      return pastCache(LIST);
     },
     moreRows: async ({ stage }) => {
       const [rows = []] = await stage.sql([{ sql: EXCEPTIONS, params: [Date.now()] }]);

@@ -1,9 +1,9 @@
 // Store of certificates, and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
-import { and, desc, eq, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type CertificateRow, certificates, statusLists } from "../db/tables/agents.ts";
+import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { type CertificateRow, certificates, type StatusListRow, statusLists } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 
 // ---- Certificates ---------------------------------------------------------------------------------------------------
@@ -145,28 +145,55 @@ export const noteCount = (db: Database, listId: number, countedAt: number): Stat
 export const openList = (db: Database, listId: number, createdAt: number): Statement =>
   db.insert(statusLists).values({ listId, size: STATUS_LIST_SIZE, createdAt }).onConflictDoNothing();
 
-export const findStatusList = (db: Database, listId: number) =>
+export const findStatusList = (db: Database, listId: number): Read<StatusListRow | null> =>
   readOne(db.select().from(statusLists).where(eq(statusLists.listId, listId)));
 
-/** The entries of a list that are not "valid", without expired certificates (IDN-14). */
-export const findExceptions = (
+export type Exception = Pick<CertificateRow, "idx" | "listedStatus" | "replacedAt">;
+
+/**
+ * A list, and where it was signed at `staleFrom` or before, its entries that are not "valid", without expired certificates (IDN-14): a row
+ * for the list and one for each of them.
+ */
+export const findListToSign = (
   db: Database,
   listId: number,
-  now: number,
-): Read<{ idx: number; listedStatus: number; replacedAt: number | null }[]> =>
-  readAll(
+  { staleFrom, now }: { readonly staleFrom: number; readonly now: number },
+): Read<{ list: StatusListRow; exceptions: Exception[] } | null> => {
+  const isStale = sql`${statusLists.signedAt} is null or ${statusLists.signedAt} <= ${staleFrom}`;
+  const { idx, listedStatus, replacedAt } = certificates;
+  return read(
     db
-      .select({ idx: certificates.idx, listedStatus: certificates.listedStatus, replacedAt: certificates.replacedAt })
-      .from(certificates)
-      .where(
+      .select({
+        ...getTableColumns(statusLists),
+        // Not once more with each exception.
+        signed: sql<string | null>`case when ${isStale} then null else ${statusLists.signed} end`.as("signed"),
+        idx,
+        listedStatus,
+        replacedAt,
+      })
+      .from(statusLists)
+      .leftJoin(
+        certificates,
         and(
-          eq(certificates.listId, listId),
+          // Null for a current list, so that none is looked for.
+          sql`${certificates.listId} = case when ${isStale} then ${statusLists.listId} end`,
           // Literal text, so that SQLite uses the partial index.
           sql`(listed_status <> 0 or replaced_at is not null)`,
-          sql`${certificates.expiresAt} > ${now}`,
+          gt(certificates.expiresAt, now),
         ),
-      ),
+      )
+      .where(eq(statusLists.listId, listId)),
+    (rows) => {
+      const [list] = rows;
+      const exceptions = rows.flatMap((row) =>
+        row.idx === null || row.listedStatus === null
+          ? []
+          : [{ idx: row.idx, listedStatus: row.listedStatus, replacedAt: row.replacedAt }],
+      );
+      return list ? { list, exceptions } : null;
+    },
   );
+};
 
 /** Stores a signed list; of several readers that sign at once, one is stored. */
 export const keepSigned = (

@@ -4,9 +4,10 @@ import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
+import type { StatusListRow } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS, signStatusList, statusName } from "../protocol/status-list.ts";
 import { statusListUri } from "./certificate.ts";
-import { findExceptions, findStatusList, keepSigned } from "./certificate-store.ts";
+import { type Exception, findListToSign, findStatusList, keepSigned } from "./certificate-store.ts";
 
 export type ServedList = {
   readonly list: string;
@@ -22,40 +23,48 @@ const served = (list: string, signedAt: number, now: number): ServedList => ({
   currentSeconds: Math.ceil((signedAt + MINUTE_MS - now) / SECOND_MS),
 });
 
-const isCurrent = <L extends { signed: string | null; signedAt: number | null }>(
-  list: L,
-  now: number,
-): list is L & { signed: string; signedAt: number } =>
-  list.signed !== null && list.signedAt !== null && now < list.signedAt + MINUTE_MS;
-
 export async function getStatusList(call: PublicCall, name: string): Promise<ServedList> {
   const listId = /^[1-9]\d{0,8}$/.test(name) ? Number(name) : null;
   if (listId === null) throw new ServiceError("not_found");
-  const { found } = await call.read({ found: findStatusList(call.db, listId) });
-  if (!found) throw new ServiceError("not_found");
   // Real time, because an offline reader has no other clock.
   const now = Date.now();
-  if (isCurrent(found, now)) return served(found.signed, found.signedAt, now);
-  return signList(call.deps, listId, now);
+  const since = { staleFrom: now - MINUTE_MS, now };
+  const { db, deps } = call;
+  if (db !== deps.db) {
+    const { copy } = await call.read({ copy: findStatusList(db, listId) });
+    if (!copy) throw new ServiceError("not_found");
+    if (isCurrent(copy, since.staleFrom)) return served(copy.signed, copy.signedAt, now);
+  }
+  // From the primary: a list that is signed anew has every exception that was committed.
+  const { found } = await readBatch(deps.db, { found: findListToSign(deps.db, listId, since) });
+  if (!found) throw new ServiceError("not_found");
+  const { list, exceptions } = found;
+  if (isCurrent(list, since.staleFrom)) return served(list.signed, list.signedAt, now);
+  return signList(deps, list, exceptions, now);
 }
 
-/** From the primary, wherever the call reads; another reader may have signed meanwhile. */
-async function signList(deps: Deps, listId: number, now: number): Promise<ServedList> {
+const isCurrent = (
+  list: StatusListRow,
+  staleFrom: number,
+): list is StatusListRow & { signed: string; signedAt: number } =>
+  list.signed !== null && list.signedAt !== null && list.signedAt > staleFrom;
+
+async function signList(
+  deps: Deps,
+  list: StatusListRow,
+  exceptions: readonly Exception[],
+  now: number,
+): Promise<ServedList> {
   const { db } = deps;
-  const { list, exceptions } = await readBatch(db, {
-    list: findStatusList(db, listId),
-    exceptions: findExceptions(db, listId, now),
-  });
-  if (!list) throw new ServiceError("not_found");
-  if (isCurrent(list, now)) return served(list.signed, list.signedAt, now);
   const { issuer } = deps.config;
+  const { listId, size } = list;
   const signed = await signStatusList(
     exceptions.flatMap(({ idx, listedStatus, replacedAt }) => {
       const replaced = replacedAt !== null && replacedAt <= now;
       const status = replaced ? CERTIFICATE_STATUS.invalid : listedStatus;
       return status === CERTIFICATE_STATUS.valid ? [] : [{ idx, status: statusName(status) }];
     }),
-    { uri: statusListUri(issuer, listId), issuer, size: list.size, now, ttlSeconds: STATUS_LIST_TTL_SECONDS },
+    { uri: statusListUri(issuer, listId), issuer, size, now, ttlSeconds: STATUS_LIST_TTL_SECONDS },
     (await deps.ca()).signing,
   );
   await commit(db, [keepSigned(db, listId, list.signedAt, { signedAt: now, signed })]);

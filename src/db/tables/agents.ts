@@ -132,6 +132,7 @@ export const statusLists = sqliteTable("status_lists", {
   signedAt: integer(),
   signed: text(),
 });
+export type StatusListRow = typeof statusLists.$inferSelect;
 
 /** A provider's market on a network. Its environment is that of the key that opened it (MKT-11). */
 export const agentMarkets = sqliteTable(
