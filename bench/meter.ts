@@ -134,7 +134,14 @@ export const watchRefusals = (d1: D1Database, onRefusal: () => void): D1Database
 
 // ---- The meter of a test ---------------------------------------------------------------------------------------------
 
-export type Reading = { trips: number; statements: number; rowsRead: number; rowsWritten: number; sql: string[] };
+export type Reading = {
+  trips: number;
+  refused: number;
+  statements: number;
+  rowsRead: number;
+  rowsWritten: number;
+  sql: string[];
+};
 export type Meter = {
   readonly d1: D1Database;
   /** The cost since the last reset. */
@@ -171,10 +178,11 @@ export function openMeter(d1: D1Database, onStatement: (sql: string) => void): M
   };
 }
 
-export function readingOf({ trips }: Cost): Reading {
+export function readingOf({ trips, refused }: Cost): Reading {
   const each = trips.flat();
   return {
     trips: trips.length,
+    refused,
     statements: each.length,
     rowsRead: sumOf(each, ({ rowsRead }) => rowsRead),
     rowsWritten: sumOf(each, ({ rowsWritten }) => rowsWritten),

@@ -1,7 +1,7 @@
 // The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service
 // reads once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import { type ErrorCode, type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
+import { type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
@@ -68,10 +68,10 @@ export type AgentCall = Base<"agent", AgentCaller> & {
   readonly claims: CertificateClaims;
   /** False on a route with bound proofs when the proof is not over the caller's own request; then `proveBoundTo` decides. */
   readonly proven: boolean;
-  /** Verifies the caller's proof bound to another agent, and uses it up. Throws `proof_invalid`. */
+  /** Verifies the caller's proof bound to another agent, uses it up for its act, and judges the caller's state. Throws the refusal. */
   readonly proveBoundTo: (calleeDid: string) => Promise<void>;
-  /** Makes the refusal of a call that is not proven, or whose body names another agent as the caller (PRF-12). */
-  readonly unproven: (code: ErrorCode) => Promise<ServiceError>;
+  /** Makes the refusal of a caller that is not proven; of a proven one, that the body names another agent as the caller (PRF-12). */
+  readonly unproven: () => Promise<ServiceError>;
 };
 
 export type OperatorCaller = { readonly actor: Actor };
@@ -90,6 +90,8 @@ export type AnyCall = CallOf<Surface>;
 export type Precheck = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
+  /** The agent that the caller's proof may be bound to, where the valid parts of the body tell (FAC-3). */
+  readonly calleeOf?: (found: never) => string | undefined;
   /** Maps every refusal of such a request, also that of its caller. */
   readonly mapRefusal?: (refusal: unknown) => unknown;
 };

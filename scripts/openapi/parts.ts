@@ -40,7 +40,7 @@ export const SECURITY_SCHEMES = {
   AgentProof: header(
     "AEAP-Proof",
     "Base64 of an ECDSA P-256/SHA-256 signature by the certificate's key, good once, over " +
-      "`aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. The digest is hex SHA-256: for GET of the decoded query pairs " +
+      "`aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. The digest is hex SHA-256: for GET and HEAD of the decoded query pairs " +
       "`key=value`, sorted by key and joined with `&`; otherwise of the raw body. " +
       "POST /v1/facilitate also takes the consumer's `timestamp|consumer_did|provider_did`.",
   ),

@@ -4,7 +4,7 @@
 import type { AgentCaller } from "../call.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
-import { type AgentStatus, isFinal } from "../core/vocabulary.ts";
+import { isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
@@ -30,8 +30,8 @@ type Presented = {
   readonly incoming: Incoming;
   readonly certified: Certified;
   readonly did: string;
-  readonly proof: string;
-  readonly timestamp: string;
+  readonly proof: string | undefined;
+  readonly timestamp: string | undefined;
   /** Real time, epoch milliseconds: test clocks do not move proofs (ACC-9). */
   readonly now: number;
   /** The act that the proof may be repeated for (PRF-8); empty where it may not. */
@@ -41,14 +41,22 @@ type Presented = {
 
 async function checkAgent(incoming: Incoming): Promise<Credential> {
   const presented = await presentedBy(incoming);
-  const { did, certified, memory, act } = presented;
-  const { claims } = certified;
+  const { did, certified, memory, act, now } = presented;
   const own = await proveOwn(presented);
-  if (!own.ok && !incoming.route.boundProofs) throw await explained(incoming.deps, did, own.reason, own.statement);
+  if (!own.ok && !incoming.route.boundProofs) throw await refusalOf(presented, own.reason, own.statement);
   // Used once for all attempts of this request.
   const use = once((proven: Proven) => memory.use(proven, act));
+  let proven: ProofStatement | null = own.ok ? own.statement : null;
   // A caller that has shown only a certificate, which is public, learns nothing about the agent's state (PRF-11).
-  let held: ServiceError | null = null;
+  let held: Held = null;
+  const refuseHeld = async () => {
+    if (held instanceof ServiceError) throw held;
+    if (held) throw await refusalOf(presented, held, proven);
+  };
+  const unproven = () =>
+    proven || own.ok
+      ? refusalOf(presented, "other_agent_named", proven)
+      : refusalOf(presented, own.reason, own.statement, "proof_invalid");
   return {
     // Certificates are public: only the holder of the key is charged to the agent's quota.
     quota: own.ok ? did : null,
@@ -58,34 +66,29 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
       if (own.ok) use(own.proven).catch(() => undefined);
       return {
         agent: findCallingAgent(db, did),
-        certificate: findLiveCertificate(db, did, claims.jti, presented.now),
+        certificate: findLiveCertificate(db, did, certified.claims.jti, now),
       };
     },
     offsetOf: ({ agent }: Who) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),
-    admit: async ({ agent, certificate }: Who, now) => {
-      const judged = judgeCaller(did, agent, certificate, now);
-      if ("reason" in judged) throw await explained(incoming.deps, did, judged.reason, own.statement);
-      const { caller, refusal } = judged;
-      if (refusal && own.ok) throw refusal;
-      held = refusal;
+    admit: async ({ agent, certificate }: Who, clock) => {
+      const caller = agent && callerOf(did, agent);
+      held = agent ? heldAgainst(did, agent, certificate, clock) : "agent_unknown";
+      if (proven) await refuseHeld();
+      if (!caller) throw await unproven();
       return { caller, platformId: caller.platformId };
     },
     settle: async () => {
-      const refused = own.ok ? REFUSED_USE[await use(own.proven)] : null;
-      if (own.ok && refused) throw await explained(incoming.deps, did, refused, own.statement);
+      if (own.ok) await refuseUsed(presented, await use(own.proven), own.statement);
     },
     parts: {
       did,
-      claims,
+      claims: certified.claims,
       proven: own.ok,
       proveBoundTo: async (calleeDid: string) => {
-        await proveBound(presented, calleeDid, use);
-        if (held) throw held;
+        proven = await proveBound(presented, calleeDid, use);
+        await refuseHeld();
       },
-      unproven: (code: ErrorCode) => {
-        const reason = own.ok ? "other_agent_named" : own.reason;
-        return explained(incoming.deps, did, reason, own.statement, code);
-      },
+      unproven,
     },
   };
 }
@@ -96,17 +99,21 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
   const certificate = req.header("aeap-certificate");
   // Also for a management key, which is never a credential here (CRED-3).
   if (certificate === undefined || certificate === "") throw new ServiceError("certificate_required");
-  const proof = req.header("aeap-proof");
-  const timestamp = req.header("aeap-timestamp");
-  if (proof === undefined) throw proofRefusal("proof_missing");
-  if (timestamp === undefined) throw proofRefusal("timestamp_missing");
   const now = Date.now();
   const { verification } = await deps.ca();
   const certified = await verifyCertificate(certificate, verification, { issuer: deps.config.issuer, now });
   if (!certified.ok) throw proofRefusal(certified.reason);
   const did = certified.claims.sub;
-  const act = route.act && validBody !== undefined ? route.act(validBody) : "";
-  return { incoming, certified, did, proof, timestamp, now, act, memory: openProofMemory(deps.env, did) };
+  return {
+    incoming,
+    certified,
+    did,
+    proof: req.header("aeap-proof"),
+    timestamp: req.header("aeap-timestamp"),
+    now,
+    act: route.act && validBody !== undefined ? route.act(validBody, deps.config) : "",
+    memory: openProofMemory(deps.env, did),
+  };
 }
 
 type OwnProof =
@@ -115,7 +122,10 @@ type OwnProof =
 
 /** Verifies the request-bound proof, or a proof bound to the service itself (PRF-6). */
 async function proveOwn(presented: Presented): Promise<OwnProof> {
-  const { incoming, did, timestamp } = presented;
+  const { incoming, did, proof, timestamp } = presented;
+  if (timestamp === undefined) {
+    return { ok: false, reason: proof === undefined ? "proof_missing" : "timestamp_missing", statement: null };
+  }
   const { url, rawBody, context, deps } = incoming;
   const { method } = context.req;
   const digest = await requestDigest({ method, query: url.search, body: rawBody });
@@ -138,19 +148,22 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
     : { ok: false, reason: request.reason, statement };
 }
 
-/** Throws `proof_invalid` when the proof is not bound to this agent, and refuses a proof that was used for another act. */
+/**
+ * Verifies a proof bound to this agent, and refuses one that was used for another act. A body that names no act uses up no proof: the call
+ * is refused whatever it says.
+ */
 async function proveBound(
   presented: Presented,
   calleeDid: string,
   use: (proven: Proven) => ReturnType<ProofMemory["use"]>,
-): Promise<void> {
-  const { incoming, did, timestamp } = presented;
+): Promise<ProofStatement> {
+  const { did, timestamp, act } = presented;
+  if (timestamp === undefined) throw await refusalOf(presented, "timestamp_missing", null, "proof_invalid");
   const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
   const bound = await check(presented, statement);
-  if (!bound.ok) throw await explained(incoming.deps, did, bound.reason, statement, "proof_invalid");
-  const refused = REFUSED_USE[await use(bound)];
-  const code = refused === "timestamp_too_old" ? "proof_invalid" : undefined;
-  if (refused) throw await explained(incoming.deps, did, refused, statement, code);
+  if (!bound.ok) throw await refusalOf(presented, bound.reason, statement, "proof_invalid");
+  if (act !== "") await refuseUsed(presented, await use(bound), statement);
+  return statement;
 }
 
 /** The refusal of a good proof by what the memory knows of it. */
@@ -161,15 +174,27 @@ const REFUSED_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
   late: "timestamp_too_old",
 };
 
+async function refuseUsed(presented: Presented, used: ProofUse, statement: ProofStatement): Promise<void> {
+  const refused = REFUSED_USE[used];
+  // Only the proof of a repeatable act is verified after its window: then it is one that does not verify (FAC-3).
+  if (refused) throw await refusalOf(presented, refused, statement, used === "late" ? "proof_invalid" : undefined);
+}
+
+const refusalOf = (
+  { incoming, did }: Presented,
+  reason: ProofRefusal,
+  statement: ProofStatement | null,
+  code?: ErrorCode,
+): Promise<ServiceError> => explained(incoming.deps, did, reason, statement, code);
+
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
-const check = ({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<ProofCheck> =>
-  verifyProof({
-    statement,
-    proof,
-    key: certified.agentKey,
-    now,
-    windowSeconds: { before: act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS, after: PROOF_WINDOW_SECONDS },
-  });
+async function check({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<Checked> {
+  if (proof === undefined) return { ok: false, reason: "proof_missing" };
+  const before = act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS;
+  const windowSeconds = { before, after: PROOF_WINDOW_SECONDS };
+  return verifyProof({ statement, proof, key: certified.agentKey, now, windowSeconds });
+}
+type Checked = ProofCheck | { readonly ok: false; readonly reason: "proof_missing" };
 
 function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
   let made: Promise<T> | undefined;
@@ -181,26 +206,20 @@ function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise
 
 type Who = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
 
-/** Returns the caller and the refusal of its state, or the reason why its certificate no longer counts (PRF-10). */
-function judgeCaller(
-  did: string,
-  agent: CallingAgent | null,
-  certificate: CertificateRow | null,
-  now: number,
-): { caller: AgentCaller; refusal: ServiceError | null } | { reason: ProofRefusal } {
-  if (!agent) return { reason: "agent_unknown" };
-  if (!certificate) return { reason: "certificate_ended" };
-  const { platformId, principalId, environment, economicRole, principalStatus, attestationExpiresAt } = agent;
-  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt }, now);
-  const status = effectiveAgentStatus(agent.status, standing);
-  if (isFinal(status)) return { reason: "agent_ended" };
-  return {
-    caller: { did, platformId, principalId, environment, economicRole },
-    refusal: stateRefusal(agent, did, status),
-  };
+function callerOf(did: string, agent: CallingAgent): AgentCaller {
+  const { platformId, principalId, environment, economicRole } = agent;
+  return { did, platformId, principalId, environment, economicRole };
 }
 
-function stateRefusal({ platformStatus }: CallingAgent, did: string, status: AgentStatus): ServiceError | null {
+/** The refusal of a caller by its stored state, or the reason why its certificate no longer counts (PRF-10). */
+type Held = ServiceError | ProofRefusal | null;
+
+function heldAgainst(did: string, agent: CallingAgent, certificate: CertificateRow | null, now: number): Held {
+  if (!certificate) return "certificate_ended";
+  const { platformStatus, principalStatus, attestationExpiresAt } = agent;
+  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt }, now);
+  const status = effectiveAgentStatus(agent.status, standing);
+  if (isFinal(status)) return "agent_ended";
   if (platformStatus === "SUSPENDED" || platformStatus === "CLOSED") return new ServiceError("account_suspended");
   return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });
 }

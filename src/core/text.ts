@@ -9,10 +9,13 @@ export const splitList = (text: string): string[] =>
 
 /**
  * The form in which names are compared: Unicode's compatibility forms, caseless, white space as one space. Lower case of upper case
- * also equates ß with SS, and σ with ς; lower case comes first, because ẞ has no other upper case.
+ * also equates ß with SS, and σ with ς; lower case comes first, because ẞ has no other upper case. A dotless ı stays apart: Unicode folds
+ * it to itself, though its upper case is that of i.
  */
 export const foldName = (name: string): string =>
-  name.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(/\s+/gu, " ").trim();
+  name.normalize("NFKC").split("ı").map(caseless).join("ı").normalize("NFKC").replace(/\s+/gu, " ").trim();
+
+const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;

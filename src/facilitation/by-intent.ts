@@ -1,11 +1,10 @@
 // Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
 import type { AgentCall } from "../call.ts";
-import { type Network, networkNamed } from "../chain/networks.ts";
-import { ServiceError } from "../core/errors.ts";
+import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { findIntent, ofIntent } from "../payments/store.ts";
 import { judgePayment, minedOf, unverified } from "./evidence.ts";
-import { proveParty, refusedUnproven, refuseMixed, type Said } from "./parties.ts";
+import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
 import { findBuyer, findEscrowOfIntent, findFacilitatedIntent, findUsedSettlements } from "./store.ts";
@@ -14,8 +13,8 @@ import { toFacilitationView } from "./views.ts";
 type IntentClaim = {
   readonly intentId: string;
   readonly txHash: string;
-  /** The network that the body names. */
-  readonly network: Network | null;
+  /** The network as the body names it. */
+  readonly network: string | undefined;
   readonly said: Said;
 };
 
@@ -23,15 +22,16 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   const { intentId, txHash } = claim;
   const { config, chain } = call.deps;
   const { intent, settled, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
-  if (!intent) throw await refusedUnproven(call, new ServiceError("not_found"));
+  if (!intent) return refuseUnknownIntent(call, claim.said);
   await proveParty(call, intent, claim.said);
+  const network = networkNamed(config.networks, intent.network);
   refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
-  if (claim.network && claim.network.network !== intent.network) throw unverified("network");
+  const named = claim.network === undefined ? network : findNetwork(config.networks, claim.network);
+  if (named !== network) throw unverified("network");
   // An identical retry is answered from the stored transaction; one intent has one settlement (FAC-13).
   if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
   if (settled) throw unverified("intent_settled");
 
-  const network = networkNamed(config.networks, intent.network);
   const mined = minedOf(network, await chain.readSettlement(network.network, txHash));
   const minedAt = mined.minedAt + call.ahead;
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });

@@ -3,7 +3,7 @@
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { intentHash } from "../chain/hashes.ts";
-import type { Network } from "../chain/networks.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
 import { present, readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
@@ -17,10 +17,16 @@ import { toFacilitationView } from "./views.ts";
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
 
-export async function facilitatePayment(call: AgentCall, claim: PaymentClaim): Promise<FacilitationView> {
-  const { network, pair, txHash } = claim;
+/** `network` as the body names it. */
+type Claimed = Omit<PaymentClaim, "network"> & { readonly network: string };
+
+export async function facilitatePayment(call: AgentCall, claimed: Claimed): Promise<FacilitationView> {
+  const { pair, txHash } = claimed;
   await refuseOutsiders(call, pair);
   await proveParty(call, pair, pair);
+  const network = findNetwork(call.deps.config.networks, claimed.network);
+  if (!network) return refuseNetwork(call);
+  const claim = { ...claimed, network };
   const reading = await call.deps.chain.readSettlement(network.network, txHash);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
@@ -37,6 +43,12 @@ export async function facilitatePayment(call: AgentCall, claim: PaymentClaim): P
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
+}
+
+/** Refuses a network that the service does not know, once the caller is judged. */
+async function refuseNetwork(call: AgentCall): Promise<never> {
+  await call.read({});
+  throw unverified("network");
 }
 
 /** The first trip. No read grows with any history. */

@@ -1,40 +1,63 @@
 // Proves that the caller may facilitate: either agent of the pair as itself, or with the consumer's proof bound to the provider (FAC-2).
-import type { AgentCall } from "../call.ts";
+import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
+import { present } from "../db/batch.ts";
+import { findIntent } from "../payments/store.ts";
 import { type Pair, unverified } from "./evidence.ts";
+import type { NamedParties } from "./schema.ts";
 
 /** The DIDs that a body names, to be checked against the stored pair. */
 export type Said = { readonly [K in keyof Pair]?: Pair[K] | undefined };
 
 /** Throws when the caller is neither agent of the pair, or its proof does not count here. */
 export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promise<void> {
+  await proveCaller(call, calleeOf(call, pair, said));
   const isProvider = call.did === pair.providerDid;
-  const isConsumer = call.did === pair.consumerDid;
-  if (!call.proven) {
-    // The same answer as for an unknown intent: a certificate alone does not tell whose intent it is (PRF-11).
-    if (!isConsumer) throw await call.unproven("proof_invalid");
-    await call.proveBoundTo(pair.providerDid);
-  } else if (!isProvider && !isConsumer) {
-    throw new ServiceError("forbidden");
-  }
+  if (!isProvider && call.did !== pair.consumerDid) throw new ServiceError("forbidden");
   const own = isProvider ? said.providerDid : said.consumerDid;
-  if (own !== undefined && own !== call.did) throw await call.unproven("aeap_verification_failed");
+  if (own !== undefined && own !== call.did) throw await call.unproven();
   const other = isProvider ? said.consumerDid : said.providerDid;
   if (other !== undefined && other !== (isProvider ? pair.consumerDid : pair.providerDid)) {
     throw unverified("other_parties");
   }
 }
 
-/** Refuses a caller that is neither of the agents that the body names (FAC-3). */
-export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): Promise<void> {
-  if (call.did === providerDid || call.did === consumerDid) return;
-  throw await call.unproven(call.proven ? "aeap_verification_failed" : "proof_invalid");
+/**
+ * The agent that a proof of the caller may be bound to: the provider, for its consumer; where the intent is not the caller's or does not
+ * exist, the provider that the body names. A certificate alone does not tell whose intent it is (PRF-11).
+ */
+function calleeOf(call: AgentCall, pair: Pair | null, said: Said): string | undefined {
+  if (call.did === pair?.consumerDid) return pair.providerDid;
+  return call.did === pair?.providerDid ? undefined : said.providerDid;
 }
 
-/** Hides the refusal from a caller that has shown only a certificate (PRF-11). */
-export const refusedUnproven = async (call: AgentCall, refusal: ServiceError): Promise<ServiceError> =>
-  call.proven ? refusal : call.unproven("proof_invalid");
+/** Throws unless the caller has proven itself, or its proof is bound to this agent. */
+async function proveCaller(call: AgentCall, calleeDid: string | undefined): Promise<void> {
+  if (call.proven) return;
+  if (calleeDid === undefined) throw await call.unproven();
+  await call.proveBoundTo(calleeDid);
+}
+
+/** Refuses a caller that is neither of the agents that the body names (FAC-3). */
+export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDid }: Pair): Promise<void> {
+  if (call.did !== providerDid && call.did !== consumerDid) throw await call.unproven();
+}
+
+/** Refuses an intent that does not exist, and tells it only to a caller that has proven itself (PRF-11). */
+export async function refuseUnknownIntent(call: AgentCall, said: Said): Promise<never> {
+  await proveCaller(call, calleeOf(call, null, said));
+  throw new ServiceError("not_found");
+}
+
+/** Finds the agent that verifies a bound proof where the schema refuses the body (FAC-3). */
+export function precheckFacilitation(call: AgentCall, { intentId, providerDid }: NamedParties): Precheck {
+  const reads = present({ intent: intentId === undefined ? null : findIntent(call.db, intentId) });
+  return {
+    ...precheck(reads, () => []),
+    calleeOf: ({ intent }: { intent?: Pair | null }) => calleeOf(call, intent ?? null, { providerDid }),
+  };
+}
 
 /** Refuses objects of both environments in one call (ACC-8). */
 export function refuseMixed(environments: readonly (Environment | undefined)[]): void {

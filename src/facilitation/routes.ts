@@ -1,7 +1,8 @@
 // Route of facilitation.
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
-import { facilitationAct, facilitationFaults, facilitationInput, facilitationView } from "./schema.ts";
+import { precheckFacilitation } from "./parties.ts";
+import { facilitationAct, facilitationFaults, facilitationInput, facilitationView, partiesNamed } from "./schema.ts";
 
 export const facilitationRoutes = [
   route({
@@ -29,9 +30,10 @@ export const facilitationRoutes = [
       "intent_expired",
       "chain_unavailable",
     ],
-    act: facilitationAct,
+    act: (body, { networks }) => facilitationAct(body, networks),
     boundProofs: true,
     surfaces: ["agent"],
     handle: (call, { body }) => facilitate(call, body),
+    precheck: (call, { body }) => precheckFacilitation(call, partiesNamed(body)),
   }),
 ];

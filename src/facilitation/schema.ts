@@ -1,6 +1,7 @@
 // Facilitation in its two forms on the wire, and the transaction that it makes (FAC-1).
 import * as z from "zod";
 import { parseTxHash } from "../chain/hashes.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import {
   amount,
@@ -54,11 +55,24 @@ export function facilitationFaults(raw: unknown): FieldError[] {
   return missing;
 }
 
-/** The act of a proof of facilitation: this payment for this intent, or for this pair (PRF-8). */
-export function facilitationAct(body: FacilitationInput): string {
+/** The act of a proof of facilitation: this payment for this intent, or for this pair, however the body writes it (PRF-8). */
+export function facilitationAct(body: FacilitationInput, networks: readonly Network[]): string {
   const hash = parseTxHash(body.payment_tx ?? body.tx_hash ?? "") ?? "";
-  const { intent_id, provider_did, consumer_did, network } = body;
-  return JSON.stringify([intent_id ?? null, provider_did ?? null, consumer_did ?? null, network ?? null, hash]);
+  const { intent_id, provider_did, consumer_did, network = "" } = body;
+  if (intent_id !== undefined) return JSON.stringify([intent_id, hash]);
+  return JSON.stringify([provider_did, consumer_did, findNetwork(networks, network)?.network ?? network, hash]);
+}
+
+/** The parties of a body that the schema refuses, as far as its members are valid. */
+const namedParties = z.object({
+  intent_id: idInput.optional().catch(undefined),
+  provider_did: didInput.optional().catch(undefined),
+});
+export type NamedParties = { readonly intentId: string | undefined; readonly providerDid: string | undefined };
+
+export function partiesNamed(raw: unknown): NamedParties {
+  const { data } = namedParties.safeParse(raw);
+  return { intentId: data?.intent_id, providerDid: data?.provider_did };
 }
 
 const facilitated = {

@@ -9,3 +9,7 @@ export function acceptWeights(accept: string | undefined): (type: string) => num
     return covering.map((name) => ranges.find((range) => range.type.toLowerCase() === name)).find(Boolean)?.q ?? 0;
   };
 }
+
+/** True when the client accepts the type by its own name; a wildcard names none. */
+export const acceptsByName = (accept: string | undefined, type: string): boolean =>
+  parseAccept(accept ?? "").some((range) => range.type.toLowerCase() === type && range.q > 0);

@@ -1,11 +1,10 @@
 // The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The reference's
 // script and style are assets of this Worker.
 import type { Hono } from "hono";
-import { ServiceError } from "../core/errors.ts";
 import type { AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
-import { errorResponse, jsonResponse } from "./responses.ts";
+import { jsonResponse } from "./responses.ts";
 
 export function bindService(app: Hono<AppEnv>): void {
   app.get("/openapi.json", (context) => {
@@ -17,9 +16,9 @@ export function bindService(app: Hono<AppEnv>): void {
   app.get("/docs", () => docsPage());
   app.get("/docs/", (context) => context.redirect("/docs"));
   app.get("/docs/start.js", () => docsStart());
-  app.get("/docs/:asset", async (context) => {
+  app.get("/docs/:asset", async (context, next) => {
     const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
-    return asset ?? errorResponse(new ServiceError("not_found"), context.get("requestId"), context);
+    return asset ?? next();
   });
 }
 

@@ -11,7 +11,8 @@ export function decorate(context: AppContext, routes: readonly Route[]): void {
   headers.set("Request-Id", context.get("requestId"));
   headers.set("X-Content-Type-Options", "nosniff");
   headers.set("Strict-Transport-Security", "max-age=31536000; includeSubDomains");
-  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
+  // Without an ISSUER, an answer may name the Host that was asked, and counts nowhere else.
+  if (!headers.has("Cache-Control") || !context.env.ISSUER) headers.set("Cache-Control", "no-store");
   const rate = context.get("rate");
   if (rate) for (const [name, value] of Object.entries(rateHeaders(rate))) headers.set(name, value);
   if (isOpenToAnyOrigin(routes, context.req.method, context.req.path)) {

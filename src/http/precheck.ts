@@ -9,10 +9,10 @@ export async function refuseFaults(
   precheck: Precheck | undefined,
   unreadable: ServiceError | undefined,
 ): Promise<never> {
-  const { reads = {}, judge, mapRefusal = (refusal: unknown) => refusal } = precheck ?? {};
+  const { reads = {}, judge, calleeOf, mapRefusal = (refusal: unknown) => refusal } = precheck ?? {};
   try {
     const found = await call.read(reads);
-    await refuseUnproven(call);
+    await refuseUnproven(call, calleeOf?.(found as never));
     const named = new Set(faults.map((fault) => fault.field));
     const more = judge?.(found as never, faults) ?? [];
     throw unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
@@ -29,7 +29,12 @@ export async function refuseUnknownPath(call: AnyCall): Promise<never> {
   throw new ServiceError("not_found");
 }
 
-/** Certificates are public: a caller whose proof would be checked against the body learns nothing about the body (PRF-11). */
-async function refuseUnproven(call: AnyCall): Promise<void> {
-  if (call.surface === "agent" && !call.proven) throw await call.unproven("proof_invalid");
+/**
+ * Certificates are public: a caller whose proof would be checked against the body learns nothing about the body, unless the proof is bound
+ * to the agent that the body's valid parts name (PRF-11).
+ */
+async function refuseUnproven(call: AnyCall, calleeDid?: string): Promise<void> {
+  if (call.surface !== "agent" || call.proven) return;
+  if (calleeDid === undefined) throw await call.unproven();
+  await call.proveBoundTo(calleeDid);
 }

@@ -1,6 +1,10 @@
 // The shapes of an answer: a JSON view, or the flat error envelope, as RFC 9457 members on request (HTTP-14, HTTP-15).
 import { ERRORS, ServiceError } from "../core/errors.ts";
+import { acceptsByName } from "./accept.ts";
 import type { AppContext } from "./app-env.ts";
+
+/** The type of RFC 9457. */
+const PROBLEM = "application/problem+json";
 
 export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
@@ -47,16 +51,13 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
     ...(error.status === 401 && challenge && { "WWW-Authenticate": challenge }),
   };
   const envelope = errorEnvelope(error, requestId);
-  if (!prefersProblem(context.req.header("accept"))) return jsonResponse(error.status, envelope, headers);
+  // A wildcard gets the envelope.
+  if (!acceptsByName(context.req.header("accept"), PROBLEM)) return jsonResponse(error.status, envelope, headers);
   return jsonResponse(error.status, toProblem(envelope, context.env.ISSUER || new URL(context.req.url).origin), {
     ...headers,
-    "Content-Type": "application/problem+json",
+    "Content-Type": PROBLEM,
   });
 }
-
-/** True when the client names the type of RFC 9457; a wildcard gets the envelope. */
-const prefersProblem = (accept: string | undefined): boolean =>
-  accept !== undefined && /(?:^|,)\s*application\/problem\+json\s*(?:;|,|$)/i.test(accept);
 
 /** RFC 9457 members of the same refusal. */
 function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, issuer: string) {

@@ -2,6 +2,7 @@
 // document is printed from the same data.
 import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
+import type { Config } from "../context.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
 
 /** The valid parts of a request, for the handler. */
@@ -57,7 +58,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
    * A proof is accepted once (PRF-7). Where the same act may be repeated under one proof, this names the act: a proof that was used for
    * it is accepted again, and is a replay for any other (PRF-8).
    */
-  readonly act?: (body: B) => string;
+  readonly act?: (body: B, config: Config) => string;
   /** The consumer's proof bound to its counterparty counts too; the handler names the counterparty (FAC-2). */
   readonly boundProofs?: true;
   readonly handle: (call: CallOf<S>, input: Input<P, Q, B>) => Promise<unknown>;

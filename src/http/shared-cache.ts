@@ -15,6 +15,7 @@ export async function throughSharedCache(
   make: () => Promise<unknown>,
 ): Promise<unknown> {
   const { background, deps } = incoming;
+  if (!deps.env.ISSUER) return make();
   const address = addressOf(incoming, query, representation);
   const kept = await find(deps.sharedCache, address);
   if (kept) {

@@ -1,6 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
-import { findNetwork } from "../chain/networks.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
@@ -36,18 +36,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
   const candidates = networksFor(deps.config, order);
-  const found = await call.read(
-    {
-      spenders: findSpenders(db, consumerDid, now),
-      opened: countOpenedByProvider(db, providerDid, consumerDid, now),
-      provider: findTimedAgent(db, providerDid),
-      heaviest: findHeaviest(db, providerDid),
-      providerDelegators: findAncestors(db, providerDid),
-      escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
-      offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
-    },
-    { clock: ({ spenders }) => spenders[0]?.clockOffsetMs },
-  );
+  const found = await readFacts(call, order, candidates);
   refuseStrangers(call, order, OWN_ORDER);
   const [consumer, ...delegators] = found.spenders;
   const { provider } = found;
@@ -95,6 +84,21 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, now);
   await call.commit([...holds, insertIntent(db, intent)], view);
   return view;
+}
+
+/** The first trip. */
+function readFacts(call: AgentCall, { consumerDid, providerDid }: Order, candidates: readonly Network[]) {
+  const { db, now } = call;
+  const reads = {
+    spenders: findSpenders(db, consumerDid, now),
+    opened: countOpenedByProvider(db, providerDid, consumerDid, now),
+    provider: findTimedAgent(db, providerDid),
+    heaviest: findHeaviest(db, providerDid),
+    providerDelegators: findAncestors(db, providerDid),
+    escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
+    offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
+  };
+  return call.read(reads, { clock: ({ spenders }) => spenders[0]?.clockOffsetMs });
 }
 
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {

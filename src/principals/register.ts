@@ -4,7 +4,7 @@ import { type FieldError, fieldError, ServiceError, validationError } from "../c
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import { present } from "../db/batch.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { AttestationRow, PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { attestationFaults, expandAttestation } from "./attestations.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
@@ -54,17 +54,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   await call.commit(
     [
       insertPrincipal(db, row),
-      insertAttestation(db, {
-        attestationId: row.attestationId,
-        principalId: row.principalId,
-        verifierId: row.attestationVerifierId,
-        model: row.attestationModel,
-        tier: row.attestationTier,
-        proof: "proof" in input.verification_attestation ? (input.verification_attestation.proof ?? null) : null,
-        issuedAt: row.attestationIssuedAt,
-        expiresAt: row.attestationExpiresAt,
-        recordedAt: now,
-      }),
+      insertAttestation(db, attestationOf(row, input)),
       recordActivity(db, row, now, {
         action: "principal.registered",
         actor: found.caller.actor,
@@ -75,6 +65,19 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   );
   return view;
 }
+
+/** The principal's first attestation, as it is recorded beside those to come. */
+const attestationOf = (row: PrincipalRow, { verification_attestation: given }: PrincipalInput): AttestationRow => ({
+  attestationId: row.attestationId,
+  principalId: row.principalId,
+  verifierId: row.attestationVerifierId,
+  model: row.attestationModel,
+  tier: row.attestationTier,
+  proof: "proof" in given ? (given.proof ?? null) : null,
+  issuedAt: row.attestationIssuedAt,
+  expiresAt: row.attestationExpiresAt,
+  recordedAt: row.createdAt,
+});
 
 /** Finds the further faults of a body that the schema refuses. */
 export function precheckPrincipal(call: ManagementCall, input: ProposedPrincipal): Precheck {

@@ -6,7 +6,13 @@ import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { CustomerStatus, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { attestations, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import {
+  type AttestationRow,
+  attestations,
+  customers,
+  type PrincipalRow,
+  principals,
+} from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
@@ -114,8 +120,7 @@ export const listPrincipals = (
 export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement =>
   db.insert(principals).values(row);
 
-export const insertAttestation = (db: Database, row: typeof attestations.$inferInsert): Statement =>
-  db.insert(attestations).values(row);
+export const insertAttestation = (db: Database, row: AttestationRow): Statement => db.insert(attestations).values(row);
 
 /** Principals whose attestation has ended and that are still stored as ACTIVE, the earliest end first. */
 export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>

@@ -231,12 +231,16 @@ describe("a retry", () => {
     expect(spent).toMatchObject({ settled: 10_000_000, open: 10_000_000 });
   });
 
-  it("twenty purchases from one provider at once all settle", async () => {
+  it("twenty purchases from one provider at once all settle, and the database refuses no batch of theirs", async () => {
     const seller = await world.provider();
     const purchases = [];
     for (let i = 0; i < 20; i++) purchases.push(await paid(world, await pairOf(world, seller), "1.00"));
+    world.meter.reset();
     const replies = await Promise.all(purchases.map((purchase) => asProvider(world, purchase)));
+    const { trips, refused: refusals } = world.meter.reading;
     expect(replies.map((reply) => reply.status)).toEqual(purchases.map(() => 200));
+    // A refused batch is tried again, so that only the meter tells.
+    expect({ trips, refusals }).toEqual({ trips: 2 * purchases.length, refusals: 0 });
     const state = await stateOf(world, seller.did);
     expect(state.escrows[0]?.balance).toBe(20 * 99_950);
   });

@@ -31,6 +31,6 @@ it("bound to the provider, it is proof_invalid, and no replay", async () => {
 
 it("bound to the service, it is refused for its time too", async () => {
   const { status, body } = await facilitateWith(world.deps.config.serviceDid);
-  expect([status, body.code, body.type]).toEqual([401, "aeap_verification_failed", undefined]);
+  expect([status, body.code, body.type]).toEqual([401, "proof_invalid", undefined]);
   expect(body.detail.reason).toBe("timestamp_too_old");
 });

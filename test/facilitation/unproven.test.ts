@@ -1,13 +1,21 @@
 // Certificates are public: a caller that shows no more learns only that its proof failed, whatever its body names (PRF-11, FAC-3).
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
+import { ERRORS } from "../../src/core/errors.ts";
+import { certificates } from "../../src/db/tables/agents.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asProvider, facilitated, PATH, type Paid, paid, pairOf, refused } from "./support.ts";
 
 let world: World;
 let open: Paid;
 let settled: Paid;
+/** The open intent of the terminated agent. */
+let endedsOwn: Paid;
 let stranger: Agent;
 let suspended: Agent;
+let ended: Agent;
+/** An agent whose certificate was replaced. */
+let replaced: Agent;
 /** An agent that is party to nothing. */
 let third: Agent;
 const reads: string[] = [];
@@ -17,8 +25,16 @@ beforeAll(async () => {
   open = await paid(world, pair);
   settled = await facilitated(world, pair);
   [stranger, suspended, third] = [await world.consumer(), await world.consumer(), await world.agent("PROVIDER")];
-  const stop = { body: { status: "SUSPENDED" } };
-  expectStatus(await world.call("PATCH", `/v1/agents/${suspended.did}/status`, stop), 200);
+  const stop = (did: string, status: string) => world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } });
+  expectStatus(await stop(suspended.did, "SUSPENDED"), 200);
+  // The intent of a stopped consumer stays open.
+  const closed = await paid(world, await pairOf(world, pair.provider));
+  ended = closed.consumer;
+  expectStatus(await stop(ended.did, "TERMINATED"), 200);
+  endedsOwn = closed;
+  replaced = await world.consumer();
+  const { db } = world.deps;
+  await db.update(certificates).set({ replacedAt: Date.now() }).where(eq(certificates.did, replaced.did));
   const chain = world.deps.chain as { readSettlement: typeof world.deps.chain.readSettlement };
   const read = chain.readSettlement;
   chain.readSettlement = (network, hash) => {
@@ -36,6 +52,7 @@ const NOWHERE = `0x${"ab".repeat(32)}`;
 const BODIES: [string, () => Json | string][] = [
   ["an open intent and its payment", () => named(open)],
   ["an open intent and no such payment", () => ({ ...named(open), payment_tx: NOWHERE })],
+  ["the open intent of a terminated agent", () => named(endedsOwn)],
   ["a settled intent", () => named(settled)],
   ["a settled intent and another payment", () => ({ ...named(settled), payment_tx: open.tx })],
   ["an unknown intent", () => ({ ...named(open), intent_id: "pin_00000000000000000000000000" })],
@@ -64,10 +81,19 @@ const CALLERS: [string, () => Agent][] = [
   ["the provider", () => open.provider],
   ["a stranger", () => stranger],
   ["a suspended agent", () => suspended],
+  ["a terminated agent", () => ended],
+  ["an agent whose certificate was replaced", () => replaced],
 ];
+
+const without = async (name: string, headers: Promise<Record<string, string>>) => {
+  const { [name]: _left, ...rest } = await headers;
+  return rest;
+};
 
 const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
   ["no signature", async (agent) => ({ ...(await world.proveBound(agent, stranger.did)), "AEAP-Proof": "MEUCIQ==" })],
+  ["no header of the proof", (agent) => without("AEAP-Proof", world.proveBound(agent, open.provider.did))],
+  ["no header of the time", (agent) => without("AEAP-Timestamp", world.proveBound(agent, open.provider.did))],
   ["a proof bound to somebody else", (agent) => world.proveBound(agent, third.did)],
   ["the proof of another request", (agent) => world.prove(agent, "POST", PATH, "another body")],
   [
@@ -88,6 +114,7 @@ describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
       reads.length = 0;
       const reply = await world.call("POST", PATH, { key: null, headers, rawBody });
       expect([reply.status, reply.body.code, reply.body.field_errors]).toEqual([401, "proof_invalid", undefined]);
+      expect(reply.body.message).toBe(ERRORS.proof_invalid.message);
       expect(Object.keys(reply.body.detail).sort()).toEqual(["reason", "service_time", "signed_text"]);
       expect(reads).toEqual([]);
     }

@@ -2,6 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, type World } from "../support/world.ts";
 
+const UNKNOWN_PATH = "The path does not exist: see /docs for the paths of this service.";
+
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
@@ -24,7 +26,8 @@ describe("/docs", () => {
 
   it("serves no other file of the package it comes from", async () => {
     for (const file of ["/docs/package.json", "/docs/index.html", "/docs/nothing.js"]) {
-      expect((await world.call("GET", file, { key: null })).status, file).toBe(404);
+      const { status, body } = await world.call("GET", file, { key: null });
+      expect([status, body.code, body.message], file).toEqual([404, "not_found", UNKNOWN_PATH]);
     }
   });
 });

@@ -273,7 +273,21 @@ describe("a client that names application/problem+json", () => {
     });
   });
 
-  it.each(["*/*", "application/*", "application/json"])("alone does: %s gets the envelope", async (accept) => {
+  it.each([
+    "Application/Problem+JSON",
+    "application/problem+json;q=0.001",
+    'text/html, application/problem+json; charset="utf-8"; q=0.5',
+  ])("gets them: %s", async (accept) => {
+    expect((await ask(accept)).response.headers.get("content-type")).toBe("application/problem+json");
+  });
+
+  it.each([
+    "*/*",
+    "application/*",
+    "application/json",
+    "application/problem+json;q=0",
+    "application/problem+json; q=0.0, */*",
+  ])("alone does: %s gets the envelope", async (accept) => {
     const { response, body } = await ask(accept);
     expectEnvelope(response, body, 401, "invalid_credentials");
   });

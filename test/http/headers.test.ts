@@ -1,8 +1,9 @@
 // Request-Id, no-store, security headers and CORS, on every operation (HTTP-21, HTTP-23, HTTP-25).
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ROUTES } from "../../src/app.ts";
+import { createApp, ROUTES } from "../../src/app.ts";
 import { send } from "../support/variants.ts";
-import { createWorld, type World } from "../support/world.ts";
+import { createWorld, env, type World } from "../support/world.ts";
 
 let world: World;
 let did: string;
@@ -102,5 +103,42 @@ describe("HEAD", () => {
 
   it("of what is not there is 404", async () => {
     expect((await call("/v1/agents/did:aeap:x/status", "HEAD")).response.status).toBe(404);
+  });
+});
+
+describe("a service without an ISSUER", () => {
+  /** Asks the service as it is deployed, twice from its own data centre. */
+  const asked = async (path: string, ISSUER: string) => {
+    const app = createApp();
+    const answers = [];
+    for (let i = 0; i < 2; i++) {
+      const context = createExecutionContext();
+      const request = new Request(`https://evil.example${path}`);
+      const response = await app.fetch(request, { ...env, ISSUER }, context);
+      answers.push({ text: new TextDecoder().decode(await response.arrayBuffer()), headers: response.headers });
+      await waitOnExecutionContext(context);
+    }
+    return answers;
+  };
+
+  it.each([
+    ["the OpenAPI document", () => "/openapi.json"],
+    ["the discovery document", () => "/.well-known/aeap"],
+    ["a status list", () => "/.well-known/aeap-status-lists/1"],
+    ["a version of an identity document", () => `/v1/agents/${did}/aid?version=1`],
+    ["a DID document", () => `/v1/agents/${did}/did.json`],
+    ["the health check", () => "/healthz"],
+  ])("lets nobody keep %s, which may name the Host that was asked", async (_name, path) => {
+    for (const { headers } of await asked(path(), "")) {
+      expect([headers.get("cache-control"), headers.get("age")]).toEqual(["no-store", null]);
+    }
+  });
+
+  it("names the Host, and with an ISSUER that one, which may be kept", async () => {
+    const [open] = await asked("/openapi.json", "");
+    expect(open?.text).toContain("https://evil.example");
+    const [closed] = await asked("/openapi.json", env.ISSUER);
+    expect(closed?.text).not.toContain("evil.example");
+    expect(closed?.headers.get("cache-control")).toBe("public, max-age=300");
   });
 });

@@ -95,3 +95,4 @@ export const attestations = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.principalId, t.attestationId] })],
 );
+export type AttestationRow = typeof attestations.$inferSelect;
