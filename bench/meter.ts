@@ -54,10 +54,12 @@ export function hopsInto(cost: Cost, delayMs: number): Hop {
 type Answer = { meta?: { rows_read?: number; rows_written?: number } };
 type Known = { statement: D1PreparedStatement; sql: string };
 
-/** The database, with every trip added to the cost that is current when it is made. A trip that D1 refuses counts as well. */
-export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
-  const known = new WeakMap<object, Known>();
-  const trip = async <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => Answer[]) => {
+type Trip = <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => readonly Answer[]) => Promise<T>;
+
+/** Makes trips, each added to the cost that is current when it is made. A trip that D1 refuses counts as well. */
+const tripsInto =
+  (current: () => Cost, hop: Hop): Trip =>
+  async (sqls, go, answers) => {
     const cost = current();
     const entry = sqls.map((sql): StatementCost => ({ sql, rowsRead: 0, rowsWritten: 0 }));
     cost.trips.push(entry);
@@ -73,6 +75,11 @@ export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce):
     }
     return result;
   };
+
+/** Every trip to the database is added to the cost that is current when it is made. */
+export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
+  const known = new WeakMap<object, Known>();
+  const trip = tripsInto(current, hop);
   const one = (statement: D1PreparedStatement, sql: string) =>
     trip(
       [sql],

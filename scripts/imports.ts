@@ -24,6 +24,7 @@ const run = spawnSync(
     "src",
     "scripts",
     "test",
+    "bench",
   ],
   { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 },
 );

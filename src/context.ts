@@ -60,11 +60,14 @@ export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string };
 
-/** A job's messages: rows to record, a position from which to find more, or a slice to run (JOB-1). */
+/**
+ * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an
+ * operation, and no part of the job's run.
+ */
 export type JobMessage =
-  | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[] }
+  | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[]; readonly apart?: true }
   | { readonly kind: "find"; readonly job: string; readonly after: Due }
-  | { readonly kind: "run"; readonly job: string };
+  | { readonly kind: "run"; readonly job: string; readonly after: Due };
 
 /** New events wait in the outbox. The message names none: the outbox stores its own position. */
 export type OutboxMessage = { kind: "hand_on_events" };

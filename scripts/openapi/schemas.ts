@@ -42,6 +42,7 @@ export class Schemas {
 
   /** References into components, no bounds that only JavaScript has, fields with sentences. */
   #tidy(schema: Json, io: Io, owner: string): Json {
+    if (io === "input") refuseRequiredDefaults(schema, owner);
     const kept = Object.entries(schema).filter(([keyword, value]) => !saysNothing(schema, keyword, value, io));
     return Object.fromEntries(
       kept.map(([keyword, value]) => [keyword, this.#tidyKeyword(keyword, value, io, owner)] as const),
@@ -68,6 +69,16 @@ export class Schemas {
         ];
       }),
     );
+  }
+}
+
+/** A field with a default is not required in a request. Checked here, because the document does not print the keyword. */
+function refuseRequiredDefaults({ properties, required }: Json, owner: string): void {
+  if (!isObject(properties) || !Array.isArray(required)) return;
+  for (const [name, field] of Object.entries(properties)) {
+    if (isObject(field) && "default" in field && required.includes(name)) {
+      throw new Error(`${owner}.${name} has a default and is required in a request`);
+    }
   }
 }
 

@@ -4,9 +4,8 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, toPage } from "../core/page.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import type { PlatformRow } from "../db/tables/accounts.ts";
 import { REQUIRED_DOCUMENTS } from "./states.ts";
-import { findPlatform, listPlatforms } from "./store.ts";
+import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
 export async function getPlatform(call: ManagementCall) {
   const { platform } = await call.read({ platform: findPlatform(call.db, call.tenant.platformId) });
@@ -22,7 +21,7 @@ export async function getPlatforms(call: OperatorCall, query: PlatformQuery) {
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.platformId }), toPlatformView);
 }
 
-function toPlatformView(platform: PlatformRow) {
+function toPlatformView(platform: ListedPlatform) {
   return {
     platform_id: platform.platformId,
     platform_status: platform.status,
@@ -43,7 +42,7 @@ function toPlatformView(platform: PlatformRow) {
 }
 
 /** The conditions of the next state (ACC-3). */
-export function requirementsOf(platform: PlatformRow) {
+export function requirementsOf(platform: ListedPlatform) {
   const { status } = platform;
   const currently_due =
     status === "EMAIL_PENDING"
@@ -57,12 +56,12 @@ export function requirementsOf(platform: PlatformRow) {
 }
 
 const PROFILE = [
-  ["legal_name", (platform: PlatformRow) => platform.legalName],
-  ["registration_number", (platform: PlatformRow) => platform.registrationNumber],
-  ["country", (platform: PlatformRow) => platform.country],
-  ["registered_address", (platform: PlatformRow) => platform.registeredAddress],
-  ["admin_contact_email", (platform: PlatformRow) => platform.adminContactEmail],
+  ["legal_name", (platform: ListedPlatform) => platform.legalName],
+  ["registration_number", (platform: ListedPlatform) => platform.registrationNumber],
+  ["country", (platform: ListedPlatform) => platform.country],
+  ["registered_address", (platform: ListedPlatform) => platform.registeredAddress],
+  ["admin_contact_email", (platform: ListedPlatform) => platform.adminContactEmail],
 ] as const;
 
-const missingProfile = (platform: PlatformRow): string[] =>
+const missingProfile = (platform: ListedPlatform): string[] =>
   PROFILE.filter(([, value]) => !value(platform)).map(([name]) => name);

@@ -1,5 +1,5 @@
 // Store of platform accounts and their management keys.
-import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, lt, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { Environment, PlatformStatus, Tier } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
@@ -40,15 +40,19 @@ export const ownerOf = (keyHash: string): SQL<string> =>
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
 
+/** The columns of a page: those that a platform shows. */
+const { clockOffsetMs: _offset, updatedAt: _updated, ...listed } = getTableColumns(platforms);
+export type ListedPlatform = Pick<PlatformRow, keyof typeof listed>;
+
 /** For the operator: newest first; ids are time-ordered, so the id is the whole keyset. */
 export const listPlatforms = (
   db: Database,
   status: PlatformStatus | undefined,
   page: { limit: number; after: Position | null },
-): Read<PlatformRow[]> =>
+): Read<ListedPlatform[]> =>
   readAll(
     db
-      .select()
+      .select(listed)
       .from(platforms)
       .where(
         and(

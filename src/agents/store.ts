@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
-import type { AgentStatus, EconomicRole } from "../core/vocabulary.ts";
+import { type AgentStatus, type EconomicRole, isRunning } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agentMarkets, agents } from "../db/tables/agents.ts";
 import { escrows } from "../db/tables/money.ts";
@@ -69,8 +69,7 @@ export type AgentFilter = { principalId?: string; status?: AgentStatus; economic
 
 /** As `standsAt`: an agent whose principal is stopped is not listed as running (PRN-14). */
 const countsAs = (status: AgentStatus, now: number): SQL | undefined => {
-  const runs = status === "ACTIVE" || status === "FUNDING";
-  return and(eq(agents.status, status), runs ? standsAt("ACTIVE", now) : undefined);
+  return and(eq(agents.status, status), isRunning(status) ? standsAt("ACTIVE", now) : undefined);
 };
 
 // A page shows no key and no running sum: half of the columns, and most of the bytes.

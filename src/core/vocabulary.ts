@@ -50,7 +50,7 @@ export const isRunning = (status: AgentStatus): boolean => status === "ACTIVE" |
 export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
 export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 
-/** What happens to all agents of a principal at once: its stop suspends them, its end revokes them (AGT-13, AGT-19). */
+/** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 export type StopTrigger = (typeof STOP_TRIGGERS)[number];
 

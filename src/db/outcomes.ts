@@ -47,13 +47,20 @@ export const insertOutcome = (
   db.insert(idempotencyOutcomes).values(row),
 ];
 
-/** The number of expired outcomes, counted up to `most`. */
-export const countOutcomes = (db: Database, now: number, most: number): Read<number> =>
+/** The number of expired outcomes, counted up to `most`, and when the first of them expired; null when there is none. */
+export const countOutcomes = (
+  db: Database,
+  now: number,
+  most: number,
+): Read<{ count: number; oldest: number } | null> =>
   read(
     db
-      .select({ due: sql<number>`count(*)`.as("due") })
-      .from(sql`(select 1 from idempotency_outcomes where expires_at <= ${now} limit ${most})`),
-    (rows) => rows[0]?.due ?? 0,
+      .select({
+        count: sql<number>`count(*)`.as("count"),
+        oldest: sql<number | null>`min(expires_at)`.as("oldest"),
+      })
+      .from(sql`(select expires_at from idempotency_outcomes where expires_at <= ${now} limit ${most})`),
+    ([row]) => (row && row.oldest !== null ? { count: row.count, oldest: row.oldest } : null),
   );
 
 /** Deletes at most `slice` expired outcomes. */

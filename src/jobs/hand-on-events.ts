@@ -1,12 +1,22 @@
 // Delivers events whose notification was lost, each minute (EVT-4).
-import { handOnSlice, SLICE, type Subscriber } from "../journal/outbox.ts";
+import { FIRST } from "../core/due.ts";
+import { deliverSlice, findSlice, SLICE, type Subscriber } from "../journal/outbox.ts";
 import type { BulkJob } from "./job.ts";
 
 export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
   kind: "bulk",
   name: "hand_on_events",
-  run: async (deps) => {
-    const done = await handOnSlice(deps, subscribers);
-    return { done, more: done === SLICE };
+  slices: 5,
+  find: async (deps) => {
+    const slice = await findSlice(deps);
+    if (slice === null) return null;
+    return {
+      oldestDueAt: slice.oldest.occurredAt,
+      run: async () => {
+        const done = await deliverSlice(deps, subscribers, slice);
+        // Events are delivered in their order: one that fails is not passed over.
+        return { done, failed: [], next: done === SLICE ? FIRST : null };
+      },
+    };
   },
 });

@@ -1,9 +1,15 @@
 // Mails alerts to the operator, each minute (JOB-11).
-import { mailAlerts } from "../journal/alert-mails.ts";
+import { findMails, sendMails } from "../journal/alert-mails.ts";
 import type { BulkJob } from "./job.ts";
 
 export const mailAlertsJob: BulkJob = {
   kind: "bulk",
   name: "mail_alerts",
-  run: async (deps) => ({ done: await mailAlerts(deps), more: false }),
+  slices: 1,
+  find: async (deps) => {
+    const mails = await findMails(deps);
+    if (mails === null) return null;
+    const run = async () => ({ done: await sendMails(deps, mails), failed: [], next: null });
+    return { oldestDueAt: mails.oldestDueAt, run };
+  },
 };

@@ -1,4 +1,5 @@
 // Deletes outcomes of Idempotency-Keys when their window has ended (IDM-2).
+import { FIRST } from "../core/due.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { countOutcomes, pruneOutcomes } from "../db/outcomes.ts";
 import type { BulkJob } from "./job.ts";
@@ -8,10 +9,18 @@ const SLICE = 500;
 export const pruneIdempotencyOutcomes: BulkJob = {
   kind: "bulk",
   name: "prune_idempotency_outcomes",
-  run: async ({ db, clock }) => {
+  slices: 5,
+  find: async ({ db, clock }) => {
     const now = clock.now();
-    const { due } = await readBatch(db, { due: countOutcomes(db, now, SLICE) });
-    if (due > 0) await commit(db, [pruneOutcomes(db, now, SLICE)]);
-    return { done: due, more: due === SLICE };
+    const { ended } = await readBatch(db, { ended: countOutcomes(db, now, SLICE) });
+    if (ended === null) return null;
+    const { count, oldest } = ended;
+    return {
+      oldestDueAt: oldest,
+      run: async () => {
+        await commit(db, [pruneOutcomes(db, now, SLICE)]);
+        return { done: count, failed: [], next: count === SLICE ? FIRST : null };
+      },
+    };
   },
 };

@@ -1,14 +1,14 @@
-// Runs jobs (JOB-1 to JOB-5). The minute's trigger finds due rows and passes them to the queue in parts. A part's rows are recorded six at
-// a time, which is the limit of an invocation's concurrent requests. A row that fails stops no other row and is found again. The queue
-// finds the rows beyond one reading, so nothing bounds what a minute can take up.
+// Runs jobs (JOB-1 to JOB-5, JOB-12). The minute's trigger finds due rows and passes them to the queue in parts. A part's rows are recorded
+// six at a time, which is the limit of an invocation's concurrent requests. A row that fails stops no other row and is found again. The
+// queue finds the rows beyond one reading, so nothing bounds what a minute can take up.
 import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { jobFailed, jobLate } from "./alerts.ts";
-import type { BulkJob, EachJob, Job } from "./job.ts";
+import type { BulkJob, EachJob, Job, Ran, RowFailure } from "./job.ts";
 import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
 
 /** The rows of one reading, of one part, and of one moment within a part. */
@@ -17,8 +17,6 @@ const PART = 20;
 const AT_ONCE = 6;
 /** The most messages that a queue takes at once. */
 const MESSAGES = 100;
-/** The slices of a bulk job that one message runs. */
-const SLICES = 5;
 /** A run without progress for this long has lost a part: another one begins (JOB-5). */
 const STALLED_MS = 5 * MINUTE_MS;
 
@@ -42,25 +40,32 @@ export async function startJob(deps: Deps, job: Job): Promise<void> {
   const { known } = await readBatch(db, { known: findJob(db, job.name) });
   if (known && known.pending > 0 && now < known.progressedAt + STALLED_MS) return;
   if (job.kind === "bulk") {
-    await commit(db, [beginRun(db, job.name, { startedAt: now, found: 0, pending: 1, oldestDueAt: null })]);
-    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name });
+    // The slices say what is due. A run that the queue has lost was due when it began.
+    const oldestDueAt = known && known.pending > 0 ? (known.oldestDueAt ?? known.startedAt) : null;
+    const run = { startedAt: now, found: 0, pending: 1, oldestDueAt };
+    await commit(db, [beginRun(db, job.name, run), ...lateAlert(deps, job, oldestDueAt)]);
+    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after: FIRST });
     return;
   }
   const due = await job.find(deps, null, FOUND_AT_ONCE);
-  const messages = messagesOf(job.name, due);
+  const messages = messagesOf(job, due);
   const oldestDueAt = due[0]?.at ?? null;
-  const late = jobLate(job.name, oldestDueAt, deps.clock.now());
   await commit(db, [
     beginRun(db, job.name, { startedAt: now, found: due.length, pending: messages.length, oldestDueAt }),
-    ...(late ? [raiseAlert(db, late)] : []),
+    ...lateAlert(deps, job, oldestDueAt),
   ]);
   await sendAll(deps.env, messages);
 }
 
-function messagesOf(job: string, due: readonly Due[]): JobMessage[] {
+function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
+  const late = jobLate(job.name, oldestDueAt, clock.now());
+  return late ? [raiseAlert(db, late)] : [];
+}
+
+function messagesOf({ name: job, part = PART }: EachJob, due: readonly Due[]): JobMessage[] {
   const messages: JobMessage[] = [];
-  for (let at = 0; at < due.length; at += PART) {
-    messages.push({ kind: "record", job, ids: due.slice(at, at + PART).map(({ id }) => id) });
+  for (let at = 0; at < due.length; at += part) {
+    messages.push({ kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) });
   }
   const last = due.at(-1);
   if (last && due.length === FOUND_AT_ONCE) messages.push({ kind: "find", job, after: last });
@@ -79,54 +84,73 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
   // The message is of a version with other jobs.
   if (!job) return;
   const progress = await work(deps, job, message);
-  const { failed, lastError } = progress;
+  const { failed, lastError, oldestDueAt } = progress;
   await commit(deps.db, [
     recordProgress(deps.db, job.name, { at: Date.now(), ...progress }),
     ...(failed > 0 ? [raiseAlert(deps.db, jobFailed(job.name, lastError ?? ""))] : []),
+    ...lateAlert(deps, job, oldestDueAt),
   ]);
 }
 
 type Worked = Omit<Progress, "at">;
 
 async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
-  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job) : NOTHING;
+  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after) : NOTHING;
   if (job.kind !== "each") return NOTHING;
   if (message.kind === "find") return findMore(deps, job, message.after);
-  return { ...NOTHING, ...(await recordPart(deps, job, message.ids)) };
+  const { left, ...counts } = await recordPart(deps, job, message.ids);
+  const further = left.map((id): JobMessage => ({ kind: "record", job: job.name, ids: [id] }));
+  await sendAll(deps.env, further);
+  return { ...NOTHING, ...counts, pending: further.length - (message.apart ? 0 : 1) };
 }
 
-const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, lastError: null };
+const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
 
 async function findMore(deps: Deps, job: EachJob, after: Due): Promise<Worked> {
   const due = await job.find(deps, after, FOUND_AT_ONCE);
-  const messages = messagesOf(job.name, due);
+  const messages = messagesOf(job, due);
   await sendAll(deps.env, messages);
   return { ...NOTHING, found: due.length, pending: messages.length - 1 };
 }
 
-async function runBulk(deps: Deps, job: BulkJob): Promise<Worked> {
-  let done = 0;
+async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {
+  let worked = NOTHING;
+  let after = from;
   try {
-    for (let slice = 0; slice < SLICES; slice++) {
-      const ran = await job.run(deps);
-      done += ran.done;
-      if (!ran.more) return { ...NOTHING, done, found: done };
+    for (let slice = 0; slice < job.slices; slice++) {
+      const found = await job.find(deps, after);
+      if (found === null) return worked;
+      worked = { ...worked, oldestDueAt: worked.oldestDueAt ?? found.oldestDueAt };
+      const { done, failed, next } = await found.run();
+      worked = withFailures(job, { ...worked, done: worked.done + done, found: worked.found + done }, failed);
+      if (next === null) return worked;
+      after = next;
     }
-    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name });
-    return { ...NOTHING, done, found: done, pending: 0 };
+    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after });
+    return { ...worked, pending: 0 };
   } catch (thrown) {
     // Another run did this slice.
-    if (thrown instanceof Conflict) return { ...NOTHING, done, found: done };
-    return { ...NOTHING, done, found: done, ...failureOf(job.name, null, thrown) };
+    if (thrown instanceof Conflict) return worked;
+    const { failed, lastError } = failureOf(job.name, null, thrown);
+    return { ...worked, failed: worked.failed + failed, lastError };
   }
 }
 
-type Recorded = Pick<Progress, "done" | "failed" | "lastError">;
+function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailure[]): Worked {
+  const last = failures.map(({ id, thrown }) => failureOf(job.name, id, thrown)).at(-1);
+  const { length } = failures;
+  const counts = { found: worked.found + length, failed: worked.failed + length };
+  return { ...worked, ...counts, lastError: last?.lastError ?? worked.lastError };
+}
+
+type Counts = Pick<Progress, "done" | "failed" | "lastError">;
+/** `left`: the rows that were recorded in part. */
+type Part = Counts & { readonly left: readonly string[] };
 
 /** The rows of a part, six at a time. */
-async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Promise<Recorded> {
+async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Promise<Part> {
   const waiting = [...ids];
-  const outcomes: Recorded[] = [];
+  const outcomes: Part[] = [];
   const worker = async () => {
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
       outcomes.push(await recordOne(deps, job, id));
@@ -138,18 +162,21 @@ async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Pro
       done: sum.done + one.done,
       failed: sum.failed + one.failed,
       lastError: one.lastError ?? sum.lastError,
+      left: [...sum.left, ...one.left],
     }),
-    { done: 0, failed: 0, lastError: null },
+    { done: 0, failed: 0, lastError: null, left: [] },
   );
 }
 
-async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Recorded> {
+async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Part> {
+  const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
-    return { done: (await job.record(deps, id)) ? 1 : 0, failed: 0, lastError: null };
+    const recorded = await job.record(deps, id);
+    // A row counts once, when all of it is recorded.
+    return recorded === "more" ? { ...none, left: [id] } : { ...none, done: recorded ? 1 : 0 };
   } catch (thrown) {
     // Another writer was faster: a row that is still due is found again.
-    if (thrown instanceof Conflict) return { done: 0, failed: 0, lastError: null };
-    return { done: 0, ...failureOf(job.name, id, thrown) };
+    return thrown instanceof Conflict ? none : { ...none, ...failureOf(job.name, id, thrown) };
   }
 }
 
@@ -163,21 +190,21 @@ function failureOf(job: string, id: string | null, thrown: unknown): { failed: n
 export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   let done = 0;
   if (job.kind === "bulk") {
-    for (let more = true; more; ) {
-      const ran = await job.run(deps);
-      done += ran.done;
-      more = ran.more;
+    for (let after: Due | null = FIRST; after !== null; ) {
+      const ran: Ran | undefined = await (await job.find(deps, after))?.run();
+      for (const { id, thrown } of ran?.failed ?? []) failureOf(job.name, id, thrown);
+      done += ran?.done ?? 0;
+      after = ran?.next ?? null;
     }
     return done;
   }
   for (let after: Due | null = FIRST; after !== null; ) {
     const due: readonly Due[] = await job.find(deps, after, FOUND_AT_ONCE);
-    const recorded = await recordPart(
-      deps,
-      job,
-      due.map(({ id }) => id),
-    );
-    done += recorded.done;
+    for (let ids: readonly string[] = due.map(({ id }) => id); ids.length > 0; ) {
+      const recorded: Part = await recordPart(deps, job, ids);
+      done += recorded.done;
+      ids = recorded.left;
+    }
     after = due.length === FOUND_AT_ONCE ? (due.at(-1) ?? null) : null;
   }
   return done;

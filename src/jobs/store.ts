@@ -40,11 +40,12 @@ export type Progress = {
   /** New parts of this message, less the part that it reports done. */
   readonly pending: number;
   readonly found: number;
+  readonly oldestDueAt: number | null;
   readonly lastError: string | null;
 };
 
 export const recordProgress = (db: Database, name: string, progress: Progress): Statement => {
-  const { at, done, failed, pending, found, lastError } = progress;
+  const { at, done, failed, pending, found, oldestDueAt, lastError } = progress;
   const left = sql`max(0, ${jobs.pending} + ${pending})`;
   return db
     .update(jobs)
@@ -55,6 +56,7 @@ export const recordProgress = (db: Database, name: string, progress: Progress): 
       found: sql`${jobs.found} + ${found}`,
       done: sql`${jobs.done} + ${done}`,
       failed: sql`${jobs.failed} + ${failed}`,
+      ...(oldestDueAt !== null && { oldestDueAt: sql`coalesce(${jobs.oldestDueAt}, ${oldestDueAt})` }),
       ...(lastError !== null && { lastError, lastErrorAt: at }),
     })
     .where(eq(jobs.name, name));

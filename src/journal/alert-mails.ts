@@ -10,15 +10,28 @@ import { findUnmailed, giveMailBack, noteMailed, takeMail } from "./alert-store.
 
 const AT_ONCE = 50;
 
-/** Sends due mails and returns their number. Without an address nothing is sent; the alerts stay in their list. */
-export async function mailAlerts(deps: Deps): Promise<number> {
-  const { db, env } = deps;
-  if (env.OPERATOR_ALERT_EMAIL === "") return 0;
+/** Alerts that no mail has named, of kinds whose hour is over. */
+export type Mails = {
+  readonly sentBefore: number;
+  readonly oldestDueAt: number;
+  readonly alerts: readonly AlertRow[];
+};
+
+/** Returns null when no mail is due. Without an address nothing is sent; the alerts stay in their list. */
+export async function findMails({ db, env }: Deps): Promise<Mails | null> {
+  if (env.OPERATOR_ALERT_EMAIL === "") return null;
   const sentBefore = Date.now() - HOUR_MS;
   const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, AT_ONCE) });
+  if (unmailed.length === 0) return null;
+  const dueAt = unmailed.map(({ raisedAt, sentAt }) => Math.max(raisedAt, (sentAt ?? 0) + HOUR_MS));
+  return { sentBefore, oldestDueAt: Math.min(...dueAt), alerts: unmailed };
+}
+
+/** Sends the mails and returns their number. */
+export async function sendMails(deps: Deps, { sentBefore, alerts }: Mails): Promise<number> {
   let mails = 0;
-  for (const [kind, alerts] of Map.groupBy(unmailed, (alert) => alert.kind)) {
-    if (await mailKind(deps, kind, alerts, sentBefore)) mails += 1;
+  for (const [kind, each] of Map.groupBy(alerts, (alert) => alert.kind)) {
+    if (await mailKind(deps, kind, each, sentBefore)) mails += 1;
   }
   return mails;
 }

@@ -1,5 +1,5 @@
 // Store of alerts and of the mails about them.
-import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -56,17 +56,22 @@ export const acknowledge = (db: Database, alertId: string, by: string, now: numb
 
 // ---- Mails -----------------------------------------------------------------------------------------------------------------
 
-/** Open alerts that no mail has named, of kinds without a mail since `sentBefore`. */
-export const findUnmailed = (db: Database, sentBefore: number, limit: number): Read<AlertRow[]> =>
+/** Open alerts that no mail has named, of kinds without a mail since `sentBefore`, each with the instant of its kind's last mail. */
+export const findUnmailed = (
+  db: Database,
+  sentBefore: number,
+  limit: number,
+): Read<(AlertRow & { sentAt: number | null })[]> =>
   readAll(
     db
-      .select()
+      .select({ ...getTableColumns(alerts), sentAt: alertMails.sentAt })
       .from(alerts)
+      .leftJoin(alertMails, eq(alertMails.kind, alerts.kind))
       .where(
         and(
           // Literal text, so that SQLite uses the partial index.
           sql`mailed_at is null and acknowledged_at is null`,
-          sql`not exists (select 1 from alert_mails m where m.kind = ${alerts.kind} and m.sent_at > ${sentBefore})`,
+          or(isNull(alertMails.sentAt), lte(alertMails.sentAt, sentBefore)),
         ),
       )
       .orderBy(asc(alerts.kind), asc(alerts.raisedAt))

@@ -21,13 +21,33 @@ export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[
 
 /** Delivers one slice and returns its size. */
 export async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
-  const { db } = deps;
+  const slice = await findSlice(deps);
+  return slice === null ? 0 : deliverSlice(deps, subscribers, slice);
+}
+
+/** New events in their order, and the mark after which they come. */
+export type EventSlice = {
+  readonly from: number;
+  readonly oldest: EventRow;
+  readonly last: EventRow;
+  readonly events: readonly EventRow[];
+};
+
+export async function findSlice({ db }: Deps): Promise<EventSlice | null> {
   const { mark } = await readBatch(db, { mark: findMark(db) });
   const from = mark?.seq ?? 0;
-  const { fresh } = await readBatch(db, { fresh: findEventsAfter(db, from, SLICE) });
-  const last = fresh.at(-1);
-  if (!last) return 0;
-  for (const subscriber of subscribers) await subscriber(deps, fresh);
-  await commit(db, moveMark(db, from, last.seq));
-  return fresh.length;
+  const { events } = await readBatch(db, { events: findEventsAfter(db, from, SLICE) });
+  const [oldest, last] = [events[0], events.at(-1)];
+  return oldest && last ? { from, oldest, last, events } : null;
+}
+
+/** Delivers a slice and returns its size. */
+export async function deliverSlice(
+  deps: Deps,
+  subscribers: readonly Subscriber[],
+  { from, last, events }: EventSlice,
+): Promise<number> {
+  for (const subscriber of subscribers) await subscriber(deps, events);
+  await commit(deps.db, moveMark(deps.db, from, last.seq));
+  return events.length;
 }

@@ -1,45 +1,75 @@
 // Records the end of intents that nobody paid, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
+import type { Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import { retryConflicts } from "../core/retry.ts";
+import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
-import type { BulkJob } from "../jobs/job.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import type { BulkJob, Ran, RowFailure, Slice } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { releaseStatements } from "./spend-store.ts";
 import { intentMachine } from "./states.ts";
 import { findDueIntents, moveIntents } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
-/** Each intent writes up to two events. */
+/** The intents of one batch, and of one message: recorded one by one, each sends up to six statements (JOB-12). */
 const SLICE = 100;
 
 export const abandonIntents: BulkJob = {
   kind: "bulk",
   name: "abandon_intents",
-  run: async (deps) => {
-    const done = await abandonSlice(deps, SLICE);
-    return { done, more: done === SLICE };
-  },
+  slices: 1,
+  find: (deps, after) => findAbandoned(deps, after, SLICE),
 };
 
-/** Ends a slice of intents in one batch and returns its size. */
-export async function abandonSlice(deps: Deps, slice: number): Promise<number> {
+/** A slice of the intents that have ended, after a position: the earliest end first. */
+export async function findAbandoned(deps: Deps, after: Due, slice: number): Promise<Slice | null> {
+  const { db, clock } = deps;
+  const now = clock.now();
+  const { due } = await readBatch(db, { due: findDueIntents(db, now, after, slice) });
+  const [oldest, last] = [due[0], due.at(-1)];
+  if (!oldest || !last) return null;
+  const next = due.length === slice ? { at: last.expiresAt, id: last.intentId } : null;
+  return { oldestDueAt: oldest.expiresAt, run: async () => ({ ...(await abandonAll(deps, due, now)), next }) };
+}
+
+type Abandoned = Omit<Ran, "next">;
+
+/** Ends the intents in one batch; where that one fails, each by itself, so that one intent holds up no other (JOB-3). */
+async function abandonAll(deps: Deps, due: readonly IntentRow[], now: number): Promise<Abandoned> {
+  try {
+    await abandon(deps, due, now);
+    return { done: due.length, failed: [] };
+  } catch {
+    return abandonEach(deps, due, now);
+  }
+}
+
+async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): Promise<Abandoned> {
+  const failed: RowFailure[] = [];
+  let done = 0;
+  for (const intent of due) {
+    try {
+      await abandon(deps, [intent], now);
+      done += 1;
+    } catch (thrown) {
+      // A Conflict: it was settled or released meanwhile.
+      if (!(thrown instanceof Conflict)) failed.push({ id: intent.intentId, thrown });
+    }
+  }
+  return { done, failed };
+}
+
+async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Promise<void> {
   const { db, config } = deps;
-  const now = deps.clock.now();
-  // One of them may be settled meanwhile: the slice is read again.
-  return retryConflicts(async () => {
-    const { due } = await readBatch(db, { due: findDueIntents(db, now, slice) });
-    if (due.length === 0) return 0;
-    const ids = due.map(({ intentId }) => intentId);
-    const events = due.flatMap((intent) =>
-      recordEventForParties(db, [intent.consumerPlatformId, intent.providerPlatformId], intent.environment, now, {
-        type: "intent.abandoned",
-        object: toIntentView(config, intent, now),
-      }),
-    );
-    const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
-    await commitAll(deps, [...ended, ...releaseStatements(db, due), ...events]);
-    return due.length;
-  });
+  const ids = due.map(({ intentId }) => intentId);
+  const events = due.flatMap((intent) =>
+    recordEventForParties(db, [intent.consumerPlatformId, intent.providerPlatformId], intent.environment, now, {
+      type: "intent.abandoned",
+      object: toIntentView(config, intent, now),
+    }),
+  );
+  const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
+  await commitAll(deps, [...ended, ...releaseStatements(db, due), ...events]);
 }

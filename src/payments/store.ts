@@ -78,13 +78,19 @@ export const findNamedIntentOf = (
   );
 
 /** Intents that have ended and are still stored as OPEN, the earliest end first. */
-export const findDueIntents = (db: Database, now: number, slice: number): Read<IntentRow[]> =>
+export const findDueIntents = (db: Database, now: number, after: Due, slice: number): Read<IntentRow[]> =>
   readAll(
     db
       .select()
       .from(paymentIntents)
-      .where(and(sql`status = 'OPEN'`, lte(paymentIntents.expiresAt, now)))
-      .orderBy(asc(paymentIntents.expiresAt))
+      .where(
+        and(
+          sql`status = 'OPEN'`,
+          lte(paymentIntents.expiresAt, now),
+          sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
       .limit(slice),
   );
 

@@ -1,5 +1,5 @@
 // Store of principals and their attestations.
-import { and, asc, desc, eq, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
@@ -84,13 +84,17 @@ export type PrincipalFilter = {
   now: number;
 };
 
+/** The columns of a page: those that a principal shows. */
+const { platformId: _platform, tenant: _tenant, nameFolded: _folded, ...listed } = getTableColumns(principals);
+export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
+
 /** Newest first; ids are time-ordered, so the id is the whole keyset. */
 export const listPrincipals = (
   db: Database,
   tenant: Tenant,
   filter: PrincipalFilter,
   page: { limit: number; after: Position | null },
-): Read<PrincipalRow[]> => {
+): Read<ListedPrincipal[]> => {
   const { customerId, externalRef, status, now } = filter;
   const grouped =
     customerId === undefined
@@ -100,7 +104,7 @@ export const listPrincipals = (
         : eq(principals.customerId, customerId);
   return readAll(
     db
-      .select()
+      .select(listed)
       .from(principals)
       .where(
         and(

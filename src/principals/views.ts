@@ -1,10 +1,10 @@
 // Maps rows to the principal of schema.ts at an instant.
 import { toIso } from "../core/clock.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { PrincipalView } from "./schema.ts";
 import { effectivePrincipalStatus } from "./standing.ts";
+import type { ListedPrincipal } from "./store.ts";
 
-export function toPrincipalView(row: PrincipalRow, now: number): PrincipalView {
+export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalView {
   const status = effectivePrincipalStatus(row, now);
   return {
     principal_id: row.principalId,

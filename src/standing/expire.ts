@@ -12,7 +12,7 @@ import { recordEvent } from "../journal/events.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findEndedAttestations, findPrincipalById, movePrincipal } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { type Stop, stopAgents, stopReads } from "./stop-agents.ts";
+import { STOPPED_AT_ONCE, type Stop, stopAgents, stopReads } from "./stop-agents.ts";
 
 const STOP: Stop = {
   trigger: "principal_stops",
@@ -23,6 +23,7 @@ const STOP: Stop = {
 export const endAttestations: EachJob = {
   kind: "each",
   name: "end_attestations",
+  part: STOPPED_AT_ONCE,
   find: async ({ db, clock }, after, limit) => {
     const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
     return due;

@@ -15,7 +15,7 @@ import { type Database, type ReadResults, readBatch, type Statement } from "../d
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import { listCertificates } from "../identity/certificate-store.ts";
-import type { EachJob } from "../jobs/job.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
@@ -25,8 +25,9 @@ import { beginCascade, endCascade, findCascade, findCascades } from "./store.ts"
 /** How many agents stop in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
 
-/** The slices that one invocation stops: its queries are limited, so the queue goes on. */
+/** The slices of one principal that one invocation stops, and the principals: its queries are limited, so the queue goes on (JOB-12). */
 const SLICES = 5;
+export const STOPPED_AT_ONCE = 5;
 const JOB = "finish_cascades";
 
 /** `trigger` moves the agents by their machine; the reason is kept by those that it suspends. */
@@ -66,7 +67,7 @@ export function stopAgents(deps: Deps, above: Above, stop: Stop, found: Found, n
       last ? refuseLeft(db, principalId, trigger) : beginCascade(db, cascade),
     ],
     rest: async () => {
-      if (!last) await resumeCascade(deps, principalId, trigger);
+      if (!last && (await resumeCascade(deps, principalId, trigger)) === "more") await handOn(deps, principalId);
     },
   };
 }
@@ -76,10 +77,10 @@ const refuseLeft = (db: Database, principalId: string, trigger: StopTrigger): St
   refuseAgentsIn(db, principalId, statesMovedBy(agentMachine, trigger));
 
 /**
- * Runs some slices of a cascade, and leaves the others to the queue; `trigger` is the expected one. Returns false when it was over before.
- * A change that lets a principal stand again comes after the end of its cascade, which would stop the agents that begin to run then.
+ * Runs some slices of a cascade; `more` when others are left; `trigger` is the expected one. Returns false when it was over before. A change
+ * that lets a principal stand again comes after the end of its cascade, which would stop the agents that begin to run then.
  */
-async function resumeCascade(deps: Deps, principalId: string, trigger: StopTrigger): Promise<boolean> {
+async function resumeCascade(deps: Deps, principalId: string, trigger: StopTrigger): Promise<Recorded> {
   let stopped = false;
   let expected = trigger;
   for (let slice = 0; slice < SLICES; slice++) {
@@ -88,10 +89,12 @@ async function resumeCascade(deps: Deps, principalId: string, trigger: StopTrigg
     if (next.left === null) return stopped;
     expected = next.left;
   }
-  // If the message is lost, the minute's run of the job finds the cascade.
-  await deps.env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId] });
-  return stopped;
+  return "more";
 }
+
+/** Leaves the rest of a cascade to the queue. If the message is lost, the minute's run of the job finds the cascade. */
+const handOn = ({ env }: Deps, principalId: string): Promise<unknown> =>
+  env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId], apart: true });
 
 /** `left`: the trigger of the next slice, null after the last one. */
 type Continued = { readonly stopped: boolean; readonly left: StopTrigger | null };
@@ -121,6 +124,7 @@ const continueCascade = (deps: Deps, principalId: string, expected: StopTrigger)
 export const finishCascades: EachJob = {
   kind: "each",
   name: JOB,
+  part: STOPPED_AT_ONCE,
   find: async ({ db }, after, limit) => {
     const { open } = await readBatch(db, { open: findCascades(db, after ?? FIRST, limit) });
     return open;

@@ -91,4 +91,14 @@ describe("the operator's list", () => {
     expect(next.body.data[0].platform_id).not.toBe(page.data[0].platform_id);
     expect((await world.call("GET", "/v1/operator/platforms")).body.code).toBe("invalid_credentials");
   });
+
+  it("reads the columns that it shows, and no other", async () => {
+    const { inject } = await import("vitest");
+    const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
+    world.meter.reset();
+    expectStatus(await world.call("GET", "/v1/operator/platforms?limit=1", { key: null, headers }), 200);
+    const [read = ""] = (world.meter.reading.sql.at(-1) ?? "").split(" from ");
+    expect(read).toContain('"registered_address"');
+    for (const hidden of ["*", "clock_offset_ms", "updated_at"]) expect(read).not.toContain(hidden);
+  });
 });

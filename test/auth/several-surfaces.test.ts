@@ -62,7 +62,7 @@ beforeAll(async () => {
   await world.call("PATCH", `/v1/agents/${suspended.did}/status`, { body: { status: "SUSPENDED" } });
 });
 
-/** Who the route of these surfaces takes the caller for, or its refusal. */
+/** The caller as a route of these surfaces knows it, or its refusal. */
 async function ask(surfaces: readonly Surface[], headers: Headers, of = world): Promise<unknown> {
   const { response, body } = await send(withRoute(of, probeOf(surfaces)), PATH, { method: "POST", headers });
   return response.status === 200 ? body : [response.status, body.code];

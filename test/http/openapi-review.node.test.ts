@@ -1,9 +1,11 @@
 // The reviewer of the OpenAPI documents (HTTP-31): it finds no fault in them, and finds each fault that is put in.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { buildDocument } from "../../scripts/openapi/document.ts";
 import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
 import { reviewDocument } from "../../scripts/openapi/review.ts";
+import { Schemas } from "../../scripts/openapi/schemas.ts";
 import { Sentences } from "../../scripts/openapi/sentences.ts";
 import type { Document, Json } from "../../scripts/openapi/types.ts";
 import { runs } from "../support/scale.ts";
@@ -31,6 +33,23 @@ describe("the documents", () => {
     expect(open).toContain("/healthz");
     expect(open?.filter((path) => path.includes("operator"))).toEqual([]);
     expect(operators?.filter((path) => !path.startsWith("/v1/operator/"))).toEqual([]);
+  });
+});
+
+describe("a schema of a request", () => {
+  const named = (object: z.ZodType) => z.object({ inner: z.array(object) });
+  const sized = z.object({ size: z.number().default(20) });
+
+  it("is refused where it requires a field that has a default, also deep inside", () => {
+    const planted = sized.meta({ required: ["size"] });
+    for (const schema of [planted, named(planted)]) {
+      const print = () => new Schemas(new Sentences()).of(schema, "input");
+      expect(print).toThrow(/size has a default and is required in a request/);
+    }
+  });
+
+  it("leaves a field with a default out of those that are required", () => {
+    expect(new Schemas(new Sentences()).of(named(sized), "input")).toMatchObject({ required: ["inner"] });
   });
 });
 

@@ -3,11 +3,11 @@
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import type { Deps, JobMessage } from "../../src/context.ts";
-import type { Due } from "../../src/core/due.ts";
+import { type Due, FIRST } from "../../src/core/due.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { alerts, jobs } from "../../src/db/tables/journal.ts";
-import type { BulkJob, EachJob } from "../../src/jobs/job.ts";
+import type { BulkJob, EachJob, Slice } from "../../src/jobs/job.ts";
 import { runMessage, startJobs } from "../../src/jobs/run.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -173,7 +173,11 @@ describe("a job that works in slices", () => {
   const slices = (name: string, counts: number[]): BulkJob => ({
     kind: "bulk",
     name,
-    run: async () => ({ done: counts.shift() ?? 0, more: counts.length > 0 }),
+    slices: 5,
+    find: async () => ({
+      oldestDueAt: null,
+      run: async () => ({ done: counts.shift() ?? 0, failed: [], next: counts.length > 0 ? FIRST : null }),
+    }),
   });
 
   it("continues in another message when one does not hold them all", async () => {
@@ -189,13 +193,110 @@ describe("a job that works in slices", () => {
     const run = async () => {
       const done = counts.shift();
       if (done === undefined) throw new Error("the third slice is broken");
-      return { done, more: true };
+      return { done, failed: [], next: FIRST };
     };
-    const bulk: BulkJob = { kind: "bulk", name: "bulk", run };
+    const find = async () => ({ oldestDueAt: Date.now() - 12 * MINUTE_MS, run });
+    const bulk: BulkJob = { kind: "bulk", name: "bulk", slices: 5, find };
     await startJobs(deps, [bulk]);
     await drain(bulk);
     const last_error = { at: expect.any(String), message: "the third slice is broken" };
     expect(await listed("bulk")).toMatchObject({ done: 10, failed: 1, pending: 0, last_error });
+  });
+});
+
+describe("a job that works in slices and is behind", () => {
+  const late = (name: string, since: number, run: Slice["run"]): BulkJob => ({
+    kind: "bulk",
+    name,
+    slices: 1,
+    find: async (_deps, after) => (after === FIRST ? { oldestDueAt: Date.now() - since, run } : null),
+  });
+  const nothing = async () => ({ done: 1, failed: [], next: null });
+
+  it("states the lag, and raises an alert from ten minutes on", async () => {
+    const known = [late("nine", 9 * MINUTE_MS, nothing), late("twelve", 12 * MINUTE_MS + 1_000, nothing)];
+    await startJobs(deps, known);
+    await drain(...known);
+    expect((await listed("nine")).lag_seconds).toBeGreaterThanOrEqual(539);
+    expect((await listed("twelve")).lag_seconds).toBeGreaterThanOrEqual(720);
+    expect(await raised()).toEqual([
+      ["job_lag", "twelve", "The oldest row that it found has been due for 12 minutes."],
+    ]);
+  });
+
+  it("states it also when the slice fails", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const broken = late("broken", 12 * MINUTE_MS + 1_000, () => Promise.reject(new Error("the slice is broken")));
+    await startJobs(deps, [broken]);
+    await drain(broken);
+    expect((await listed("broken")).lag_seconds).toBeGreaterThanOrEqual(720);
+    expect((await raised()).map(([kind]) => kind).sort()).toEqual(["job_failed", "job_lag"]);
+  });
+
+  it("because the queue delivers nothing, is late since its first message", async () => {
+    const lost = late("lost", 0, nothing);
+    await startJobs(deps, [lost]);
+    for (const minutes of [6, 12]) {
+      const at = Date.now() - 6 * MINUTE_MS;
+      const before = Date.now() - minutes * MINUTE_MS;
+      await world.deps.db.update(jobs).set({ progressedAt: at, startedAt: before, oldestDueAt: null });
+      await startJobs(deps, [lost]);
+    }
+    expect((await listed("lost")).lag_seconds).toBeGreaterThanOrEqual(720);
+    expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 12 minutes."]]);
+  });
+
+  it("names each row that could not be recorded, and goes on after it", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const after: Due[] = [];
+    const failed = [{ id: "row-1", thrown: new Error("the row is broken") }];
+    const bulk: BulkJob = {
+      kind: "bulk",
+      name: "bulk",
+      slices: 1,
+      find: async (_deps, from) => {
+        after.push(from);
+        const next = from === FIRST ? { at: 7, id: "row-9" } : null;
+        return { oldestDueAt: null, run: async () => ({ done: 9, failed: next ? failed : [], next }) };
+      },
+    };
+    await startJobs(deps, [bulk]);
+    expect(await drain(bulk)).toBe(2);
+    expect(after).toEqual([FIRST, { at: 7, id: "row-9" }]);
+    expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "bulk", id: "row-1" }]);
+    expect(await listed("bulk")).toMatchObject({ found: 19, done: 18, failed: 1, pending: 0 });
+    expect(await raised()).toEqual([["job_failed", "bulk", "row-1: the row is broken"]]);
+  });
+});
+
+describe("a row that one invocation records in part", () => {
+  const inParts = (name: string, parts: number): EachJob => {
+    let left = parts;
+    return jobOf(name, 1, 0, async () => (--left > 0 ? "more" : true));
+  };
+
+  it("goes on in another message, and keeps the run open until it is recorded", async () => {
+    const long = inParts("long", 3);
+    await startJobs(deps, [long]);
+    for (const pending of [1, 1]) {
+      const message = sent.shift();
+      if (message) await runMessage(deps, [long], message);
+      expect(await listed("long")).toMatchObject({ done: 0, pending, finished_at: null });
+      // A run that moves is not begun again.
+      await startJobs(deps, [long]);
+      expect(sent).toEqual([{ kind: "record", job: "long", ids: ["row-0"] }]);
+    }
+    await drain(long);
+    expect(await listed("long")).toMatchObject({ done: 1, pending: 0, finished_at: expect.any(String) });
+  });
+
+  it("at the wish of an operation ends no run of the job", async () => {
+    const rows = jobOf("rows", 1, 0);
+    await startJobs(deps, [rows]);
+    await runMessage(deps, [rows], { kind: "record", job: "rows", ids: ["row-5"], apart: true });
+    expect(await listed("rows")).toMatchObject({ pending: 1, finished_at: null });
+    await drain(rows);
+    expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
   });
 });
 

@@ -1,8 +1,10 @@
 // An intent that nobody paid ends at its expiry, before any job records that (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { FIRST } from "../../src/core/due.ts";
 import { events } from "../../src/db/tables/journal.ts";
-import { abandonSlice } from "../../src/payments/abandon.ts";
+import { paymentIntents } from "../../src/db/tables/money.ts";
+import { abandonIntents, findAbandoned } from "../../src/payments/abandon.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, delegateOf, intentOf, openIntent, orderOf, spendState, useSeller } from "./support.ts";
 
@@ -85,5 +87,33 @@ describe("an intent that nobody paid", () => {
     expect((await spendState(world, consumer.did))[0]?.open).toBe(0);
   });
 
-  const sweep = (slice = 100) => abandonSlice(world.deps, slice);
+  it("leaves one that cannot be shown, and ends those beside and behind it", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const consumer = await buyer(world);
+    world.offset += 10 * DAY;
+    while ((await sweep()) > 0);
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      ids.push((await open(consumer, "1.00")).body.intent_id);
+      world.offset += 1_000;
+    }
+    const [first = "", ...others] = ids;
+    const { db } = world.deps;
+    const network = (name: string) =>
+      db.update(paymentIntents).set({ network: name }).where(eq(paymentIntents.intentId, first));
+    await network("taken-out");
+    world.offset += 301_000;
+    const ran = await (await findAbandoned(world.deps, FIRST, 2))?.run();
+    expect(ran).toMatchObject({ done: 1, failed: [{ id: first, thrown: expect.any(Error) }] });
+    expect(await world.run(abandonIntents)).toBe(3);
+    expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "abandon_intents", id: first }]);
+    const statuses = async (of: readonly string[]) =>
+      Promise.all(of.map(async (id) => (await intentOf(world, id))?.status));
+    expect(await statuses([first, ...others])).toEqual(["OPEN", ...others.map(() => "ABANDONED")]);
+    await network("base-sepolia");
+    expect(await world.run(abandonIntents)).toBe(1);
+    log.mockRestore();
+  });
+
+  const sweep = async (slice = 100) => (await (await findAbandoned(world.deps, FIRST, slice))?.run())?.done ?? 0;
 });

@@ -33,6 +33,17 @@ async function walk(
 }
 
 describe("the listing", () => {
+  it("reads the columns that a principal shows, and no other", async () => {
+    await world.principal();
+    world.meter.reset();
+    const page = await list("?limit=1");
+    const text = world.meter.reading.sql.find((sql) => sql.includes('from "principals"')) ?? "";
+    const [read = ""] = text.split(" from ");
+    for (const hidden of ["*", "name_folded", '"tenant"', "platform_id"]) expect(read).not.toContain(hidden);
+    const [shown] = page.data;
+    expect(expectStatus(await world.call("GET", `/v1/principals/${shown.principal_id}`), 200)).toEqual(shown);
+  });
+
   it("shows each principal once, newest first, while others are being registered", async () => {
     const fresh = await createWorld();
     const registered: string[] = [];

@@ -156,7 +156,7 @@ describe("a stop that dies", () => {
     world = withVars(world, { JOB_QUEUE: queue as never });
     await stop("suspend", SUSPENDS);
     expect((await inStatus("SUSPENDED")).length).toBe(6 * SLICE);
-    expect(sent).toEqual([{ kind: "record", job: finishCascades.name, ids: [principalId] }]);
+    expect(sent).toEqual([{ kind: "record", job: finishCascades.name, ids: [principalId], apart: true }]);
     await deliver(world, "agent-accountability-jobs", sent);
     expect(await inStatus("SUSPENDED")).toEqual(dids);
     expect(await suspensions()).toEqual(each(dids));
