@@ -67,7 +67,7 @@ export type ChainMessage =
 export type JobMessage =
   | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[]; readonly apart?: true }
   | { readonly kind: "find"; readonly job: string; readonly after: Due }
-  | { readonly kind: "run"; readonly job: string; readonly after: Due };
+  | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
 /** New events wait in the outbox. The message names none: the outbox stores its own position. */
 export type OutboxMessage = { kind: "hand_on_events" };

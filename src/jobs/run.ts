@@ -95,7 +95,8 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
 type Worked = Omit<Progress, "at">;
 
 async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
-  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after) : NOTHING;
+  // A message of an earlier version names no position.
+  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after ?? FIRST) : NOTHING;
   if (job.kind !== "each") return NOTHING;
   if (message.kind === "find") return findMore(deps, job, message.after);
   const { left, ...counts } = await recordPart(deps, job, message.ids);

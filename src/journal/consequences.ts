@@ -801,6 +801,20 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
       ...NO_NOTICE,
     },
     {
+      when: "the chain does not answer",
+      states: [],
+      tables: ["chain_operations"],
+      activity: RECORDED_AT_REQUEST,
+      ...UNSEEN,
+    },
+    {
+      when: "the agent has ended meanwhile",
+      states: ["chain operation waiting → failed", "market PROVISIONING → FAILED"],
+      tables: ["agent_markets", "chain_operations"],
+      activity: RECORDED_AT_REQUEST,
+      ...UNSEEN,
+    },
+    {
       when: "the registrar has no gas",
       states: ["alert none → open"],
       tables: ["agent_markets", "chain_operations"],

@@ -35,6 +35,11 @@ async function unanswered(world: World): Promise<string> {
   await ask(WALLET, withSilentChain)(world, did);
   return did;
 }
+async function unansweredEnded(world: World): Promise<string> {
+  const did = await unanswered(world);
+  await must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }));
+  return did;
+}
 async function unansweredRefused(world: World): Promise<string> {
   const did = await unmarketed(world);
   await ask(REFUSED, withSilentChain)(world, did);
@@ -116,6 +121,8 @@ export const MARKET_PLAYS: Plays = {
     "the contract has it": ofAgent(unanswered, provision),
     "the chain refuses": ofAgent(unansweredRefused, provision),
     "the chain refuses another wallet": ofAgent(unansweredOtherWallet, provision),
+    "the chain does not answer": ofAgent(unanswered, (world, did) => provision(withSilentChain(world), did)),
+    "the agent has ended meanwhile": ofAgent(unansweredEnded, provision),
   },
   follow_threshold: {
     "the contract has it": ofAgent(
