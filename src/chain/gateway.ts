@@ -71,11 +71,21 @@ export type Submission =
   | { readonly state: "waiting"; readonly reason: WaitingReason };
 export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
+/** `instead`: a different call that waits for the same purpose is replaced under its nonce. `behind`: it keeps waiting, and is answered. */
+export type Place = "instead" | "behind";
+
+/** `clear`: nothing waits. `submitted`: empty transfers replace what waited, and are not mined yet. The others are those of a submission. */
+export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { state: "refused" }>;
+
 /**
  * Signs and sends: the Durable Object that owns the nonces of one key on one network. `key` names the purpose of the call: while a call
- * for it waits for its block, no second one is sent (CHN-15).
+ * for it waits for its block, no second one is sent beside it (CHN-15).
  */
-export type Signer = { submit(key: string, call: ChainCall): Promise<ChainResult<Submission>> };
+export type Signer = {
+  submit(key: string, call: ChainCall, place: Place): Promise<ChainResult<Submission>>;
+  /** Nothing is wanted for this purpose: what still waits for it is replaced by empty transfers. */
+  withdraw(key: string): Promise<ChainResult<Withdrawal>>;
+};
 
 /** The wanted state of a provider in the contract. A null wallet is left as it is. */
 export type WantedSplit = {

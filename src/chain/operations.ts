@@ -34,7 +34,13 @@ export const splitKey = (network: string, did: string): OperationKey => ({
   subject: did,
 });
 
-/** Drives a provider's split until the contract has it, or until the time is over (epoch ms, real time). */
+/** The purpose under which the signer keeps the transactions of a provider's split. */
+export const splitPurpose = (did: string): string => `provider_split:${did}`;
+
+/**
+ * Drives a provider's split until the contract has it and no transaction waits that would change its wallet, or until the time is over
+ * (epoch ms, real time).
+ */
 export async function driveSplit(
   { chain, signer }: ChainTools,
   network: string,
@@ -47,14 +53,25 @@ export async function driveSplit(
     operationalWallet: split.wallet,
     threshold: BigInt(split.threshold),
   };
+  const purpose = splitPurpose(did);
+  // A threshold waits for a wallet that is on its way; a wallet replaces whatever was wanted before.
+  const place = split.wallet === null ? "behind" : "instead";
   let txHash: string | null = null;
   for (let round = 0; round < ROUNDS; round++) {
     const planned = await chain.planSplit(network, wanted);
     if (!planned.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
     const plan = planned.value;
-    if (plan.state === "done") return { state: "done", onChain: plan.onChain, txHash };
     if (plan.state === "impossible") return { state: "failed", reason: plan.reason, txHash };
-    const sent = await signer.submit(`provider_split:${did}`, plan.call);
+    if (plan.state === "done") {
+      const { onChain } = plan;
+      // After a transaction of its own, nothing else waits for this purpose.
+      const cleared =
+        place === "behind" || txHash !== null || (await withdraw({ chain, signer }, network, purpose, until));
+      if (cleared === true) return { state: "done", onChain, txHash };
+      if (cleared === false) continue;
+      return cleared;
+    }
+    const sent = await signer.submit(purpose, plan.call, place);
     if (!sent.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
     // The node that planned was behind: the provider is registered, so the next plan starts from there.
     if (sent.value.state === "refused" && sent.value.reason === "ProviderExists") continue;
@@ -72,13 +89,30 @@ export async function driveSplit(
   return { state: "waiting", reason: "mining", txHash };
 }
 
+/** True when nothing waits for the purpose. False when the contract may just have changed, so that it has to be planned again. */
+async function withdraw(
+  { chain, signer }: ChainTools,
+  network: string,
+  purpose: string,
+  until: number,
+): Promise<boolean | Extract<Driven, { state: "waiting" }>> {
+  const waiting = (reason: WaitingFor) => ({ state: "waiting", reason, txHash: null }) as const;
+  const left = await signer.withdraw(purpose);
+  if (!left.ok) return waiting("chain_unavailable");
+  if (left.value.state === "waiting") return waiting(left.value.reason);
+  if (left.value.state !== "submitted") return left.value.state === "clear";
+  const seen = await chain.waitForReceipt(network, left.value.txHash, Math.max(0, until - systemClock.now()));
+  if (!seen.ok) return waiting("chain_unavailable");
+  return seen.value.state === "waiting" ? waiting("mining") : false;
+}
+
 /** A receipt alone proves nothing: the contract's state counts. */
 async function says(chain: ChainGateway, network: string, wanted: WantedSplit): Promise<boolean> {
   const planned = await chain.planSplit(network, wanted);
   return planned.ok && planned.value.state === "done";
 }
 
-/** The operation's progress, for the caller's batch. */
+/** The operation's progress, for the caller's batch. The contract is looked at again, however it ended. */
 export function recordOperation(
   db: Database,
   key: OperationKey,
@@ -88,10 +122,11 @@ export function recordOperation(
 ): Statement {
   const { state, txHash } = driven;
   const reason = driven.state === "done" ? null : driven.reason;
-  const nextCheckAt = state === "done" ? now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS : null;
   const wanted = { wallet, threshold: String(threshold) };
-  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt }, now);
+  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: firstCheck(now) }, now);
 }
+
+export const firstCheck = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
 
 /** When an operation with so many checks is checked again; null when its block is deep enough. */
 export function nextCheck(checks: number, now: number): number | null {

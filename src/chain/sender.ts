@@ -67,7 +67,8 @@ async function prepare(
   network: Network,
   transaction: { from: string; to: string; data: string },
 ): Promise<ChainResult<{ account: Account; dryRun: DryRun }>> {
-  const asked = [{ method: "eth_estimateGas", params: [transaction] }, ...accountCalls(transaction.from)];
+  // On the newest block, without what waits: a call may replace one that does.
+  const asked = [{ method: "eth_estimateGas", params: [transaction, "latest"] }, ...accountCalls(transaction.from)];
   const answer = await rpc(network, "attempt", asked);
   if (!answer.ok) return answer;
   const [estimate, ...rest] = answer.value;

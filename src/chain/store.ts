@@ -15,19 +15,47 @@ export const findOperation = (db: Database, key: OperationKey): Read<OperationRo
 
 type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
 
-/** Writes the wanted state and the progress. A transaction of an earlier outcome stays where this one names none. */
+/**
+ * Writes the wanted state and the progress. A transaction of an earlier outcome stays where this one names none. Until the operation is
+ * done, a check that was due earlier stays due then: attempts that repeat each minute would put it off for ever.
+ */
 export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, now: number): Statement => {
   const set = { ...outcome, updatedAt: now, checks: 0 };
+  const { txHash, nextCheckAt, network, kind, subject } = chainOperations;
+  const soonest = sql`min(coalesce(${nextCheckAt}, ${outcome.nextCheckAt}), ${outcome.nextCheckAt})`;
   return db
     .insert(chainOperations)
     .values({ ...key, ...set, createdAt: now })
     .onConflictDoUpdate({
-      target: [chainOperations.network, chainOperations.kind, chainOperations.subject],
-      set: { ...set, txHash: outcome.txHash ?? sql`${chainOperations.txHash}` },
+      target: [network, kind, subject],
+      set: {
+        ...set,
+        txHash: outcome.txHash ?? sql`${txHash}`,
+        ...(outcome.status !== "done" && { nextCheckAt: soonest }),
+      },
     });
 };
 
-/** Operations that are done and due for another check. */
+/** Another state is wanted of an operation that is done. One that is not is left to its check. */
+export const changeWanted = (
+  db: Database,
+  key: OperationKey,
+  { wanted, txHash, nextCheckAt }: Pick<Outcome, "wanted" | "txHash" | "nextCheckAt">,
+  now: number,
+): Statement =>
+  db
+    .update(chainOperations)
+    .set({ wanted, ...(txHash !== null && { txHash }), nextCheckAt, checks: 0, updatedAt: now })
+    .where(and(keyed(key), eq(chainOperations.status, "done")));
+
+/** The contract may have, or get, a state that is not wanted any more: it is looked at now. */
+export const doubtOperation = (db: Database, key: OperationKey, now: number): Statement =>
+  db
+    .update(chainOperations)
+    .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
+    .where(keyed(key));
+
+/** Operations that are due for another check. */
 export const findUnchecked = (
   db: Database,
   kind: OperationKind,
@@ -55,6 +83,9 @@ export const findUnchecked = (
   );
 };
 
-/** Records a check that found the state unchanged. */
-export const noteCheck = (db: Database, key: OperationKey, checks: number, nextCheckAt: number | null): Statement =>
-  db.update(chainOperations).set({ checks, nextCheckAt }).where(keyed(key));
+/** Records a check. Writes only onto the operation that was read. */
+export const noteCheck = (db: Database, read: OperationRow, checks: number, nextCheckAt: number | null): Statement =>
+  db
+    .update(chainOperations)
+    .set({ checks, nextCheckAt })
+    .where(and(keyed(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status)));

@@ -1,6 +1,7 @@
 // Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron passes escrows that are behind to the
 // queue, so a rating that moves ten times in a minute costs one transaction.
-import { driveSplit, recordOperation, splitKey } from "../chain/operations.ts";
+import { driveSplit, firstCheck, splitKey } from "../chain/operations.ts";
+import { changeWanted } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -47,11 +48,12 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   // Nothing is recorded of one that is under way: the operation's row still says what the contract has, and is watched.
   if (driven.state === "waiting") return false;
   if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
-  // The wallet is the contract's at this instant: a market may have moved it meanwhile.
-  const said = { ...split, wallet: driven.onChain.operationalWallet };
+  const now = Date.now();
+  // The wallet that the markets name, not the contract's: one that nobody wants any more must not pass for wanted.
+  const wanted = { wallet: escrow.operationalWallet, threshold: String(escrow.threshold) };
   // Records the threshold that was sent: a rating may have moved it since, and then the escrow is behind again.
   await commit(db, [
-    recordOperation(db, splitKey(network, did), said, driven, Date.now()),
+    changeWanted(db, splitKey(network, did), { wanted, txHash: driven.txHash, nextCheckAt: firstCheck(now) }, now),
     setChainThreshold(db, key, escrow.threshold),
   ]);
   return true;

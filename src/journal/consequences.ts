@@ -723,6 +723,18 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       mails: [],
     },
     {
+      when: "the contract has a wallet that no market wants any more",
+      states: ["market ACTIVE → PROVISIONING"],
+      tables: ["agent_markets", "agents", "chain_operations"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    { when: "the markets still wait", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+    {
       when: "the threshold is gone",
       states: ["alert none → open"],
       tables: ["chain_operations", "escrows"],

@@ -4,7 +4,7 @@ import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { findOwnAgent } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
-import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { isAddress } from "../chain/hashes.ts";
 import { findNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
@@ -12,7 +12,7 @@ import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { readBatch } from "../db/batch.ts";
+import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findMarkets } from "../identity/store.ts";
@@ -32,65 +32,109 @@ export async function authorizeMarkets(
   did: string,
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
-  const { db, now, deps, environment } = call;
-  const { found, newest, markets, escrows, production, caller } = await call.read({
-    ...marketReads(call, did),
-    production: findMarkets(db, did, "production"),
-  });
+  const { db, deps, environment } = call;
+  const facts = await call.read({ ...marketReads(call, did), production: findMarkets(db, did, "production") });
+  const { found, markets, production } = facts;
   const agent = marketable(found, environment);
   const faults = marketFaults(input.markets, deps, environment);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
-
-  const wanted = input.markets
-    .map((market) => provisioningRow(deps, agent, environment, market, markets, now))
-    .filter((row) => row !== null);
+  const wanted = wantedRows(call, agent, input, markets);
   if (wanted.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   const networks = [...new Set(wanted.map((row) => row.network))];
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
+  await call.commit(await requested(call, agent, facts, wanted), null);
+
+  // The chain may be slow: a suspension of the agent must not wait for it.
+  call.unlock();
+  const rows = await askChain(deps, { did, environment }, networks);
+  return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
+}
+
+/** The rows that ask the chain, each market once. */
+function wantedRows(
+  { deps, now, environment }: ManagementCall,
+  agent: AgentRow,
+  input: MarketInput,
+  markets: readonly MarketRow[],
+): MarketRow[] {
+  const rows = input.markets
+    .map((asked) => provisioningRow(deps, agent, environment, asked, markets, now))
+    .filter((row) => row !== null);
+  return rows.filter((row, i) => rows.findIndex((other) => sameMarket(other, row)) === i);
+}
+
+type Facts = ReadResults<ReturnType<typeof marketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
+
+/** Writes the wish. */
+async function requested(
+  { db, deps, now, environment }: ManagementCall,
+  agent: AgentRow,
+  { found, newest, markets, escrows, caller }: Facts,
+  wanted: readonly MarketRow[],
+): Promise<Statement[]> {
   // One split per network (MKT-9): a waiting market takes the wallet of the last request; an open one follows when the contract has it.
   const moved = markets
     .filter((row) => row.status === "PROVISIONING")
-    .filter((row) => networks.includes(row.network) && !wanted.some((other) => sameMarket(row, other)))
+    .filter((row) => wanted.some((other) => other.network === row.network))
+    .filter((row) => !wanted.some((other) => sameMarket(row, other)))
     .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
-    .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: now }));
+    .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: deps.clock.now() }));
   // A market that leaves ACTIVE for another wallet also leaves the document (MKT-12).
   const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
   const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
   const unpromised = found && left && environment === agent.environment;
   const certificate = newest && certificateIn(newest.content);
-  await call.commit(
-    [
-      ...[...wanted, ...moved].flatMap((row) => {
-        const before = markets.find((was) => sameMarket(was, row));
-        return before ? updateMarket(db, before, row) : [insertMarket(db, row)];
-      }),
-      ...(unpromised ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now) : []),
-      recordActivity(db, { platformId: agent.platformId, environment }, now, {
-        action: "agent.markets_changed",
-        actor: caller.actor,
-        subject: { type: "agent", id: did },
-        changes: {
-          authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
-        },
-      }),
-    ],
-    null,
-  );
+  return [
+    ...[...wanted, ...moved].flatMap((row) => {
+      const before = markets.find((was) => sameMarket(was, row));
+      return before ? updateMarket(db, before, row) : [insertMarket(db, row)];
+    }),
+    ...(unpromised ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now) : []),
+    recordActivity(db, { platformId: agent.platformId, environment }, now, {
+      action: "agent.markets_changed",
+      actor: caller.actor,
+      subject: { type: "agent", id: agent.did },
+      changes: {
+        authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
+      },
+    }),
+  ];
+}
 
-  // The chain may be slow: a suspension of the agent must not wait for it.
-  call.unlock();
+/**
+ * Asks the chain for what has been written, and returns the markets afterwards. The wish stands: where this fails, the markets wait, and
+ * the queue or the minute's job takes them up again.
+ */
+async function askChain(
+  deps: Deps,
+  owner: Pick<MarketRow, "did" | "environment">,
+  networks: readonly string[],
+): Promise<MarketRow[]> {
   const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const provisioned = await Promise.all(
-    networks.map((network) => provisionMarkets(deps, { did, environment, network }, until)),
+    networks.map((network) => unlessFailed("provision", provisionMarkets(deps, { ...owner, network }, until))),
   );
   const unfinished = networks.filter((_, i) => provisioned[i] === null);
   for (const network of unfinished)
-    await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
-  const rows =
-    provisionedRows(networks, provisioned) ?? (await readBatch(db, { own: findMarkets(db, did, environment) })).own;
-  return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
+    await unlessFailed("queue", deps.env.CHAIN_QUEUE.send({ kind: "provision_market", ...owner, network }));
+  const { did, environment } = owner;
+  return (
+    provisionedRows(networks, provisioned) ??
+    (await readBatch(deps.db, { own: findMarkets(deps.db, did, environment) })).own
+  );
+}
+
+/** Null, and a line in the log, when the work failed. */
+async function unlessFailed<T>(step: string, work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "markets_left_waiting", step, message }));
+    return null;
+  }
 }
 
 /** The markets as the networks' answers left them; null where one is missing. */
@@ -185,7 +229,9 @@ function provisioningRow(
     registrationTx: null,
     createdAt: now,
   };
-  return { ...(present ?? fresh), operationalWallet, status: "PROVISIONING", reason: null, updatedAt: now };
+  // The job that takes waiting markets up again compares it with the service's own clock, not with the sandbox's.
+  const updatedAt = deps.clock.now();
+  return { ...(present ?? fresh), operationalWallet, status: "PROVISIONING", reason: null, updatedAt };
 }
 
 const codeOf = (row: { market: string }): string => row.market;

@@ -5,6 +5,8 @@ import { findOwnAgent } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { askedPage, type ManagementCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
+import { splitKey } from "../chain/operations.ts";
+import { doubtOperation } from "../chain/store.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -62,6 +64,8 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   await call.commit(
     [
       ...deleteMarket(db, row),
+      // Its wallet may be on its way to the contract.
+      ...(row.status === "PROVISIONING" ? [doubtOperation(db, splitKey(row.network, did), Date.now())] : []),
       ...(own ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now) : []),
       recordActivity(db, { platformId: agent.platformId, environment }, now, {
         action: "agent.markets_changed",

@@ -5,6 +5,7 @@ import { toMarketView } from "../agents/views.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { type Driven, recordOperation, type Split, splitKey } from "../chain/operations.ts";
+import { doubtOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
@@ -77,7 +78,11 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const waiting = markets
     .filter((row) => row.network === network)
     .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.split.wallet);
-  if (!found || waiting.length === 0) return markets;
+  if (!found) return markets;
+  if (waiting.length === 0) {
+    await doubtAnswer(deps, job, result, [...markets, ...otherMarkets]);
+    return markets;
+  }
   // A production market opened while a sandbox key's transaction was waiting: its wallet is written to the contract again (MKT-9).
   const overtaken =
     environment === "sandbox" && result.driven.state === "done" && holdsOtherWallet(waiting, otherMarkets);
@@ -93,6 +98,18 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
   return movedRows(markets, moves);
+}
+
+/** No market waits for the wallet any more, but the contract may have it: unless the open markets have it too, it is looked at again. */
+async function doubtAnswer(
+  { db }: Deps,
+  { network, did }: Provisioning,
+  { driven, split }: Provisioned,
+  rows: readonly MarketRow[],
+): Promise<void> {
+  const open = rows.filter((row) => row.network === network && row.status === "ACTIVE");
+  if (driven.state === "done" && open.every((row) => row.operationalWallet === split.wallet)) return;
+  await commit(db, [doubtOperation(db, splitKey(network, did), Date.now())]);
 }
 
 type Said = { readonly failed: string } | { readonly onChain: ProviderOnChain; readonly txHash: string | null };

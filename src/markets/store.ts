@@ -125,5 +125,6 @@ export const noteRegistration = (
       ),
     );
 
-export const deleteMarket = (db: Database, row: MarketKey): Statement[] =>
-  mustChange(db, db.delete(agentMarkets).where(keyed(row)));
+/** Refused when it has another status meanwhile: one whose transaction waits leaves more behind. */
+export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
+  mustChange(db, db.delete(agentMarkets).where(and(keyed(row), eq(agentMarkets.status, row.status))));

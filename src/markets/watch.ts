@@ -1,24 +1,28 @@
-// Reads the contract again for a quarter of an hour after an operation (MKT-14, CHN-19): a reorganisation may have undone a registration.
-// Then its markets wait again and leave the document, and the queue repeats the operation.
+// Reads the contract again after an operation (MKT-14, CHN-19), and compares it with the wallet that the markets name now. A reorganisation
+// may have undone a registration, and a wallet that nobody wants any more may have arrived. Then the markets wait again and leave the
+// document, and the queue repeats the operation.
+import type { ProviderOnChain } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
-import { nextCheck, splitKey } from "../chain/operations.ts";
+import { firstCheck, nextCheck, recordOperation, splitKey, splitPurpose } from "../chain/operations.ts";
 import { findOperation, findUnchecked, noteCheck } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { type Environment, isFinal } from "../core/vocabulary.ts";
-import { commit, readBatch, type Statement } from "../db/batch.ts";
+import { isFinal } from "../core/vocabulary.ts";
+import { commit, mustChange, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { setChainThreshold } from "../escrow/store.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { raiseAlert } from "../journal/alerts.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { signerOn } from "../objects/signers.ts";
 import { documentChange } from "./document.ts";
 import { updateMarket } from "./store.ts";
+import { wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
 
@@ -38,79 +42,147 @@ export const watchRegistrations: EachJob = {
 async function watchRegistration(deps: Deps, network: string, did: string): Promise<boolean> {
   const { db, chain } = deps;
   const { operation } = await readBatch(db, { operation: findOperation(db, splitKey(network, did)) });
-  if (operation?.status !== "done" || operation.nextCheckAt === null) return false;
-  const read = await chain.readProvider(network, didHash(did));
-  // A node that does not answer proves nothing: the next minute asks again.
-  if (!read.ok) return false;
-  const { registered, operationalWallet, threshold } = read.value;
-  const { wallet } = operation.wanted;
-  const stands = registered && (wallet == null || wallet === operationalWallet);
-  if (stands && threshold === BigInt(operation.wanted["threshold"] ?? 0)) {
-    const checks = operation.checks + 1;
-    await commit(db, [noteCheck(db, operation, checks, nextCheck(checks, Date.now()))]);
-    return true;
+  if (!operation || operation.nextCheckAt === null) return false;
+  if (operation.status === "done") {
+    const read = await chain.readProvider(network, didHash(did));
+    // A node that does not answer proves nothing: the next minute asks again.
+    if (!read.ok) return false;
+    if (hasWanted(operation, read.value)) {
+      const checks = operation.checks + 1;
+      await commit(db, [noteCheck(db, operation, checks, nextCheck(checks, Date.now()))]);
+      return true;
+    }
   }
-  await retryConflicts(() => takeBack(deps, operation, did, stands, Number(threshold)));
+  return retryConflicts(() => compare(deps, network, did));
+}
+
+const hasWanted = ({ wanted }: OperationRow, { registered, operationalWallet, threshold }: ProviderOnChain): boolean =>
+  registered && wanted["wallet"] === operationalWallet && threshold === BigInt(wanted["threshold"] ?? 0);
+
+const reads = ({ db }: Deps, network: string, did: string) => ({
+  operation: findOperation(db, splitKey(network, did)),
+  found: findPublicAgent(db, did),
+  newest: findNewestVersion(db, did),
+  sandbox: findMarkets(db, did, "sandbox"),
+  production: findMarkets(db, did, "production"),
+  sandboxEscrows: findEscrows(db, did, "sandbox"),
+  productionEscrows: findEscrows(db, did, "production"),
+});
+type Facts = ReadResults<ReturnType<typeof reads>>;
+
+/** The rows first: a change of theirs that the chain's answer does not show yet also changes the operation, and is a conflict. */
+async function compare(deps: Deps, network: string, did: string): Promise<boolean> {
+  const facts = await readBatch(deps.db, reads(deps, network, did));
+  const { operation } = facts;
+  if (!operation || operation.nextCheckAt === null) return false;
+  const read = await deps.chain.readProvider(network, didHash(did));
+  if (!read.ok) return false;
+  const onChain = read.value;
+  const held = onChain.registered ? onChain.operationalWallet : null;
+  const rows = [...facts.production, ...facts.sandbox].filter((row) => row.network === network);
+  const asked = rows.filter((row) => row.status === "PROVISIONING");
+  const wish = wishedWallet(rows);
+  const arrived = asked.filter((row) => row.operationalWallet === held && held === wish);
+  const lost = rows.filter((row) => row.status === "ACTIVE" && row.operationalWallet !== held);
+  if (arrived.length > 0) {
+    await checkLater(deps, operation);
+    await provisionAgain(deps, arrived);
+  } else if (wish !== null && lost.length > 0) {
+    await takeBack(deps, facts, operation, { lost, wish, reorganised: held === null || operation.status === "done" });
+  } else if (asked.length > 0) await checkLater(deps, operation);
+  else if (wish === null) await commit(deps.db, mustNote(deps, operation, null));
+  else await confirm(deps, facts, operation, onChain);
   return true;
 }
 
-/** Undoes a state that the contract has lost. `stands`: only the threshold was lost. */
+const mustNote = ({ db }: Deps, operation: OperationRow, nextCheckAt: number | null): Statement[] =>
+  mustChange(db, noteCheck(db, operation, operation.checks, nextCheckAt));
+
+/** Markets that wait are driven by jobs of their own. */
+const checkLater = (deps: Deps, operation: OperationRow): Promise<void> =>
+  commit(deps.db, mustNote(deps, operation, firstCheck(Date.now())));
+
+async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promise<void> {
+  const [first] = rows;
+  if (!first) return;
+  const { did, network } = first;
+  for (const environment of new Set(rows.map((row) => row.environment)))
+    await env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
+}
+
+type Lost = {
+  readonly lost: readonly MarketRow[];
+  readonly wish: string;
+  /** False: the contract has a wallet that was wanted once. */
+  readonly reorganised: boolean;
+};
+
+/** The open markets that name another wallet than the contract wait for the one that is wanted now. */
 async function takeBack(
   deps: Deps,
+  facts: Facts,
   operation: OperationRow,
-  did: string,
-  stands: boolean,
-  threshold: number,
+  { lost, wish, reorganised }: Lost,
 ): Promise<void> {
-  const { db, config } = deps;
-  const { network } = operation;
-  const { found, newest, sandbox, production, escrows } = await readBatch(db, {
-    found: findPublicAgent(db, did),
-    newest: findNewestVersion(db, did),
-    sandbox: findMarkets(db, did, "sandbox"),
-    production: findMarkets(db, did, "production"),
-    escrows: findEscrows(db, did, "sandbox"),
-  });
+  const { db } = deps;
+  const { found, newest, sandbox, production, sandboxEscrows, productionEscrows } = facts;
   if (!found) throw new Error("an operation without its agent");
   const now = deps.clock.now();
   const { environment } = found.agent;
-  const rows = { sandbox, production };
-  const moved = stands
-    ? []
-    : [...sandbox, ...production].filter((row) => row.network === network && row.status === "ACTIVE");
-  const waiting = moved.map(
-    (row): MarketRow => ({ ...row, status: "PROVISIONING", reason: "reorganised", updatedAt: now }),
-  );
-  const ownMoved = moved.some((row) => row.environment === environment);
-  const markets = rows[environment].map((row) => waiting.find((one) => isSame(one, row)) ?? row);
-  const ownEscrows = environment === "sandbox" ? escrows : await escrowsOf(deps, did, environment);
-  const certificate = newest && certificateIn(newest.content);
-  const source = { ...found, certificate, markets, escrows: ownEscrows };
-  await commitAll(deps, [
-    noteCheck(db, operation, operation.checks, null),
-    ...moved.flatMap((row, i) => updateMarket(db, row, waiting[i] ?? row)),
-    ...(ownMoved && !isFinal(found.agent.status) ? await documentChange(deps, source, now) : []),
-    ...thresholdGone(deps, did, network, threshold),
-    raiseAlert(db, {
-      kind: "chain_reorganised",
-      subject: `${did} on ${networkNamed(config.networks, network).network}`,
-      message: "A reorganisation undid the provider's registration or threshold; it is being repeated.",
+  const waiting = new Map(
+    lost.map((row): [MarketRow, MarketRow] => {
+      const reason = reorganised ? "reorganised" : null;
+      return [row, { ...row, operationalWallet: wish, status: "PROVISIONING", reason, updatedAt: now }];
     }),
-  ]);
-  for (const one of new Set(moved.map((row) => row.environment))) {
-    await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: one, network });
-  }
-}
-
-const isSame = (a: MarketRow, b: MarketRow): boolean =>
-  a.environment === b.environment && a.market === b.market && a.network === b.network;
-
-async function escrowsOf({ db }: Deps, did: string, environment: Environment) {
-  return (await readBatch(db, { escrows: findEscrows(db, did, environment) })).escrows;
-}
-
-/** Writes the contract's present threshold, so that the job writes the threshold again (MKT-20). */
-const thresholdGone = ({ db }: Deps, did: string, network: string, threshold: number): Statement[] =>
-  (["sandbox", "production"] as const).map((environment) =>
-    setChainThreshold(db, { did, environment, network }, threshold),
   );
+  const own = environment === "sandbox" ? sandbox : production;
+  const source = {
+    ...found,
+    certificate: newest && certificateIn(newest.content),
+    markets: own.map((row) => waiting.get(row) ?? row),
+    escrows: environment === "sandbox" ? sandboxEscrows : productionEscrows,
+  };
+  const promised = lost.some((row) => row.environment === environment) && !isFinal(found.agent.status);
+  await commitAll(deps, [
+    ...mustNote(deps, operation, firstCheck(Date.now())),
+    ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
+    ...(promised ? await documentChange(deps, source, now) : []),
+    ...(reorganised ? [raiseAlert(db, undone(deps, operation))] : []),
+  ]);
+  await provisionAgain(deps, lost);
+}
+
+/** The contract has the markets' wallet. Its threshold is stored as it is, so that the job writes another one again (MKT-20). */
+async function confirm(
+  deps: Deps,
+  { sandboxEscrows, productionEscrows }: Facts,
+  operation: OperationRow,
+  onChain: ProviderOnChain,
+): Promise<void> {
+  const { db, env } = deps;
+  const { network, subject: did } = operation;
+  if (operation.status !== "done") {
+    // A transaction that waits would move the wallet later.
+    const left = await signerOn(env, "registrar", network).withdraw(splitPurpose(did));
+    if (!left.ok || left.value.state !== "clear") return checkLater(deps, operation);
+  }
+  const threshold = Number(onChain.threshold);
+  const behind = [...sandboxEscrows, ...productionEscrows]
+    .filter((row) => row.network === network)
+    .filter((row) => row.chainThreshold !== threshold);
+  const gone = behind.some((row) => row.threshold !== threshold);
+  const split = { wallet: onChain.operationalWallet, threshold };
+  const driven = { state: "done", onChain, txHash: null } as const;
+  await commit(db, [
+    ...mustNote(deps, operation, null),
+    recordOperation(db, splitKey(network, did), split, driven, Date.now()),
+    ...behind.map((row) => setChainThreshold(db, row, threshold)),
+    ...(gone ? [raiseAlert(db, undone(deps, operation))] : []),
+  ]);
+}
+
+const undone = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
+  kind: "chain_reorganised",
+  subject: `${did} on ${networkNamed(config.networks, network).network}`,
+  message: "A reorganisation undid the provider's registration or threshold; it is being repeated.",
+});

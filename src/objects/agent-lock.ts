@@ -12,14 +12,23 @@ type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 const CALL_WAIT_MS = 5 * SECOND_MS;
 const RETRY_WAIT_MS = 10 * SECOND_MS;
 
-/** Given back when it is disposed. `waited`: others held it when it was asked for. Null where they keep it for longer than `waitMs`. */
+/** Given back when it is disposed. `waited`: others held it when it was asked for. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
-export const lockAgent = (
+/** Null where others keep it for longer than `waitMs`, and where its object fails: a new version of the Worker resets it. */
+export async function lockAgent(
   { AGENTS }: AgentsBinding,
   did: string,
   waitMs: number = CALL_WAIT_MS,
-): Promise<HeldLock | null> => AGENTS.get(AGENTS.idFromName(did)).lock(waitMs);
+): Promise<HeldLock | null> {
+  try {
+    return await AGENTS.get(AGENTS.idFromName(did)).lock(waitMs);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "agent_lock_failed", did, message }));
+    return null;
+  }
+}
 
 /**
  * Tries a change that many callers may make at once (two agents' rating sums) without locks first, and after a conflict under the locks

@@ -1,12 +1,18 @@
 // One object for each key and network: it owns the key's nonces and works on one call after the other (CHN-15).
 import { DurableObject } from "cloudflare:workers";
-import type { ChainCall, ChainResult, Submission } from "../chain/gateway.ts";
+import type { ChainCall, ChainResult, Place, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
 import { unavailable } from "../chain/rpc.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { addressOf } from "../chain/sign.ts";
 import { SentTransactions } from "./sent-transactions.ts";
-import { type Desk, type SignerStanding, submitTransaction, tendTransactions } from "./transactions.ts";
+import {
+  type Desk,
+  type SignerStanding,
+  submitTransaction,
+  tendTransactions,
+  withdrawTransactions,
+} from "./transactions.ts";
 
 /** The keys that the service signs with, by name. */
 export type SignerName = "registrar";
@@ -21,9 +27,17 @@ export type KeyOn = { readonly signer: SignerName; readonly network: string };
 export class ChainSigner extends DurableObject<SignerEnv> {
   private last: Promise<unknown> = Promise.resolve();
 
-  /** Signs and sends, in order. Nothing is sent while a call under this key waits for its block, or when the dry run refuses. */
-  submit(on: KeyOn, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
-    return this.inOrder(on, (desk) => submitTransaction(desk, key, call));
+  /**
+   * Signs and sends, in order. Nothing is sent when the dry run refuses, and nothing beside a call that waits under this key: a different
+   * one is replaced or left, as `place` says.
+   */
+  submit(on: KeyOn, key: string, call: ChainCall, place: Place): Promise<ChainResult<Submission>> {
+    return this.inOrder(on, (desk) => submitTransaction(desk, key, call, place));
+  }
+
+  /** Replaces what waits under this key by empty transfers. */
+  withdraw(on: KeyOn, key: string): Promise<ChainResult<Withdrawal>> {
+    return this.inOrder(on, (desk) => withdrawTransactions(desk, key));
   }
 
   /** Sends waiting transactions again, or replaces them. */

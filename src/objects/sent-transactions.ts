@@ -2,6 +2,7 @@
 // address: a key that replaces another has nonces of its own.
 import type { Fees } from "../chain/fees.ts";
 import type { ChainCall } from "../chain/gateway.ts";
+import { MINUTE_MS } from "../core/limits.ts";
 
 export type SentRow = {
   readonly nonce: number;
@@ -21,6 +22,10 @@ export type SentRow = {
 const COLUMNS =
   "owner, nonce, key, network, target, data, gas, max_fee, tip, raw, hash, first_sent_at, last_sent_at, mined_at" as const;
 
+/** So many transactions may lie between two counts of one key. */
+export const FAR = 32;
+const BELIEVED_AFTER_MS = MINUTE_MS;
+
 export class SentTransactions {
   readonly #sql: SqlStorage;
   readonly #owner: string;
@@ -35,6 +40,34 @@ export class SentTransactions {
          tip text not null, raw text not null, hash text not null, first_sent_at integer not null,
          last_sent_at integer not null, mined_at integer, primary key (owner, nonce))`,
     );
+    sql.exec(
+      `create table if not exists counts (owner text primary key, believed integer not null, doubted integer,
+         doubted_since integer)`,
+    );
+  }
+
+  /**
+   * A node that is out of step names a count that lies far from what is known of the key: far below the last one, or far above what it has
+   * sent. Such a count is believed once it has been the only one for a minute, which is how a chain that was reset looks.
+   */
+  isBelievable(count: number, now: number): boolean {
+    const [known] = this.#sql
+      .exec("select believed, doubted, doubted_since from counts where owner = ?", this.#owner)
+      .toArray();
+    const believed = Number(known?.["believed"]);
+    const highest = Math.max(believed, ...this.waiting().map(({ nonce }) => nonce + 1));
+    const near = known === undefined || (count >= believed - FAR && count <= highest + FAR);
+    const repeated = typeof known?.["doubted"] === "number" && Math.abs(count - known["doubted"]) <= FAR;
+    const since = repeated ? Number(known?.["doubted_since"]) : now;
+    const isBelieved = near || now >= since + BELIEVED_AFTER_MS;
+    this.#sql.exec(
+      "insert or replace into counts (owner, believed, doubted, doubted_since) values (?, ?, ?, ?)",
+      this.#owner,
+      isBelieved ? count : believed,
+      isBelieved ? null : count,
+      isBelieved ? null : since,
+    );
+    return isBelieved;
   }
 
   put(row: SentRow): void {
@@ -70,8 +103,9 @@ export class SentTransactions {
       .map(toRow);
   }
 
-  waitingFor(key: string): SentRow | undefined {
-    return this.waiting().find((row) => row.key === key);
+  /** More than one only after a reorganisation. */
+  waitingFor(key: string): SentRow[] {
+    return this.waiting().filter((row) => row.key === key);
   }
 
   isMined({ hash }: SentRow): boolean {

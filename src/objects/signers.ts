@@ -10,7 +10,11 @@ const objectOf = ({ CHAIN_SIGNER }: SignersBinding, signer: SignerName, network:
 
 export function signerOn(binding: SignersBinding, signer: SignerName, network: string): Signer {
   const stub = objectOf(binding, signer, network);
-  return { submit: (key, call) => stub.submit({ signer, network }, key, call) };
+  const on = { signer, network };
+  return {
+    submit: (key, call, place) => stub.submit(on, key, call, place),
+    withdraw: (key) => stub.withdraw(on, key),
+  };
 }
 
 /** Tends waiting transactions and returns the standing of the key. */

@@ -2,11 +2,12 @@
 // while the chain's count stays below its nonce. One that waits too long is replaced at a higher fee. A nonce whose bytes the node
 // refuses for good is filled, so that the transactions behind it are not blocked.
 import { type Fees, replacementFees } from "../chain/fees.ts";
-import type { ChainCall, ChainResult, Submission, WaitingReason } from "../chain/gateway.ts";
+import type { ChainCall, ChainResult, Place, Submission, WaitingReason, Withdrawal } from "../chain/gateway.ts";
+import { unavailable } from "../chain/rpc.ts";
 import type { Account, ChainSender } from "../chain/sender.ts";
 import { signCall } from "../chain/sign.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
-import type { SentRow, SentTransactions } from "./sent-transactions.ts";
+import { FAR, type SentRow, type SentTransactions } from "./sent-transactions.ts";
 
 /** The key, the node, and the transactions that the key has sent there. Only one call works on it at a time. */
 export type Desk = {
@@ -36,38 +37,64 @@ const FINAL_AFTER_MS = 15 * MINUTE_MS;
 const TRANSFER_GAS = 21_000n;
 /** How often another nonce is tried when someone else used it first. */
 const NONCE_ATTEMPTS = 5;
-/** So many nonces in a row may be filled; a row beyond was given its nonce by a wrong count. */
-const GAP_MAX = 32;
 
-export async function submitTransaction(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission>> {
+export async function submitTransaction(
+  desk: Desk,
+  key: string,
+  call: ChainCall,
+  place: Place,
+): Promise<ChainResult<Submission>> {
   for (let attempt = 1; ; attempt++) {
-    const outcome = await submitOnce(desk, key, call);
+    const outcome = await submitOnce(desk, key, call, place);
     // Another user of the same key was faster.
     if (outcome !== "nonce_taken") return outcome;
     if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
   }
 }
 
-async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<ChainResult<Submission> | "nonce_taken"> {
+async function submitOnce(
+  desk: Desk,
+  key: string,
+  call: ChainCall,
+  place: Place,
+): Promise<ChainResult<Submission> | "nonce_taken"> {
   const { sender, address, sent } = desk;
   const prepared = await sender.prepare(call, address);
   if (!prepared.ok) return prepared;
   const { account, dryRun } = prepared.value;
-  const now = Date.now();
   const known = sent.waitingFor(key);
-  sent.noteMined(account.mined, now);
+  if (!noteCount(desk, account)) return badCount(desk);
   const obstacle = await tendWaiting(desk, account);
   const waiting = sent.waitingFor(key);
-  if (waiting) return submitted(waiting.hash);
+  const [first] = waiting;
+  if (first && place === "behind") return submitted(first.hash);
+  const same = waiting.find((row) => isSameCall(row.call, call));
+  if (same) {
+    for (const row of waiting) if (row !== same) await empty(desk, account, row);
+    return submitted(same.hash);
+  }
   // The caller decided before this transaction was mined, so it plans again.
-  if (known && sent.isMined(known)) return { ok: true, value: { state: "mined", txHash: known.hash } };
+  const mined = known.find((row) => sent.isMined(row));
+  if (mined) return minedAs(mined.hash);
   if (obstacle !== null) return waitingFor(obstacle);
-  if (dryRun.state === "refused") return refusal(dryRun.reason);
-  const { fees, mined, balance } = account;
-  if (fees === null) return waitingFor("fee_above_bound");
-  if (balance < dryRun.gas * fees.maxFeePerGas) return waitingFor("insufficient_gas");
+  if (dryRun.state === "refused") {
+    const refused = refusal(dryRun.reason);
+    if (refused.ok && refused.value.state === "refused") for (const row of waiting) await empty(desk, account, row);
+    return refused;
+  }
+  if (first) return displace(desk, account, waiting, { call, gas: dryRun.gas });
+  return sendNew(desk, account, { key, call, gas: dryRun.gas });
+}
 
-  const row = await signed(desk, { nonce: sent.freeNonce(mined), key, call, gas: dryRun.gas, fees, firstSentAt: now });
+async function sendNew(
+  desk: Desk,
+  { fees, mined, balance }: Account,
+  { key, call, gas }: Pick<SentRow, "key" | "call" | "gas">,
+): Promise<ChainResult<Submission> | "nonce_taken"> {
+  const { sender, sent } = desk;
+  if (fees === null) return waitingFor("fee_above_bound");
+  if (balance < gas * fees.maxFeePerGas) return waitingFor("insufficient_gas");
+  const row = await signed(desk, { nonce: sent.freeNonce(mined), key, call, gas, fees, firstSentAt: Date.now() });
   // Stored before it is sent, so that it is known even when the answer is lost.
   sent.put(row);
   const taken = await sender.send(row);
@@ -78,21 +105,72 @@ async function submitOnce(desk: Desk, key: string, call: ChainCall): Promise<Cha
   return waitingFor(taken.value.reason === "insufficient_funds" ? "insufficient_gas" : "node_refused");
 }
 
-const submitted = (txHash: string): ChainResult<Submission> => ({ ok: true, value: { state: "submitted", txHash } });
-const waitingFor = (reason: WaitingReason): ChainResult<Submission> => ({
-  ok: true,
-  value: { state: "waiting", reason },
-});
+type Sent = ChainResult<Exclude<Submission, { state: "refused" }>>;
+const submitted = (txHash: string): Sent => ({ ok: true, value: { state: "submitted", txHash } });
+const minedAs = (txHash: string): Sent => ({ ok: true, value: { state: "mined", txHash } });
+const waitingFor = (reason: WaitingReason): Sent => ({ ok: true, value: { state: "waiting", reason } });
 const refusal = (reason: string): ChainResult<Submission> =>
   reason === "insufficient_funds" ? waitingFor("insufficient_gas") : { ok: true, value: { state: "refused", reason } };
+
+/** False for a count that is not believed: nothing may follow from such an answer. */
+function noteCount({ sent }: Desk, { mined }: Account): boolean {
+  const now = Date.now();
+  const isBelieved = sent.isBelievable(mined, now);
+  if (isBelieved) sent.noteMined(mined, now);
+  return isBelieved;
+}
+const badCount = ({ sender }: Desk) => unavailable(sender.network.network, "bad_answer");
+
+const isSameCall = (a: ChainCall, b: ChainCall): boolean => a.to === b.to && a.data === b.data;
+
+/** The first takes the call, under its nonce; a reorganisation may have left others, which must not follow it. */
+async function displace(
+  desk: Desk,
+  account: Account,
+  [first, ...others]: readonly SentRow[],
+  next: Pick<SentRow, "call" | "gas">,
+): Promise<Sent> {
+  if (!first) throw new Error("unreachable: nothing waits");
+  if (account.fees === null) return waitingFor("fee_above_bound");
+  const displaced = await replace(desk, first, account.fees, next);
+  for (const row of others) await empty(desk, account, row);
+  return displaced;
+}
+
+/** A transfer of nothing to the key itself. */
+const emptyTransfer = ({ sender, address }: Desk): Pick<SentRow, "call" | "gas"> => ({
+  call: { network: sender.network.network, to: address, data: "0x" },
+  gas: TRANSFER_GAS,
+});
+
+/** Replaces a waiting transaction by an empty transfer. */
+async function empty(desk: Desk, account: Account, row: SentRow): Promise<Sent> {
+  const transfer = emptyTransfer(desk);
+  return isSameCall(row.call, transfer.call) ? submitted(row.hash) : displace(desk, account, [row], transfer);
+}
+
+/** No call is wanted under this key: what waits under it is replaced by empty transfers. */
+export async function withdrawTransactions(desk: Desk, key: string): Promise<ChainResult<Withdrawal>> {
+  const { sender, address, sent } = desk;
+  const known = sent.waitingFor(key);
+  if (known.length === 0) return { ok: true, value: { state: "clear" } };
+  const account = await sender.account(address);
+  if (!account.ok) return account;
+  if (!noteCount(desk, account.value)) return badCount(desk);
+  // The caller read the contract before this was mined.
+  const mined = known.find((row) => sent.isMined(row));
+  if (mined) return minedAs(mined.hash);
+  let last: Sent | null = null;
+  for (const row of sent.waitingFor(key)) last = await empty(desk, account.value, row);
+  return last ?? { ok: true, value: { state: "clear" } };
+}
 
 export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerStanding>> {
   const { sender, address, sent } = desk;
   const account = await sender.account(address);
   if (!account.ok) return account;
-  const now = Date.now();
-  sent.noteMined(account.value.mined, now);
-  sent.forget(now - FINAL_AFTER_MS);
+  if (!noteCount(desk, account.value)) return badCount(desk);
+  sent.forget(Date.now() - FINAL_AFTER_MS);
   const reason = await tendWaiting(desk, account.value);
   const waiting = sent.waiting();
   const oldestSentAt = waiting.length === 0 ? null : Math.min(...waiting.map(({ firstSentAt }) => firstSentAt));
@@ -104,8 +182,8 @@ export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerSt
 async function tendWaiting(desk: Desk, account: Account): Promise<Obstacle> {
   let next = account.mined;
   for (const row of desk.sent.waiting()) {
-    if (row.nonce - next > GAP_MAX) {
-      // A node once reported a count that is far too high. The call is planned again by its operation.
+    if (row.nonce - next > FAR) {
+      // The count that gave it its nonce was far too high, or is of a chain that was reset. The call is planned again by its operation.
       desk.sent.drop(row.nonce);
       continue;
     }
@@ -125,7 +203,7 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
   const now = Date.now();
   if (now < row.lastSentAt + SEND_AGAIN_MS) return null;
   const late = row.nonce === account.mined && now > row.firstSentAt + REPLACE_AFTER_MS;
-  if (late && account.fees) return replace(desk, row, account.fees);
+  if (late && account.fees) return obstacleIn(await replace(desk, row, account.fees, row));
   const taken = await sender.send(row);
   if (!taken.ok) return null;
   if (taken.value.state === "taken") {
@@ -139,31 +217,44 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
     case "insufficient_funds":
       return "insufficient_gas";
     case "underpriced":
-      return account.fees ? replace(desk, row, account.fees) : "fee_above_bound";
+      return account.fees ? obstacleIn(await replace(desk, row, account.fees, row)) : "fee_above_bound";
     case "refused":
       return giveUp(desk, account, row);
   }
 }
 
-/** Sends the same call under the same nonce at a higher fee. */
-async function replace(desk: Desk, row: SentRow, present: Fees): Promise<Obstacle> {
+const obstacleIn = (sent: Sent): Obstacle =>
+  sent.ok && sent.value.state === "waiting" && sent.value.reason !== "node_refused" ? sent.value.reason : null;
+
+/** Sends a call under the nonce of a waiting one, at a higher fee. */
+async function replace(desk: Desk, row: SentRow, present: Fees, next: Pick<SentRow, "call" | "gas">): Promise<Sent> {
   const { sender, sent } = desk;
   const fees = replacementFees(row.fees, present, sender.network);
   if (fees === null) {
     // The bound forbids a higher fee: the old transaction keeps waiting, and the node gets it once more.
     const again = await sender.send(row);
     if (again.ok && again.value.state === "taken") sent.put({ ...row, lastSentAt: Date.now() });
-    return "fee_above_bound";
+    return waitingFor("fee_above_bound");
   }
-  const replacement = await signed(desk, { ...row, fees });
+  const { call, gas } = next;
+  const replacement = await signed(desk, { ...row, call, gas, fees });
   const taken = await sender.send(replacement);
   if (!taken.ok || taken.value.state === "taken") {
     sent.put(replacement);
-    return null;
+    return submitted(replacement.hash);
   }
-  // The node knows a transaction with a higher fee. The bound ends this recursion.
-  if (taken.value.reason === "underpriced") return replace(desk, { ...row, fees }, present);
-  return taken.value.reason === "insufficient_funds" ? "insufficient_gas" : null;
+  switch (taken.value.reason) {
+    case "underpriced":
+      // The node knows a transaction with a higher fee. The bound ends this recursion.
+      return replace(desk, { ...row, fees }, present, next);
+    case "nonce_too_low":
+      sent.put({ ...row, minedAt: Date.now() });
+      return minedAs(row.hash);
+    case "insufficient_funds":
+      return waitingFor("insufficient_gas");
+    case "refused":
+      return waitingFor("node_refused");
+  }
 }
 
 /** The node will never take these bytes. The next call uses the nonce, or an empty transfer where something waits behind it. */
@@ -176,10 +267,9 @@ async function giveUp(desk: Desk, account: Account, row: SentRow): Promise<Obsta
 /** Sends an empty transfer, so that transactions behind an unused nonce can be mined. */
 async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obstacle> {
   if (fees === null) return "fee_above_bound";
-  const { sender, sent, address } = desk;
-  const call = { network: sender.network.network, to: address, data: "0x" };
+  const { sender, sent } = desk;
   const firstSentAt = Date.now();
-  const row = await signed(desk, { nonce, key: `fill:${nonce}`, call, gas: TRANSFER_GAS, fees, firstSentAt });
+  const row = await signed(desk, { nonce, key: `fill:${nonce}`, ...emptyTransfer(desk), fees, firstSentAt });
   sent.put(row);
   const taken = await sender.send(row);
   if (taken.ok && taken.value.state === "refused") sent.drop(nonce);

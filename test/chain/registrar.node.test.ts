@@ -61,10 +61,11 @@ const provider = async (hash: string = didHash(DID)) => must(await gateway.readP
 function counted(signer: Signer): Signer & { calls: string[] } {
   const calls: string[] = [];
   return {
+    ...signer,
     calls,
-    submit: (key, call) => {
+    submit: (key, call, place) => {
       calls.push(key);
-      return signer.submit(key, call);
+      return signer.submit(key, call, place);
     },
   };
 }
@@ -134,13 +135,15 @@ describe("a provider's split", () => {
     // Another call came first, so this one reverts, and the contract has the wanted split.
     const reverted = await world.send("stranger", "pause", []);
     const signer: Signer = {
-      submit: async (key, call) => {
-        must(await registrar.submit(key, call));
+      ...registrar,
+      submit: async (key, call, place) => {
+        must(await registrar.submit(key, call, place));
         return { ok: true, value: { state: "submitted", txHash: reverted.transactionHash } };
       },
     };
     expect(await drive(change, signer)).toMatchObject({ state: "done" });
     const lying: Signer = {
+      ...registrar,
       submit: async () => ({ ok: true, value: { state: "submitted", txHash: reverted.transactionHash } }),
     };
     expect(await drive({ threshold: 10 }, lying)).toMatchObject({ state: "failed", reason: "reverted" });
@@ -149,6 +152,7 @@ describe("a provider's split", () => {
   test("a node that never shows what its receipts say is not asked without an end", async () => {
     const mined = await world.send("registrar", "setThreshold", [PROVIDER, world.chain.token, THRESHOLD]);
     const signer = counted({
+      ...registrar,
       submit: async () => ({ ok: true, value: { state: "submitted", txHash: mined.transactionHash } }),
     });
     expect(await drive({}, signer)).toMatchObject({ state: "waiting", reason: "mining" });
@@ -160,7 +164,7 @@ describe("a provider's split", () => {
     [{ state: "waiting", reason: "fee_above_bound" }, "fee_above_bound"],
     [{ state: "waiting", reason: "node_refused" }, "node_refused"],
   ])("waits with a signer that answers %j", async (value, reason) => {
-    const signer: Signer = { submit: async () => ({ ok: true, value }) };
+    const signer: Signer = { ...registrar, submit: async () => ({ ok: true, value }) };
     expect(await drive({}, signer)).toEqual({ state: "waiting", reason, txHash: null });
   });
 });
@@ -262,6 +266,7 @@ describe("sending", () => {
     const { account, dryRun } = must(await sender.prepare(call(), world.people.stranger.address));
     expect(account.mined).toBe(before.mined);
     const need = await world.client.estimateGas({
+      blockTag: "latest",
       account: world.people.stranger.address,
       to: world.chain.token,
       data: call().data as Hex,

@@ -177,6 +177,8 @@ export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
           : { state: "waiting", reason: "node_refused" },
       );
     },
+    // It keeps nothing that could wait.
+    withdraw: async () => ({ ok: true, value: { state: "clear" } }),
   };
 }
 

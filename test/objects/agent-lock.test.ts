@@ -1,5 +1,6 @@
 // The lock of an agent orders its transitions and is no condition of them (AGT-27): whoever keeps it keeps nobody from a change for long.
 import { beforeAll, expect, it } from "vitest";
+import { withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
@@ -20,4 +21,13 @@ it("kept by others for longer than anybody waits, it does not keep the platform 
   expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
   // Still held, and nobody who has given up waiting holds it later.
   expect(await object.lock(0)).toBeNull();
+});
+
+it("whose object fails, it does not keep the platform from suspending its agent", async () => {
+  const { did } = await world.agent("CONSUMER");
+  const lock = () => Promise.reject(new Error("Durable Object reset because its code was updated."));
+  const AGENTS = { idFromName: () => null, get: () => ({ lock }) } as never;
+  const body = { status: "SUSPENDED" };
+  const reply = await withVars(world, { AGENTS }).call("PATCH", `/v1/agents/${did}/status`, { body });
+  expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
 });

@@ -22,6 +22,10 @@ export const ageSent = (network: string, ms: number): Promise<unknown> =>
     ),
   );
 
+/** Moves the time since when a count is doubted back. */
+export const ageDoubt = (network: string, ms: number): Promise<unknown> =>
+  inside(network, (sql) => sql.exec(`update counts set doubted_since = doubted_since - ${ms}`));
+
 /** The hashes of the kept transactions, by nonce. */
 export const keptHashes = (network: string): Promise<string[]> =>
   inside(network, (sql) =>

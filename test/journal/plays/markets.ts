@@ -1,5 +1,6 @@
 // Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
 import { eq } from "drizzle-orm";
+import { doubtOperation } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
@@ -72,17 +73,31 @@ const follow = (of: (world: World) => World) => (world: World, did: string) =>
   followThreshold(of(world).deps, keyOf(did), Date.now() + IN_TIME);
 
 /** Makes the stored state differ from the contract, as a reorganisation would. */
-const saidOtherwise = (wanted: { wallet: string | null; threshold: string }) => async (world: World) => {
+const saidOtherwise = (wanted: { wallet: string; threshold: string }) => async (world: World) => {
   const did = await provider(world);
   await store(world, (db) => [
     db.update(chainOperations).set({ wanted }).where(eq(chainOperations.subject, did)),
+    db.update(agentMarkets).set({ operationalWallet: wanted.wallet.toLowerCase() }).where(eq(agentMarkets.did, did)),
     db
       .update(escrows)
-      .set({ chainThreshold: Number(wanted.threshold) })
+      .set({ threshold: Number(wanted.threshold), chainThreshold: Number(wanted.threshold) })
       .where(eq(escrows.did, did)),
   ]);
   return did;
 };
+/** As if another market's wallet had arrived after that market was removed. */
+async function withdrawn(world: World): Promise<string> {
+  const did = await saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" })(world);
+  await store(world, (db) => [
+    doubtOperation(db, { network: NETWORK, kind: "provider_split", subject: did }, world.now()),
+  ]);
+  return did;
+}
+async function stillWaiting(world: World): Promise<string> {
+  const did = await unanswered(world);
+  await provisionMarkets(withSilentChain(world).deps, keyOf(did), Date.now());
+  return did;
+}
 const watch = (world: World, did: string) => watchRegistrations.record(withHeldQueue(world).deps, `${NETWORK} ${did}`);
 
 async function stalled(world: World): Promise<void> {
@@ -134,7 +149,9 @@ export const MARKET_PLAYS: Plays = {
   watch_registrations: {
     "the contract says it still": ofAgent(provider, watch),
     "the registration is gone": ofAgent(saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" }), watch),
-    "the threshold is gone": ofAgent(saidOtherwise({ wallet: null, threshold: "14000000" }), watch),
+    "the contract has a wallet that no market wants any more": ofAgent(withdrawn, watch),
+    "the markets still wait": ofAgent(stillWaiting, watch),
+    "the threshold is gone": ofAgent(saidOtherwise({ wallet: WALLET, threshold: "14000000" }), watch),
   },
   follow_thresholds: {
     "handed to the queue: follow_threshold": ofNobody(behind, (world) =>

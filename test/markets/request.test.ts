@@ -1,0 +1,71 @@
+// A request for markets that names one twice, or whose chain part fails after the wish was written (MKT-8, MKT-10).
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Conflict } from "../../src/core/retry.ts";
+import { activityEntries } from "../../src/db/tables/journal.ts";
+import { resumeProvisioning } from "../../src/markets/provision.ts";
+import { account } from "../support/chain.ts";
+import { moveClock } from "../support/clock.ts";
+import { withHeldQueue, withSilentChain } from "../support/variants.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const open = (did: string, markets: unknown[], by: World = world) =>
+  by.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
+const market = (overrides = {}) => ({
+  market: "DE-USDC",
+  network: "base-sepolia",
+  operational_wallet: account(8),
+  ...overrides,
+});
+
+describe("the same market twice in one body", () => {
+  it.each([
+    ["by one name", "base-sepolia"],
+    ["by both names of its network", "eip155:84532"],
+  ])("is one market: %s", async (_name, network) => {
+    const { did } = await world.agent("PROVIDER");
+    const { markets } = expectStatus(await open(did, [market(), market({ network })]), 200);
+    expect(markets).toMatchObject([{ market: "DE-USDC", network: "base-sepolia", status: "ACTIVE" }]);
+  });
+
+  it("with two wallets is refused", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const twice = [market(), market({ network: "eip155:84532", operational_wallet: account(7) })];
+    const { field_errors } = expectStatus(await open(did, twice), 422);
+    expect(field_errors).toMatchObject([{ field: "markets.1.operational_wallet", code: "invalid_value" }]);
+  });
+});
+
+describe("a market whose chain part fails after it was requested", () => {
+  // The third trip reads what the chain is asked for; the fifth writes its answer.
+  it.each([
+    ["cannot be read", 3, new Error("died")],
+    ["cannot be recorded", 5, new Error("died")],
+    ["keeps meeting other writers", 3, new Conflict()],
+  ])("because it %s waits, is answered, and is in the activity log once", async (_name, trip, fault) => {
+    const { did } = await world.agent("PROVIDER");
+    const held = withHeldQueue(world);
+    held.meter.beforeBatch(trip, () => Promise.reject(fault));
+    expect(expectStatus(await open(did, [market()], held), 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
+    const entries = await world.deps.db.select().from(activityEntries).where(eq(activityEntries.subjectId, did));
+    expect(entries.filter(({ action }) => action === "agent.markets_changed")).toHaveLength(1);
+  });
+
+  it("is taken up again in a sandbox whose clock is ahead", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await moveClock(world, 30 * 86_400_000);
+    const reply = await open(did, [market()], withSilentChain(world));
+    await moveClock(world, 0);
+    expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
+    const sent: unknown[] = [];
+    const CHAIN_QUEUE = { send: async (message: unknown) => void sent.push(message) } as never;
+    const clock = { now: () => world.now() + 120_000 };
+    await world.run(resumeProvisioning, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE }, clock });
+    expect(sent).toContainEqual({ kind: "provision_market", did, environment: "sandbox", network: "base-sepolia" });
+  });
+});

@@ -1,0 +1,219 @@
+// A call that is not wanted any more while it waits for its block (CHN-15), and counts that are not believed (CHN-16). The network `lab-replaced` belongs to this file alone.
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { settlementAbi } from "../../src/chain/abi.ts";
+import type { Submission } from "../../src/chain/gateway.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { signerOn, tendSigner } from "../../src/objects/signers.ts";
+import type { SignerStanding } from "../../src/objects/transactions.ts";
+import { account, chainOf, rpc, spoil } from "../support/chain.ts";
+import { ageDoubt, ageSent, keptHashes } from "../support/signer.ts";
+import { env, type Json } from "../support/world.ts";
+
+const LAB = "lab-replaced";
+const REGISTRAR = account(1);
+const MINUTE_MS = 60_000;
+
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const mine = (blocks = 1) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+const count = async (block: "latest" | "pending") => Number(await lab("eth_getTransactionCount", REGISTRAR, block));
+const transaction = (hash: string) => lab("eth_getTransactionByHash", hash);
+const isMined = async (hash: string) => (await lab("eth_getTransactionReceipt", hash)) !== null;
+
+const signer = signerOn(env, "registrar", LAB);
+let last = 0;
+const nextDid = () => `did:aeap:${String(++last).padStart(8, "0")}-0000-4000-8000-000000000000`;
+function registration(did = nextDid(), wallet = account(8)) {
+  const { settlement_contract: to, token } = chainOf(LAB);
+  const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
+  return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
+}
+type Asked = ReturnType<typeof registration>;
+const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead");
+
+async function submitted(asked: Asked): Promise<string> {
+  const result = await submit(asked);
+  if (!result.ok || result.value.state !== "submitted") throw new Error(JSON.stringify(result));
+  return result.value.txHash;
+}
+async function tend(): Promise<SignerStanding> {
+  const result = await tendSigner(env, "registrar", LAB);
+  if (!result.ok) throw new Error(result.error.reason);
+  return result.value;
+}
+const outcome = (value: Submission) => ({ ok: true, value });
+
+beforeEach(() => spoil(LAB));
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("evm_setAutomine", true);
+  await ageSent(LAB, MINUTE_MS);
+  await tend();
+  await mine();
+  await tend();
+  expect((await tend()).waiting).toBe(0);
+});
+
+describe("another call for a purpose whose first call waits", () => {
+  const toOther = ({ key }: Asked, wallet = account(7)) => ({ key, call: registration(didOf(key), wallet).call });
+  const didOf = (key: string) => key.slice("provider_split:".length);
+
+  it("replaces it under its nonce, so that only the newer one is mined", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const before = await count("latest");
+    const old = await submitted(asked);
+    const { maxFeePerGas, nonce } = await transaction(old);
+    const other = toOther(asked);
+    const hash = await submitted(other);
+    const replacing = await transaction(hash);
+    expect([replacing.nonce, replacing.input]).toEqual([nonce, other.call.data]);
+    expect(BigInt(replacing.maxFeePerGas)).toBeGreaterThanOrEqual((BigInt(maxFeePerGas) * 9n) / 8n);
+    // Asked for again, it is the same one.
+    expect(await submitted(other)).toBe(hash);
+    await mine();
+    expect([await isMined(old), await isMined(hash)]).toEqual([false, true]);
+    expect(await count("latest")).toBe(before + 1);
+  });
+
+  it("that is to keep its place behind it waits for it", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const hash = await submitted(asked);
+    const { key, call } = toOther(asked);
+    expect(await signer.submit(key, call, "behind")).toEqual(outcome({ state: "submitted", txHash: hash }));
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  it("that the contract refuses takes the first one back all the same", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const old = await submitted(asked);
+    const refused = toOther(asked, chainOf(LAB).settlement_contract);
+    expect(await submit(refused)).toEqual(outcome({ state: "refused", reason: "InvalidWallet" }));
+    await mine();
+    expect(await isMined(old)).toBe(false);
+  });
+
+  it("finds the first one mined: the caller plans again, and nothing is sent", async () => {
+    const asked = registration();
+    const hash = await submitted(asked);
+    const before = await count("pending");
+    expect(await submit(toOther(asked))).toEqual(outcome({ state: "mined", txHash: hash }));
+    expect(await count("pending")).toBe(before);
+  });
+
+  it("above the bound of fees waits, and the first one stays as it is", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const hash = await submitted(asked);
+    const block = await lab("eth_getBlockByNumber", "latest", false);
+    const dear = { ...block, baseFeePerGas: "0x1784389e00" };
+    await spoil(LAB, { method: "eth_getBlockByNumber", times: 9, how: "answer", result: dear });
+    expect(await submit(toOther(asked))).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
+    expect(await signer.withdraw(asked.key)).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
+    await mine();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  it("is none: what waits is replaced by an empty transfer, and then nothing waits", async () => {
+    await lab("evm_setAutomine", false);
+    const asked = registration();
+    const old = await submitted(asked);
+    const withdrawn = await signer.withdraw(asked.key);
+    if (!withdrawn.ok || withdrawn.value.state !== "submitted") throw new Error(JSON.stringify(withdrawn));
+    const { txHash } = withdrawn.value;
+    expect(await transaction(txHash)).toMatchObject({ input: "0x", to: REGISTRAR.toLowerCase(), value: "0x0" });
+    expect(await signer.withdraw(asked.key)).toEqual(withdrawn);
+    await mine();
+    expect([await isMined(old), await isMined(txHash)]).toEqual([false, true]);
+    expect(await signer.withdraw(asked.key)).toEqual(outcome({ state: "mined", txHash }));
+    expect(await signer.withdraw(asked.key)).toEqual({ ok: true, value: { state: "clear" } });
+  });
+
+  it("after a reorganisation that left two waiting: only the wanted one is mined", async () => {
+    const asked = registration();
+    const key = asked.key;
+    const { settlement_contract: to, token } = chainOf(LAB);
+    const threshold = (units: bigint): Asked => {
+      const args = [didHash(didOf(key)), token as `0x${string}`, units] as const;
+      return {
+        key,
+        call: {
+          network: LAB,
+          to,
+          data: encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }),
+        },
+      };
+    };
+    await submitted(asked);
+    await tend();
+    const first = await submitted(threshold(1n));
+    await tend();
+    const second = await submitted(threshold(2n));
+    await tend();
+    await lab("anvil_rollback", 2);
+    await lab("evm_setAutomine", false);
+    expect(await tend()).toMatchObject({ waiting: 2 });
+    expect(await submitted(threshold(1n))).toBe(first);
+    await mine();
+    expect([await isMined(first), await isMined(second)]).toEqual([true, false]);
+  });
+});
+
+describe("a node that counts far too few or too many transactions", () => {
+  const bad = { ok: false, error: { kind: "chain_unavailable", reason: "bad_answer" } };
+  const countOnce = (result: string) =>
+    spoil(LAB, { method: "eth_getTransactionCount", times: 1, how: "answer", result });
+  const look = () => tendSigner(env, "registrar", LAB);
+
+  it("once does not make the signer forget what waits, nor give its nonce away", async () => {
+    const before = await count("latest");
+    await lab("anvil_setNonce", REGISTRAR, "0x64");
+    // Far above the last one: believed when it has stood for a minute.
+    expect(await look()).toMatchObject(bad);
+    await ageDoubt(LAB, MINUTE_MS);
+    expect(await look()).toMatchObject({ ok: true });
+    await lab("evm_setAutomine", false);
+    await submitted(registration());
+    for (const few of ["0x1", `0x${before.toString(16)}`]) {
+      await countOnce(few);
+      expect(await look()).toMatchObject(bad);
+      await ageSent(LAB, MINUTE_MS + 1);
+      await ageDoubt(LAB, MINUTE_MS);
+      expect(await look()).toMatchObject({ ok: true, value: { waiting: 1 } });
+    }
+    const other = await submitted(registration());
+    expect(Number((await transaction(other)).nonce)).toBe(101);
+    await mine();
+    expect(await count("latest")).toBe(102);
+  });
+
+  it("once gives no call a nonce behind a gap", async () => {
+    const before = await count("latest");
+    const asked = registration();
+    await countOnce("0x2710");
+    expect(await submit(asked)).toMatchObject(bad);
+    const hash = await submitted(asked);
+    expect(Number((await transaction(hash)).nonce)).toBe(before);
+  });
+
+  it("for a minute is believed, and what waits far above is given up: the chain was reset", async () => {
+    await lab("evm_setAutomine", false);
+    const hash = await submitted(registration());
+    await lab("anvil_dropTransaction", hash);
+    const reset = { method: "eth_getTransactionCount", times: 99, how: "answer", result: "0x1" } as const;
+    await spoil(LAB, reset);
+    expect(await look()).toMatchObject(bad);
+    expect(await look()).toMatchObject(bad);
+    expect(await keptHashes(LAB)).toContain(hash);
+    await ageDoubt(LAB, MINUTE_MS);
+    expect(await look()).toMatchObject({ ok: true });
+    expect(await keptHashes(LAB)).not.toContain(hash);
+    await spoil(LAB);
+    await look();
+    await ageDoubt(LAB, MINUTE_MS);
+  });
+});
