@@ -126,26 +126,7 @@ describe("a database of the first version", () => {
       { transaction_id: "fac_2", receipt: "receipt-2" },
     ]);
   });
-
-  it("keeps the outcomes of Idempotency-Keys, in a table with a rowid, because an answer has more than 1,000 bytes", async () => {
-    expect(await rows("select rowid, platform_id, request_key, body, expires_at from idempotency_outcomes")).toEqual([
-      { rowid: 1, platform_id: "plt_1", request_key: "key-1", body: ANSWER, expires_at: 99 },
-    ]);
-    const again = insert("idempotency_outcomes", { ...OUTCOME, body: "{}" });
-    await expect(again).rejects.toThrow("UNIQUE constraint failed");
-  });
 });
-
-const ANSWER = JSON.stringify({ answer: "x".repeat(5_000) });
-const OUTCOME = {
-  platform_id: "plt_1",
-  request_key: "key-1",
-  body_hash: "hash",
-  status: 201,
-  body: ANSWER,
-  sealed: 0,
-  expires_at: 99,
-};
 
 async function insertFirstVersion(): Promise<void> {
   await insert("agents", agent("did:a"), agent("did:b", "did:a"), agent("did:c", "did:b"), agent("did:draft"));
@@ -172,7 +153,6 @@ async function insertFirstVersion(): Promise<void> {
   await insert("events", { ...event, id: "evt_2", occurred_at: 20, dispatched_at: null });
   await insert("events", { ...event, id: "evt_1", occurred_at: 10, dispatched_at: 11 });
   await insert("events", { ...event, id: "evt_3", occurred_at: 30, dispatched_at: 31 });
-  await insert("idempotency_outcomes", OUTCOME);
   await insertSettlements();
 }
 
