@@ -3,6 +3,7 @@
 import { driveSplit, firstCheck, splitKey } from "../chain/operations.ts";
 import { changeWanted } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -12,7 +13,6 @@ import { findBehind, findEscrow, setChainThreshold } from "./store.ts";
 
 export type Escrowed = Pick<EscrowRow, "did" | "environment" | "network">;
 
-const idOf = ({ did, environment, network }: Escrowed): string => `${did} ${environment} ${network}`;
 function keyOf(id: string): Escrowed | null {
   const [did, environment, network] = id.split(" ");
   return did !== undefined && isEnvironment(environment) && network !== undefined
@@ -23,10 +23,9 @@ function keyOf(id: string): Escrowed | null {
 export const followThresholds: EachJob = {
   kind: "each",
   name: "follow_thresholds",
-  find: async ({ db, clock }, after, limit) => {
-    const { behind } = await readBatch(db, { behind: findBehind(db, after && keyOf(after.id), limit) });
-    // The instant of the change is not stored: the contract follows within a minute or two.
-    return behind.map((key) => ({ at: clock.now(), id: idOf(key) }));
+  find: async ({ db }, after, limit) => {
+    const { behind } = await readBatch(db, { behind: findBehind(db, after ?? FIRST, limit) });
+    return behind;
   },
   record: async ({ env }, id) => {
     const key = keyOf(id);

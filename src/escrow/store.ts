@@ -1,5 +1,6 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 
@@ -7,13 +8,17 @@ type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
   and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
+/** The contract is behind since now, unless it was behind before. On the database's clock: a moved test clock does not move the chain. */
+const stillOrNow: SQL<number> = sql`case when ${escrows.threshold} = ${escrows.chainThreshold}
+  then cast(unixepoch('subsec') * 1000 as integer) else ${escrows.behindSince} end`;
+
 /** Writes a new threshold and the state that follows. Refused when another state or threshold was written meanwhile. */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
     db,
     db
       .update(escrows)
-      .set({ threshold: after.threshold, state: after.state })
+      .set({ threshold: after.threshold, state: after.state, behindSince: stillOrNow })
       .where(
         and(
           keyed(before),
@@ -64,30 +69,34 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
     .values(row)
     .onConflictDoUpdate({
       target: [escrows.did, escrows.environment, escrows.network],
-      set: { operationalWallet: row.operationalWallet, chainThreshold: row.chainThreshold },
+      set: {
+        operationalWallet: row.operationalWallet,
+        chainThreshold: row.chainThreshold,
+        behindSince: stillOrNow,
+      },
     });
 
-/** Escrows whose threshold the contract does not have yet (MKT-20). */
-export const findBehind = (db: Database, after: EscrowKey | null, limit: number): Read<EscrowKey[]> =>
-  readAll(
+/** Escrows whose threshold the contract does not have yet, longest behind first (MKT-20). */
+export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
+  const id = sql<string>`did || ' ' || environment || ' ' || network`;
+  return readAll(
     db
-      .select({ did: escrows.did, environment: escrows.environment, network: escrows.network })
+      .select({ at: escrows.behindSince, id: id.as("id") })
       .from(escrows)
       .where(
         and(
           // Literal text, so that SQLite uses the partial index.
           sql`threshold <> chain_threshold`,
-          after === null
-            ? undefined
-            : sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) > (${after.did}, ${after.environment}, ${after.network})`,
+          sql`(${escrows.behindSince}, ${id}) > (${after.at}, ${after.id})`,
         ),
       )
-      .orderBy(asc(escrows.did), asc(escrows.environment), asc(escrows.network))
+      .orderBy(asc(escrows.behindSince), asc(id))
       .limit(limit),
   );
+};
 
 export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(keyed(key)));
 
 export const setChainThreshold = (db: Database, key: EscrowKey, chainThreshold: number): Statement =>
-  db.update(escrows).set({ chainThreshold }).where(keyed(key));
+  db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(keyed(key));

@@ -257,6 +257,7 @@ function escrowRow(
     baseThreshold: base,
     threshold,
     chainThreshold: threshold,
+    behindSince: 0,
     state: escrowStateAt("FUNDING", balance, threshold),
     updatedAt: now,
   };

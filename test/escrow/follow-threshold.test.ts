@@ -2,8 +2,10 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
+import { commit } from "../../src/db/batch.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
+import { moveThreshold, setChainThreshold } from "../../src/escrow/store.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -45,6 +47,32 @@ describe("a rating that moves the threshold", () => {
     expect(await onChain()).toBe(before.threshold);
     expect((await stored()).chainThreshold).toBe(before.threshold);
     expect(await followThreshold(world.deps, key(), Date.now() + 10_000)).toBe(true);
+  });
+
+  it("is due since the contract was first behind, whatever moves afterwards", async () => {
+    const due = async () => {
+      const id = `${provider.did} sandbox ${NETWORK}`;
+      const [found] = (await followThresholds.find(world.deps, null, 1_000)).filter((row) => row.id === id);
+      return found?.at;
+    };
+    const before = Date.now();
+    const equal = await stored();
+    await commit(world.deps.db, moveThreshold(world.deps.db, equal, { ...equal, threshold: 9_000_000 }));
+    const since = await due();
+    expect(since).toBeGreaterThanOrEqual(before - 1);
+    expect(since).toBeLessThanOrEqual(Date.now());
+    await scheduler.wait(5);
+    const behind = await stored();
+    await commit(world.deps.db, moveThreshold(world.deps.db, behind, { ...behind, threshold: 8_000_000 }));
+    await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 9_000_000)]);
+    expect(await due()).toBe(since);
+    await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
+    expect(await due()).toBeUndefined();
+    // A reorganisation takes the contract's threshold back.
+    await scheduler.wait(5);
+    await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 15_000_000)]);
+    expect(await due()).toBeGreaterThan(since ?? Number.POSITIVE_INFINITY);
+    await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
   });
 
   it("is found by the sweep only while it is behind", async () => {

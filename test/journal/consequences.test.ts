@@ -29,9 +29,13 @@ const ROWS = {
   ...MESSAGE_CONSEQUENCES,
   ...RUNNING_CONSEQUENCES,
 };
-/** Cases that are played elsewhere: with a chain that a file has alone, and below. */
+/** Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts, which has a chain of its own, and below. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
+  "authorizeMarkets: the registrar has no gas",
   "provision_market: the registrar has no gas",
+  "provision_market: no block takes the transaction",
+  "provision_market: the network's fees are above the bound",
+  "tend_signers: a transaction has waited for five minutes",
   "hand_on_events: there are new events",
 ]);
 

@@ -12,15 +12,12 @@ import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
-import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences.ts";
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
-import { expectedOf, observe } from "../support/consequences.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const LAB = "lab-markets";
@@ -167,16 +164,6 @@ describe("a registration", () => {
     await lab("anvil_setBalance", REGISTRAR, RICH);
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
-  });
-
-  it("without gas leaves behind what its row says", async () => {
-    const { did } = await world.agent("PROVIDER");
-    expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
-    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
-    await lab("anvil_setBalance", REGISTRAR, "0x0");
-    const act = () => provisionMarkets(world.deps, job(did), Date.now() + 5_000).then(() => ({ agent: [did] }));
-    const row = MESSAGE_CONSEQUENCES.provision_market.find(({ when }) => when === "the registrar has no gas");
-    expect(await observe(world, act)).toEqual(row && expectedOf(row));
   });
 
   it("that a reorganisation takes back is noticed: the document promises the market no longer, until it is there again", async () => {

@@ -13,7 +13,8 @@ const DAY_SECONDS = 86_400;
  * The labs each belong to one file, which stops their blocks and spoils their nodes: `lab` to test/facilitation/on-chain.test.ts, which also
  * turns its clock, so that its past begins five days ago, `lab-signer` to test/objects/chain-signer.test.ts, `lab-markets` to
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
- * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts.
+ * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
+ * test/markets/waiting-consequences.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -29,6 +30,7 @@ const CHAINS = [
   { network: "lab-markets", chainId: 31339, kind: "testnet", confirmations: 1 },
   { network: "lab-wallets", chainId: 31341, kind: "testnet", confirmations: 1 },
   { network: "lab-replaced", chainId: 31342, kind: "testnet", confirmations: 1 },
+  { network: "lab-waiting", chainId: 31343, kind: "testnet", confirmations: 1 },
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
 ] as const;
 

@@ -18,13 +18,15 @@ export const escrows = sqliteTable(
     threshold: integer().notNull(),
     /** The threshold that the contract has; it follows `threshold` within a minute or two (MKT-20). */
     chainThreshold: integer().notNull(),
+    /** Real time since when the two thresholds differ; has no meaning while they are equal (JOB-5). */
+    behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
     /** Block time of the newest settlement that was seen. */
     updatedAt: integer().notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
-    index("escrows_behind").on(t.did, t.environment, t.network).where(sql`threshold <> chain_threshold`),
+    index("escrows_behind").on(t.behindSince).where(sql`threshold <> chain_threshold`),
   ],
 );
 export type EscrowRow = typeof escrows.$inferSelect;

@@ -1,5 +1,5 @@
 // Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { doubtOperation } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
@@ -41,6 +41,13 @@ async function unansweredEnded(world: World): Promise<string> {
   await must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }));
   return did;
 }
+/** By the sandbox's queue message the production market is open, with another wallet. */
+async function unansweredOvertaken(world: World): Promise<string> {
+  const did = await unanswered(world);
+  const body = marketWith(OTHER_WALLET);
+  await must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body }));
+  return did;
+}
 async function unansweredRefused(world: World): Promise<string> {
   const did = await unmarketed(world);
   await ask(REFUSED, withSilentChain)(world, did);
@@ -55,6 +62,29 @@ async function marketedForProduction(world: World): Promise<string> {
   const did = await unmarketed(world);
   await askForProduction(world, did);
   return did;
+}
+
+/** A production market, as if the chain had it. */
+async function openForProduction(world: World): Promise<string> {
+  const did = await unmarketed(world);
+  const now = world.now();
+  const row = { did, environment: "production", network: NETWORK, market: "GLOBAL-USDC", status: "ACTIVE" } as const;
+  const wallets = { operationalWallet: WALLET.toLowerCase(), escrowWallet: account(6) };
+  await store(world, (db) => db.insert(agentMarkets).values({ ...row, ...wallets, createdAt: now, updatedAt: now }));
+  return did;
+}
+/** The fourth trip reads what the chain's answer is written onto: by then the live key has asked for another wallet. */
+async function askWhileProductionMoves(world: World, did: string): Promise<void> {
+  const operationalWallet = OTHER_WALLET.toLowerCase();
+  world.meter.beforeBatch(4, () =>
+    store(world, (db) =>
+      db
+        .update(agentMarkets)
+        .set({ operationalWallet })
+        .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, "production"))),
+    ),
+  );
+  await ask(WALLET, withHeldQueue)(world, did);
 }
 
 const remove = (key: (world: World) => string) => (world: World, did: string) =>
@@ -117,6 +147,10 @@ export const MARKET_PLAYS: Plays = {
     "of a DRAFT": ofAgent(draft, ask(WALLET)),
     "a production market of a sandbox agent": ofAgent(unmarketed, askForProduction),
     "the chain does not answer in time": ofAgent(unmarketed, ask(WALLET, withSilentChain)),
+    "a production market gets another wallet while the transaction is on its way": ofAgent(
+      openForProduction,
+      askWhileProductionMoves,
+    ),
     "the chain refuses": ofAgent(unmarketed, ask(REFUSED)),
     "another wallet": ofAgent(provider, ask(OTHER_WALLET)),
     "another wallet, the chain does not answer in time": ofAgent(provider, ask(OTHER_WALLET, withSilentChain)),
@@ -137,6 +171,7 @@ export const MARKET_PLAYS: Plays = {
     "the chain refuses": ofAgent(unansweredRefused, provision),
     "the chain refuses another wallet": ofAgent(unansweredOtherWallet, provision),
     "the chain does not answer": ofAgent(unanswered, (world, did) => provision(withSilentChain(world), did)),
+    "a production market with another wallet has opened meanwhile": ofAgent(unansweredOvertaken, provision),
     "the agent has ended meanwhile": ofAgent(unansweredEnded, provision),
   },
   follow_threshold: {

@@ -1,0 +1,111 @@
+// The rows of src/journal/consequences.ts that need a chain of their own: a registration that waits (MKT-7, CHN-17, JOB-9). The network
+// `lab-waiting` belongs to this file alone.
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Deps } from "../../src/context.ts";
+import { alerts } from "../../src/db/tables/journal.ts";
+import {
+  type Consequence,
+  JOB_CONSEQUENCES,
+  MESSAGE_CONSEQUENCES,
+  OPERATION_CONSEQUENCES,
+} from "../../src/journal/consequences.ts";
+import { provisionMarkets } from "../../src/markets/provision.ts";
+import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { account, rpc, spoil } from "../support/chain.ts";
+import { expectedOf, observe, type Seen } from "../support/consequences.ts";
+import { deliver } from "../support/queue.ts";
+import { ageSent } from "../support/signer.ts";
+import { withHeldQueue, withSilentChain } from "../support/variants.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+
+const LAB = "lab-waiting";
+const REGISTRAR = account(1);
+const RICH = "0x8ac7230489e80000";
+const MINUTE_MS = 60_000;
+
+const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("anvil_setBalance", REGISTRAR, RICH);
+  await lab("evm_setAutomine", true);
+});
+
+const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
+const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
+const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
+const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
+const work = (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]);
+/** The minute's jobs on this network alone: they also run on the chains that other files use. */
+const alone = (): Deps => {
+  const networks = world.deps.config.networks.filter(({ network }) => network === LAB);
+  return { ...world.deps, config: { ...world.deps.config, networks } };
+};
+
+function rowOf(rows: readonly Consequence[] | undefined, when: string): Seen {
+  const row = rows?.find((each) => each.when === when);
+  if (!row) throw new Error(`no row: ${when}`);
+  return expectedOf(row);
+}
+
+describe("a registration that waits writes exactly its row:", () => {
+  const waits = (did: string) => async () => {
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBeNull();
+    return { agent: [did] };
+  };
+  const asked = async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    return did;
+  };
+  const ofProvisioning = (when: string) => rowOf(MESSAGE_CONSEQUENCES.provision_market, when);
+
+  it("without gas", async () => {
+    const did = await asked();
+    await lab("anvil_setBalance", REGISTRAR, "0x0");
+    expect(await observe(world, waits(did))).toEqual(ofProvisioning("the registrar has no gas"));
+  });
+
+  it("without gas, within the call", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    await lab("anvil_setBalance", REGISTRAR, "0x0");
+    const act = async () => {
+      expectStatus(await withHeldQueue(world).call("POST", path(did), { body }), 200);
+      return { agent: [did] };
+    };
+    const row = rowOf(OPERATION_CONSEQUENCES["authorizeMarkets"], "the registrar has no gas");
+    expect(await observe(world, act)).toEqual(row);
+  });
+
+  it("while no block takes it, and after five minutes", async () => {
+    const did = await asked();
+    await lab("evm_setAutomine", false);
+    expect(await observe(world, waits(did))).toEqual(ofProvisioning("no block takes the transaction"));
+    await ageSent(LAB, 5 * MINUTE_MS);
+    const act = () => world.run(tendSigners, alone()).then(() => ({}));
+    const row = rowOf(JOB_CONSEQUENCES["tend_signers"], "a transaction has waited for five minutes");
+    expect(await observe(world, act)).toEqual(row);
+    await lab("evm_setAutomine", true);
+    await lab("anvil_mine", "0x1");
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+
+  it("while the network's fees are above the bound", async () => {
+    const did = await asked();
+    const block = await lab("eth_getBlockByNumber", "latest", false);
+    const dear = { ...block, baseFeePerGas: "0x174876e801" };
+    await spoil(LAB, { method: "eth_getBlockByNumber", times: 99, how: "answer", result: dear });
+    expect(await observe(world, waits(did))).toEqual(ofProvisioning("the network's fees are above the bound"));
+    expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", reason: "fee_above_bound" });
+    await spoil(LAB);
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+});
