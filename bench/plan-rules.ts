@@ -41,11 +41,6 @@ const EXCEPTIONS: readonly Exception[] = [
     in: /from json_each\(\(select delegators from agents/,
     because: "an agent and its delegators: at most six",
   },
-  {
-    step: /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY$/,
-    in: /threshold <> chain_threshold/,
-    because: "sorts what is due at one and the same instant",
-  },
   { step: /^SCAN jobs$/, in: ANY, because: "one row for each job of the code" },
   {
     step: /^SCAN platforms$/,

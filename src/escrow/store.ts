@@ -78,19 +78,20 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
 
 /** Escrows whose threshold the contract does not have yet, longest behind first (MKT-20). */
 export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
-  const id = sql<string>`did || ' ' || environment || ' ' || network`;
+  const { did, environment, network, behindSince } = escrows;
+  const [afterDid = "", afterEnvironment = "", afterNetwork = ""] = after.id.split(" ");
   return readAll(
     db
-      .select({ at: escrows.behindSince, id: id.as("id") })
+      .select({ at: behindSince, id: sql<string>`${did} || ' ' || ${environment} || ' ' || ${network}`.as("id") })
       .from(escrows)
       .where(
         and(
           // Literal text, so that SQLite uses the partial index.
           sql`threshold <> chain_threshold`,
-          sql`(${escrows.behindSince}, ${id}) > (${after.at}, ${after.id})`,
+          sql`(${behindSince}, ${did}, ${environment}, ${network}) > (${after.at}, ${afterDid}, ${afterEnvironment}, ${afterNetwork})`,
         ),
       )
-      .orderBy(asc(escrows.behindSince), asc(id))
+      .orderBy(asc(behindSince), asc(did), asc(environment), asc(network))
       .limit(limit),
   );
 };

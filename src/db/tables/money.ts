@@ -26,7 +26,7 @@ export const escrows = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
-    index("escrows_behind").on(t.behindSince).where(sql`threshold <> chain_threshold`),
+    index("escrows_behind").on(t.behindSince, t.did, t.environment, t.network).where(sql`threshold <> chain_threshold`),
   ],
 );
 export type EscrowRow = typeof escrows.$inferSelect;
