@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, concat, encodeDeployData, getContractAddress, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { type Client, clientFor, send } from "./client.ts";
 
 export type Deployment = { settlementContract: Hex; token: Hex; vaultImplementation: Hex; deployBlock: number };

@@ -1,7 +1,7 @@
 // Pays on a local chain as a consumer would.
 import { encodeAbiParameters, type Hex, keccak256, parseSignature, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { clientFor, write } from "./client.ts";
 import { artifacts } from "./deploy.ts";
 

@@ -1,12 +1,12 @@
 // The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The reference's
 // script and style are assets of this Worker.
-import type { Hono } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import type { AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
 import { jsonResponse } from "./responses.ts";
 
-export function bindService(app: Hono<AppEnv>): void {
+export function bindService(app: HonoBase<AppEnv>): void {
   app.get("/openapi.json", (context) => {
     const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
     return new Response(openapiDocument(depsOf(context).config.issuer), { headers });

@@ -1,5 +1,5 @@
 // Binds a route to Hono: reads and parses the request, opens the call, and makes an answer of the handler's view.
-import type { Hono } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -19,7 +19,7 @@ import type { Route } from "./route.ts";
 import { throughSharedCache } from "./shared-cache.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
 
-export function bindRoute(app: Hono<AppEnv>, route: Route, entrances: Entrances): void {
+export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
     const asked = await parseRequest(context, route);
     const isAnonymous = !presentsCredential(entrances, asked.incoming);

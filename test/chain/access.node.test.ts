@@ -3,7 +3,7 @@
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   OTHER_PROVIDER,

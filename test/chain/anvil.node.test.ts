@@ -7,7 +7,7 @@ import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { CONSUMER, must, networkOf, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
 

@@ -10,7 +10,7 @@ import {
   signPayment,
   submitAuthorized,
 } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   INTENT,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";
 import { deployContracts } from "../../scripts/chain/deploy.ts";
 import { type AuthorizedPayment, signPayment } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";

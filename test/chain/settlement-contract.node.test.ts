@@ -3,7 +3,7 @@ import { type Abi, decodeEventLog, type Hex, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   eventsOf,

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";

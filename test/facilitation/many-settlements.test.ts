@@ -1,7 +1,7 @@
 // One transaction may hold any number of settlements, as a batching contract makes them, and each can be facilitated (FAC-9).
 import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, rpc } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";

@@ -2,7 +2,7 @@
 // another transaction is not believed (CHN-9). The network `lab-moved` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/abi.ts";
+import { tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { account, chainOf, payOnChain, rpc, spoil } from "../support/chain.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, refused, stateOf } from "./support.ts";

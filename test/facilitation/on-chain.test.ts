@@ -4,7 +4,7 @@
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { account, chainOf, type PayOptions, payOnChain, rpc, send } from "../support/chain.ts";

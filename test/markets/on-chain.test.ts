@@ -4,7 +4,7 @@
 import { eq } from "drizzle-orm";
 import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { Deps } from "../../src/context.ts";
 import { openDatabase } from "../../src/db/batch.ts";

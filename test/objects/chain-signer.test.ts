@@ -3,7 +3,7 @@
 // alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { addressOf } from "../../src/chain/sign.ts";

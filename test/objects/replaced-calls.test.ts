@@ -1,7 +1,7 @@
 // A call that is not wanted any more while it waits for its block (CHN-15), and counts that are not believed (CHN-16). The network `lab-replaced` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/abi.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";

@@ -1,7 +1,7 @@
 // The chains of the tests: anvil's accounts are unlocked, so a test sends without signing.
 import { encodeFunctionData } from "viem/utils";
 import { inject } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/abi.ts";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 
