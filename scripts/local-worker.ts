@@ -173,11 +173,13 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
 /** Fires the Cron Trigger every full minute, which wrangler does not do by itself. Returns the function that stops it. */
 export function startCron(baseUrl: string, onFailure: (reason: string) => void): () => void {
   let timer: NodeJS.Timeout;
+  let stopped = false;
   const fire = async () => {
     plan();
     try {
       await fireCron(baseUrl);
     } catch (error) {
+      if (stopped) return;
       onFailure(`the minute cron did not run: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
@@ -185,7 +187,10 @@ export function startCron(baseUrl: string, onFailure: (reason: string) => void):
     timer = setTimeout(fire, MINUTE_MS - (Date.now() % MINUTE_MS));
   };
   plan();
-  return () => clearTimeout(timer);
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
 }
 
 export async function fireCron(baseUrl: string): Promise<void> {

@@ -79,9 +79,9 @@ export const OWNED = [
 ] as const;
 
 const PORT_HINTS: Record<keyof Ports, string> = {
-  service: "PORT=<n> or --port <n>",
-  chain: "CHAIN_PORT=<n> or --chain-port <n>",
-  chainProduction: "CHAIN_PORT_PRODUCTION=<n> or --chain-port-production <n>",
+  service: "PORT=<n>",
+  chain: "CHAIN_PORT=<n>",
+  chainProduction: "CHAIN_PORT_PRODUCTION=<n>",
 };
 
 export async function startStack(options: StackOptions): Promise<Stack> {

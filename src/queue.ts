@@ -1,5 +1,8 @@
 // Runs queue messages. Every message is safe to work twice; one that fails is tried again later (JOB-8).
 import { buildDeps, type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage } from "./context.ts";
+import { SECOND_MS } from "./core/limits.ts";
+import { memoizeBy } from "./core/memo.ts";
+import { eachAtOnce } from "./core/parallel.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
@@ -12,15 +15,34 @@ export type Message = ChainMessage | OutboxMessage | JobMessage;
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
 type Runners = { readonly [K in Message["kind"]]: Runner<K> };
 
-/** How long one message waits for the chain. */
-const WAIT_MS = 20_000;
+/** How long one message waits for the chain: nobody waits for its answer. */
+const WAIT_MS = 5 * SECOND_MS;
+/** How long a network rests after a message that waited in vain. */
+const REST_MS = 15 * SECOND_MS;
+
+/** Networks that rest, and until when. */
+const restingUntil = memoizeBy((_env: Env) => new Map<string, number>());
+
+/**
+ * Works a message about a network. `drive` returns false when the chain has not answered in time; the minute's job finds that again, so a
+ * retry beside it would multiply. Messages for a network that rests are left to that job, too: one network that stands still must not keep
+ * the others waiting.
+ */
+async function onChain(env: Env, network: string, drive: (until: number) => Promise<boolean>): Promise<void> {
+  const resting = restingUntil(env);
+  const begun = Date.now();
+  if (begun < (resting.get(network) ?? 0)) return;
+  const done = await drive(begun + WAIT_MS);
+  const now = Date.now();
+  if (!done && now >= begun + WAIT_MS / 2) resting.set(network, now + REST_MS);
+}
 
 const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(deps, JOBS, message);
 
 const RUNNERS: Runners = {
-  // What the chain has not answered in time is found again by the minute's job: a retry beside it would multiply.
-  provision_market: (deps, job) => provisionMarkets(deps, job, Date.now() + WAIT_MS),
-  follow_threshold: (deps, job) => followThreshold(deps, job, Date.now() + WAIT_MS),
+  provision_market: (deps, job) =>
+    onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
+  follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
   hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
   record: runJob,
   find: runJob,
@@ -35,7 +57,7 @@ const DEAD = "-dead";
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
-  for (const message of batch.messages) {
+  await eachAtOnce(batch.messages, async (message) => {
     try {
       await (RUNNERS[message.body.kind] as Runner<Message["kind"]>)(deps, message.body as never);
       message.ack();
@@ -46,7 +68,7 @@ export async function runMessages(batch: MessageBatch<Message>, env: Env): Promi
       );
       message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
     }
-  }
+  });
 }
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {

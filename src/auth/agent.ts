@@ -2,7 +2,7 @@
 // certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state
 // has one code (proof-refusals.ts).
 import type { AgentCaller } from "../call.ts";
-import { type ErrorCode, ServiceError } from "../core/errors.ts";
+import { ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
@@ -15,7 +15,7 @@ import { type CertificateCheck, verifyCertificate } from "../protocol/certificat
 import { isDid } from "../protocol/did.ts";
 import { type ProofCheck, type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
 import { openProofMemory, type ProofMemory, type ProofUse } from "./proof-memory.ts";
-import { explained, type ProofRefusal, proofRefusal } from "./proof-refusals.ts";
+import { explained, type ProofRefusal, proofRefusal, type RefusedAt } from "./proof-refusals.ts";
 
 export const agentEntrance: Entrance = {
   presents: ({ context }) => Boolean(context.req.header("aeap-certificate")),
@@ -56,7 +56,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
   const unproven = () =>
     proven || own.ok
       ? refusalOf(presented, "other_agent_named", proven)
-      : refusalOf(presented, own.reason, own.statement, "proof_invalid");
+      : refusalOf(presented, own.reason, own.statement);
   return {
     // Certificates are public: only the holder of the key is charged to the agent's quota.
     quota: own.ok ? did : null,
@@ -102,7 +102,7 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
   const now = Date.now();
   const { verification } = await deps.ca();
   const certified = await verifyCertificate(certificate, verification, { issuer: deps.config.issuer, now });
-  if (!certified.ok) throw proofRefusal(certified.reason);
+  if (!certified.ok) throw proofRefusal(certified.reason, refusedAt(incoming));
   const did = certified.claims.sub;
   return {
     incoming,
@@ -158,10 +158,10 @@ async function proveBound(
   use: (proven: Proven) => ReturnType<ProofMemory["use"]>,
 ): Promise<ProofStatement> {
   const { did, timestamp, act } = presented;
-  if (timestamp === undefined) throw await refusalOf(presented, "timestamp_missing", null, "proof_invalid");
+  if (timestamp === undefined) throw await refusalOf(presented, "timestamp_missing", null);
   const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
   const bound = await check(presented, statement);
-  if (!bound.ok) throw await refusalOf(presented, bound.reason, statement, "proof_invalid");
+  if (!bound.ok) throw await refusalOf(presented, bound.reason, statement);
   if (act !== "") await refuseUsed(presented, await use(bound), statement);
   return statement;
 }
@@ -176,16 +176,17 @@ const REFUSED_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
 
 async function refuseUsed(presented: Presented, used: ProofUse, statement: ProofStatement): Promise<void> {
   const refused = REFUSED_USE[used];
-  // Only the proof of a repeatable act is verified after its window: then it is one that does not verify (FAC-3).
-  if (refused) throw await refusalOf(presented, refused, statement, used === "late" ? "proof_invalid" : undefined);
+  if (refused) throw await refusalOf(presented, refused, statement);
 }
 
 const refusalOf = (
   { incoming, did }: Presented,
   reason: ProofRefusal,
   statement: ProofStatement | null,
-  code?: ErrorCode,
-): Promise<ServiceError> => explained(incoming.deps, did, reason, statement, code);
+): Promise<ServiceError> => explained(incoming.deps, did, reason, statement, refusedAt(incoming));
+
+/** Proofs bound to the counterparty count at facilitation alone (FAC-2). */
+const refusedAt = ({ route }: Incoming): RefusedAt => (route.boundProofs ? "facilitation" : "call");
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
 async function check({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<Checked> {

@@ -45,7 +45,7 @@ async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id
   if (authorization !== undefined) return identifyByKey(authorization, operatorKeyHashes(deps.env));
   const token = req.header("cf-access-jwt-assertion");
   if (token === undefined) {
-    throw new ServiceError("invalid_credentials", { message: "Send an operator key as Authorization: Bearer." });
+    throw new ServiceError("invalid_credentials", { message: NO_BEARER });
   }
   const access = deps.access ?? accessConfiguration(deps.env);
   if (access === null) throw new ServiceError("invalid_credentials", { reason: "Access token: Access is off" });
@@ -54,10 +54,12 @@ async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id
 
 async function identifyByKey(authorization: string, hashes: ReadonlySet<string>): Promise<Actor["id"]> {
   const presented = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-  const hash = presented === undefined ? null : await sha256Hex(presented);
+  if (presented === undefined) throw new ServiceError("invalid_credentials", { message: NO_BEARER });
+  const hash = await sha256Hex(presented);
   // Hashes of high-entropy keys: the time of the comparison reveals nothing about a key.
-  if (hash === null || !hashes.has(hash)) throw new ServiceError("invalid_credentials", { message: OPERATOR_KEY_ONLY });
+  if (!hashes.has(hash)) throw new ServiceError("invalid_credentials", { message: OPERATOR_KEY_ONLY });
   return hash.slice(0, 12);
 }
 
+const NO_BEARER = "Send an operator key as Authorization: Bearer.";
 const OPERATOR_KEY_ONLY = "This is no operator key; the operator's routes take nothing else.";

@@ -20,12 +20,62 @@ export type ProofRefusal =
   | "other_agent_named"
   | "replay";
 
-/** The maker of a replayed proof may know that it was used: the proof was good. */
-export const proofRefusal = (
-  reason: ProofRefusal,
-  code: ErrorCode = "aeap_verification_failed",
-  more: ErrorExtra = {},
-): ServiceError => new ServiceError(code, { ...(reason === "replay" && { type: "replay" }), ...more, reason });
+/** At facilitation, every failed proof has one code of its own (FAC-3). */
+type Answer = { readonly call: ErrorCode; readonly facilitation: ErrorCode; readonly type?: "replay" };
+
+const EVERYWHERE = { call: "aeap_verification_failed", facilitation: "aeap_verification_failed" } as const;
+const FAILED_PROOF = { call: "aeap_verification_failed", facilitation: "proof_invalid" } as const;
+
+/** Each reason and its answer. A new reason does not compile without one. */
+const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
+  // The certificate.
+  malformed: EVERYWHERE,
+  algorithm_not_allowed: EVERYWHERE,
+  type_not_allowed: EVERYWHERE,
+  header_not_allowed: EVERYWHERE,
+  key_id_missing: EVERYWHERE,
+  key_unknown: EVERYWHERE,
+  signature_invalid: EVERYWHERE,
+  payload_malformed: EVERYWHERE,
+  claims_malformed: EVERYWHERE,
+  issuer_mismatch: EVERYWHERE,
+  subject_mismatch: EVERYWHERE,
+  agent_key_private: EVERYWHERE,
+  agent_key_invalid: EVERYWHERE,
+  not_yet_valid: EVERYWHERE,
+  expired: EVERYWHERE,
+  // The caller behind it.
+  agent_unknown: EVERYWHERE,
+  certificate_ended: EVERYWHERE,
+  agent_ended: EVERYWHERE,
+  other_agent_named: EVERYWHERE,
+  // The proof.
+  proof_missing: FAILED_PROOF,
+  timestamp_missing: FAILED_PROOF,
+  timestamp_malformed: FAILED_PROOF,
+  timestamp_too_old: FAILED_PROOF,
+  timestamp_in_future: FAILED_PROOF,
+  query_ambiguous: FAILED_PROOF,
+  did_malformed: FAILED_PROOF,
+  nonce_malformed: FAILED_PROOF,
+  method_malformed: FAILED_PROOF,
+  path_malformed: FAILED_PROOF,
+  digest_malformed: FAILED_PROOF,
+  signature_encoding: FAILED_PROOF,
+  signature_form: FAILED_PROOF,
+  signature_range: FAILED_PROOF,
+  signature_mismatch: FAILED_PROOF,
+  key_invalid: FAILED_PROOF,
+  // Its maker may know that it was used: it was good.
+  replay: { ...EVERYWHERE, type: "replay" },
+};
+
+export type RefusedAt = "call" | "facilitation";
+
+export function proofRefusal(reason: ProofRefusal, at: RefusedAt, more: ErrorExtra = {}): ServiceError {
+  const { type, [at]: code } = ANSWERS[reason];
+  return new ServiceError(code, { ...(type && { type }), ...more, reason });
+}
 
 /**
  * The refusal of a proof whose certificate verifies. It costs one read of the agent's environment, as any public reading does.
@@ -37,11 +87,11 @@ export async function explained(
   did: string,
   reason: ProofRefusal,
   statement: ProofStatement | null,
-  code?: ErrorCode,
+  at: RefusedAt,
 ): Promise<ServiceError> {
   const { environment } = await readBatch(db, { environment: findEnvironment(db, did) });
-  if (environment !== "sandbox") return proofRefusal(reason, code);
+  if (environment !== "sandbox") return proofRefusal(reason, at);
   const stated = statement === null ? null : proofText(statement);
   const detail = { reason, service_time: toIso(Date.now()), signed_text: stated?.ok ? stated.text : null };
-  return proofRefusal(reason, code, { detail });
+  return proofRefusal(reason, at, { detail });
 }

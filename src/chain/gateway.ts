@@ -79,12 +79,13 @@ export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { sta
 
 /**
  * Signs and sends: the Durable Object that owns the nonces of one key on one network. `key` names the purpose of the call: while a call
- * for it waits for its block, no second one is sent beside it (CHN-15).
+ * for it waits for its block, no second one is sent beside it (CHN-15). Who waits for others of the key does so until an instant (epoch
+ * ms, real time).
  */
 export type Signer = {
-  submit(key: string, call: ChainCall, place: Place): Promise<ChainResult<Submission>>;
+  submit(key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>>;
   /** Nothing is wanted for this purpose: what still waits for it is replaced by empty transfers. */
-  withdraw(key: string): Promise<ChainResult<Withdrawal>>;
+  withdraw(key: string, until: number): Promise<ChainResult<Withdrawal>>;
 };
 
 /** The wanted state of a provider in the contract. A null wallet is left as it is. */

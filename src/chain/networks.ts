@@ -29,8 +29,10 @@ export type Network = z.output<typeof networkSchema>;
 /** One network as NETWORKS writes it. */
 export type NetworkInput = z.input<typeof networkSchema>;
 
+const networksSchema = z.array(networkSchema);
+
 export function parseNetworks(text: string): readonly Network[] {
-  const networks = z.array(networkSchema).parse(JSON.parse(text));
+  const networks = networksSchema.parse(JSON.parse(text));
   refuseSeveralCurrencies(networks);
   return networks;
 }

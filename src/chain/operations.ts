@@ -71,7 +71,7 @@ export async function driveSplit(
       if (cleared === false) continue;
       return cleared;
     }
-    const sent = await signer.submit(purpose, plan.call, place);
+    const sent = await signer.submit(purpose, plan.call, place, until);
     if (!sent.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
     // The node that planned was behind: the provider is registered, so the next plan starts from there.
     if (sent.value.state === "refused" && sent.value.reason === "ProviderExists") continue;
@@ -97,7 +97,7 @@ async function withdraw(
   until: number,
 ): Promise<boolean | Extract<Driven, { state: "waiting" }>> {
   const waiting = (reason: WaitingFor) => ({ state: "waiting", reason, txHash: null }) as const;
-  const left = await signer.withdraw(purpose);
+  const left = await signer.withdraw(purpose, until);
   if (!left.ok) return waiting("chain_unavailable");
   if (left.value.state === "waiting") return waiting(left.value.reason);
   if (left.value.state !== "submitted") return left.value.state === "clear";

@@ -27,7 +27,7 @@ export const ERRORS = {
   role_not_permitted: entry(403, "The agent's role does not permit this."),
   spend_policy_violation: entry(403, "The consumer's spend policy refuses this payment."),
   // 404
-  not_found: entry(404, "The object does not exist, or is not the caller's."),
+  not_found: entry(404, "There is no such object, or it is another platform's."),
   facilitation_not_found: entry(404, "No facilitation is recorded for this reference."),
   // 405
   method_not_allowed: entry(405, "The path does not take this method; see Allow."),
@@ -108,7 +108,7 @@ export const FIELD_ERRORS = {
   too_small: "The value is too small.",
   too_big: "The value is too big.",
   unknown_field: "The field is unknown.",
-  not_found: "The object does not exist, or is not the caller's.",
+  not_found: "There is no such object, or it is another platform's.",
   invalid_economic_role: "Must be CONSUMER or PROVIDER; ENTERPRISE cannot be registered.",
   invalid_cert_tier: "Must be TIER_1, TIER_2 or TIER_3.",
   cert_tier_role_mismatch: "The certificate tier does not exist for the role.",

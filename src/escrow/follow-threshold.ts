@@ -10,6 +10,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
 import { findBehind, findEscrow, setChainThreshold } from "./store.ts";
+import { vaultThreshold } from "./threshold.ts";
 
 export type Escrowed = Pick<EscrowRow, "did" | "environment" | "network">;
 
@@ -39,9 +40,11 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   const { db, chain, env } = deps;
   const { did, network } = key;
   const [escrow] = (await readBatch(db, { escrow: findEscrow(db, key) })).escrow;
-  if (!escrow || escrow.threshold === escrow.chainThreshold) return true;
+  if (!escrow) return true;
+  const threshold = vaultThreshold(escrow);
+  if (threshold === escrow.chainThreshold) return true;
   // Only markets change the wallet.
-  const split = { wallet: null, threshold: escrow.threshold };
+  const split = { wallet: null, threshold };
   const tools = { chain, signer: signerOn(env, "registrar", network) };
   const driven = await driveSplit(tools, network, did, split, until);
   // Nothing is recorded of one that is under way: the operation's row still says what the contract has, and is watched.
@@ -49,11 +52,11 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
   const now = Date.now();
   // The wallet that the markets name, not the contract's: one that nobody wants any more must not pass for wanted.
-  const wanted = { wallet: escrow.operationalWallet, threshold: String(escrow.threshold) };
-  // Records the threshold that was sent: a rating may have moved it since, and then the escrow is behind again.
+  const wanted = { wallet: escrow.operationalWallet, threshold: String(threshold) };
+  // Records the threshold that was sent: a rating may have moved it since, and then the vault is behind again.
   await commit(db, [
     changeWanted(db, splitKey(network, did), { wanted, txHash: driven.txHash, nextCheckAt: firstCheck(now) }, now),
-    setChainThreshold(db, key, escrow.threshold),
+    setChainThreshold(db, key, threshold),
   ]);
   return true;
 }

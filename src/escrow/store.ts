@@ -1,6 +1,7 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
+import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 
@@ -8,13 +9,17 @@ type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
   and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
+type Vault = Pick<EscrowKey, "did" | "network">;
+/** The escrows of a provider's vault on a network: one for each environment. */
+const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
+
 /** The contract is behind since now, unless it was behind before. On the database's clock: a moved test clock does not move the chain. */
-const stillOrNow: SQL<number> = sql`case when ${escrows.threshold} = ${escrows.chainThreshold}
+const stillOrNow: SQL<number> = sql`case when max(${escrows.threshold}, ${escrows.otherThreshold}) = ${escrows.chainThreshold}
   then cast(unixepoch('subsec') * 1000 as integer) else ${escrows.behindSince} end`;
 
-/** Writes a new threshold and the state that follows. Refused when another state or threshold was written meanwhile. */
-export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
-  mustChange(
+/** Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or threshold was written meanwhile. */
+export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] => [
+  ...mustChange(
     db,
     db
       .update(escrows)
@@ -28,7 +33,12 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
           stateIs(after.state, after.threshold),
         ),
       ),
-  );
+  ),
+  db
+    .update(escrows)
+    .set({ otherThreshold: after.threshold, behindSince: stillOrNow })
+    .where(keyed({ ...before, environment: OTHER_ENVIRONMENT[before.environment] })),
+];
 
 /**
  * The vault held `balance` right after a settlement mined at `seenAt`. Written relative to the row: settlements that are recorded together
@@ -76,6 +86,16 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
       },
     });
 
+/** After an environment has opened its escrow: both know the threshold of the other. */
+export const linkThresholds = (db: Database, { did, network }: Vault): Statement =>
+  db
+    .update(escrows)
+    .set({
+      otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
+        and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
+    })
+    .where(onVault({ did, network }));
+
 /** Escrows whose threshold the contract does not have yet, longest behind first (MKT-20). */
 export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, network, behindSince } = escrows;
@@ -87,7 +107,7 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
       .where(
         and(
           // Literal text, so that SQLite uses the partial index.
-          sql`threshold <> chain_threshold`,
+          sql`max(threshold, other_threshold) <> chain_threshold`,
           sql`(${behindSince}, ${did}, ${environment}, ${network}) > (${after.at}, ${afterDid}, ${afterEnvironment}, ${afterNetwork})`,
         ),
       )
@@ -99,5 +119,6 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
 export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(keyed(key)));
 
-export const setChainThreshold = (db: Database, key: EscrowKey, chainThreshold: number): Statement =>
-  db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(keyed(key));
+/** The contract has one threshold for a vault, in whichever environments it is used. */
+export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
+  db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));

@@ -1,6 +1,8 @@
 // The threshold of a provider's escrow (MKT-16). Pure.
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 
 /** The threshold of an unrated provider, in base units of the network's token. */
 export function baseThreshold({ decimals }: { readonly decimals: number }): number {
@@ -17,3 +19,16 @@ export function escrowThreshold(baseUnits: number, rating: number | null): numbe
   const hundredths = rating === null ? 0 : Math.max(0, Math.round(rating * 100) - 50);
   return Math.ceil((baseUnits * (100 - hundredths)) / 100);
 }
+
+/** The threshold with which an environment opens its escrow. An agent is rated in its own environment alone. */
+export const firstThreshold = (
+  baseUnits: number,
+  environment: AgentRow["environment"],
+  agent: Pick<AgentRow, "environment" | "agentRating">,
+): number => escrowThreshold(baseUnits, agent.environment === environment ? agent.agentRating : null);
+
+/** The threshold of a vault: of the two environments that use it, the higher one (MKT-20). */
+export const vaultThreshold = ({
+  threshold,
+  otherThreshold,
+}: Pick<EscrowRow, "threshold" | "otherThreshold">): number => Math.max(threshold, otherThreshold);

@@ -49,11 +49,14 @@ export function facilitationFaults(raw: unknown): FieldError[] {
   const missing = required.filter((name) => !given(name)).map((name) => fieldError(name, "required"));
   const hash = named ? "payment_tx" : "tx_hash";
   if (!given("payment_tx") && !given("tx_hash")) missing.push(fieldError(hash, "required"));
-  if (given("payment_tx") && given("tx_hash") && body["payment_tx"] !== body["tx_hash"]) {
+  if (given("payment_tx") && given("tx_hash") && hashOf(body["payment_tx"]) !== hashOf(body["tx_hash"])) {
     missing.push(fieldError("tx_hash", "invalid_value", "payment_tx and tx_hash name different transactions."));
   }
   return missing;
 }
+
+/** One hash may be written with or without 0x, in either case (FAC-1). */
+const hashOf = (value: unknown): unknown => (typeof value === "string" ? (parseTxHash(value) ?? value) : value);
 
 /** The act of a proof of facilitation: this payment for this intent, or for this pair, however the body writes it (PRF-8). */
 export function facilitationAct(body: FacilitationInput, networks: readonly Network[]): string {

@@ -47,11 +47,11 @@ const docsPage = (): Response =>
 const docsStart = (): Response =>
   new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
 
-const ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
+export const DOCS_ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
 
 /** A file of the reference from the Worker's own assets; null for any other name. */
 async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
-  if (!ASSETS.has(name)) return null;
+  if (!DOCS_ASSETS.has(name)) return null;
   const stored = await assets.fetch(new URL(`/${name}`, url));
   // Copied, because the headers of a fetched response are immutable.
   return new Response(stored.body, stored);

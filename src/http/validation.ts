@@ -55,6 +55,10 @@ function fieldMessage(issue: Issue): string | undefined {
       return issue.expected in KINDS ? `Must be ${KINDS[issue.expected]}.` : undefined;
     case "invalid_value":
       return `Must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
+    case "invalid_union":
+      return "options" in issue && Array.isArray(issue.options)
+        ? `Must be one of ${issue.options.join(", ")}.`
+        : undefined;
     case "too_small":
       return `Must be at least ${bound(issue.minimum, issue.origin)}.`;
     case "too_big":

@@ -78,10 +78,8 @@ const PLACES_DRAWN = 16;
 /** From the end of the key: `max` in its place would read every list. */
 const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
 
-const drawPlaces = (): string =>
-  JSON.stringify(
-    Array.from(crypto.getRandomValues(new Uint32Array(PLACES_DRAWN)), (value) => value % STATUS_LIST_SIZE),
-  );
+const drawPlaces = (many: number): string =>
+  JSON.stringify(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE));
 
 /** After so many draws of taken places, the list may be full enough for a new one. */
 const CROWDED_AFTER = 2;
@@ -99,7 +97,7 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
         taken: sql<number>`drawn.key`.as("taken"),
       })
       .from(NEWEST)
-      .innerJoin(sql`json_each(${drawPlaces()}) as drawn`, sql`true`)
+      .innerJoin(sql`json_each(${drawPlaces(PLACES_DRAWN)}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
                 and c.expires_at > ${restedBefore()})`,
@@ -125,6 +123,21 @@ export const countNewestList = (db: Database, now: number): Read<{ listId: numbe
         listId: sql<number>`newest.list_id`.as("list_id"),
         taken: sql<number>`(select count(*) from certificates c where c.list_id = newest.list_id
             and c.expires_at > ${now - RESTS_MS})`.as("taken"),
+      })
+      .from(NEWEST),
+  );
+
+export const PLACES_SAMPLED = 256;
+
+/** How many of some random places of the newest list are taken. */
+export const sampleNewestList = (db: Database): Read<{ listId: number; taken: number } | null> =>
+  readOne(
+    db
+      .select({
+        listId: sql<number>`newest.list_id`.as("list_id"),
+        taken: sql<number>`(select count(*) from json_each(${drawPlaces(PLACES_SAMPLED)}) as drawn
+            cross join certificates c on c.list_id = newest.list_id and c.idx = drawn.value
+            and c.expires_at > ${restedBefore()})`.as("taken"),
       })
       .from(NEWEST),
   );
@@ -195,7 +208,7 @@ export const findListToSign = (
   );
 };
 
-/** Stores a signed list; of several readers that sign at once, one is stored. */
+/** Stores a signed list; of several readers that sign at once, one is stored */
 export const keepSigned = (
   db: Database,
   listId: number,

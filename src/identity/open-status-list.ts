@@ -1,6 +1,8 @@
-// Opens a new status list when the newest one is three quarters full (IDN-13): places are drawn at random, so some have to be free.
+// Opens a new status list when the newest one is three quarters full (IDN-13): places are drawn at random, so some have to be free. A job
+// counts the newest list each hour. Between its runs, a call that meets taken places looks at a sample, whose size does not grow.
 import type { Deps } from "../context.ts";
 import { HOUR_MS, SECOND_MS, STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../core/limits.ts";
+import { memoizeBy } from "../core/memo.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import {
@@ -10,11 +12,15 @@ import {
   isCrowded,
   noteCount,
   openList,
+  PLACES_SAMPLED,
+  sampleNewestList,
 } from "./certificate-store.ts";
 
-/** Counting reads a row for each taken place, so it runs hourly, and earlier when draws met taken places. */
+/** Counting reads a row for each taken place. */
 const COUNTED_EVERY_MS = HOUR_MS;
-const COUNTED_AT_MOST_EVERY_MS = 10 * SECOND_MS;
+const SAMPLED_AT_MOST_EVERY_MS = 10 * SECOND_MS;
+/** So much more of a sample has to be taken: it may err. */
+const SAMPLING_ERROR = 0.05;
 
 export const openStatusLists: BulkJob = {
   kind: "bulk",
@@ -22,8 +28,8 @@ export const openStatusLists: BulkJob = {
   slices: 1,
   find: async (deps) => {
     const now = Date.now();
-    const newest = await findCountable(deps, COUNTED_EVERY_MS, now);
-    if (newest === null) return null;
+    const { newest } = await readBatch(deps.db, { newest: findNewestList(deps.db) });
+    if (!newest || now < newest.countedAt + COUNTED_EVERY_MS) return null;
     const { listId, countedAt } = newest;
     return {
       // A list that was never counted is counted in the minute that finds it.
@@ -33,24 +39,26 @@ export const openStatusLists: BulkJob = {
   },
 };
 
-/** Counts after a draw that met taken places; null: it met nothing else. */
-export async function watchCrowding(deps: Deps, place: DrawnPlace | null): Promise<void> {
-  if (place !== null && !isCrowded(place)) return;
-  const now = Date.now();
-  const newest = await findCountable(deps, COUNTED_AT_MOST_EVERY_MS, now);
-  if (newest) await openWhenFull(deps, newest.listId, now);
-}
-
-/** The newest list, unless it was counted within `countedEveryMs`. */
-async function findCountable({ db }: Deps, countedEveryMs: number, now: number) {
-  const { newest } = await readBatch(db, { newest: findNewestList(db) });
-  return newest && now >= newest.countedAt + countedEveryMs ? newest : null;
-}
-
 async function openWhenFull({ db }: Deps, listId: number, now: number): Promise<number> {
   await commit(db, [noteCount(db, listId, now)]);
   const { count } = await readBatch(db, { count: countNewestList(db, now) });
   if (!count || count.taken < STATUS_LIST_FULL * STATUS_LIST_SIZE) return 0;
   await commit(db, [openList(db, count.listId + 1, now)]);
   return 1;
+}
+
+/** When this isolate looked at a sample of each list. */
+const sampledAt = memoizeBy((_env: Deps["env"]) => new Map<number, number>());
+
+/** After a draw that met taken places; null: it met nothing else. */
+export async function watchCrowding({ db, env }: Deps, place: DrawnPlace | null): Promise<void> {
+  if (place !== null && !isCrowded(place)) return;
+  const now = Date.now();
+  const sampled = sampledAt(env);
+  if (place !== null && now < (sampled.get(place.listId) ?? 0) + SAMPLED_AT_MOST_EVERY_MS) return;
+  const { sample } = await readBatch(db, { sample: sampleNewestList(db) });
+  if (!sample) return;
+  const { listId, taken } = sample;
+  sampled.set(listId, now);
+  if (taken >= (STATUS_LIST_FULL + SAMPLING_ERROR) * PLACES_SAMPLED) await commit(db, [openList(db, listId + 1, now)]);
 }

@@ -3,6 +3,7 @@ import type { PublicCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts";
+import { memoizeBy } from "../core/memo.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { StatusListRow } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS, signStatusList, statusName } from "../protocol/status-list.ts";
@@ -26,35 +27,46 @@ const served = (list: string, signedAt: number, now: number): ServedList => ({
 export async function getStatusList(call: PublicCall, name: string): Promise<ServedList> {
   const listId = /^[1-9]\d{0,8}$/.test(name) ? Number(name) : null;
   if (listId === null) throw new ServiceError("not_found");
-  // Real time, because an offline reader has no other clock.
-  const now = Date.now();
-  const since = { staleFrom: now - MINUTE_MS, now };
   const { db, deps } = call;
   if (db !== deps.db) {
     const { copy } = await call.read({ copy: findStatusList(db, listId) });
     if (!copy) throw new ServiceError("not_found");
-    if (isCurrent(copy, since.staleFrom)) return served(copy.signed, copy.signedAt, now);
+    const now = Date.now();
+    if (isCurrent(copy, now - MINUTE_MS)) return served(copy.signed, copy.signedAt, now);
   }
-  // From the primary: a list that is signed anew has every exception that was committed.
-  const { found } = await readBatch(deps.db, { found: findListToSign(deps.db, listId, since) });
-  if (!found) throw new ServiceError("not_found");
-  const { list, exceptions } = found;
-  if (isCurrent(list, since.staleFrom)) return served(list.signed, list.signedAt, now);
-  return signList(deps, list, exceptions, now);
+  const endTurn = await takeTurn(deps, listId);
+  let list: SignedList | null = null;
+  try {
+    list = await currentList(deps, listId);
+  } finally {
+    endTurn(list?.signedAt ?? null);
+  }
+  if (!list) throw new ServiceError("not_found");
+  return served(list.signed, list.signedAt, Date.now());
 }
 
-const isCurrent = (
-  list: StatusListRow,
-  staleFrom: number,
-): list is StatusListRow & { signed: string; signedAt: number } =>
+type SignedList = { readonly signed: string; readonly signedAt: number };
+
+const isCurrent = (list: StatusListRow, staleFrom: number): list is StatusListRow & SignedList =>
   list.signed !== null && list.signedAt !== null && list.signedAt > staleFrom;
+
+/** From the primary: a list that is signed anew has every exception that was committed. */
+async function currentList(deps: Deps, listId: number): Promise<SignedList | null> {
+  // Real time, because an offline reader has no other clock.
+  const now = Date.now();
+  const since = { staleFrom: now - MINUTE_MS, now };
+  const { found } = await readBatch(deps.db, { found: findListToSign(deps.db, listId, since) });
+  if (!found) return null;
+  const { list, exceptions } = found;
+  return isCurrent(list, since.staleFrom) ? list : signList(deps, list, exceptions, now);
+}
 
 async function signList(
   deps: Deps,
   list: StatusListRow,
   exceptions: readonly Exception[],
   now: number,
-): Promise<ServedList> {
+): Promise<SignedList> {
   const { db } = deps;
   const { issuer } = deps.config;
   const { listId, size } = list;
@@ -68,5 +80,35 @@ async function signList(
     (await deps.ca()).signing,
   );
   await commit(db, [keepSigned(db, listId, list.signedAt, { signedAt: now, signed })]);
-  return served(signed, now, now);
+  return { signed, signedAt: now };
+}
+
+// ---- Turns ---------------------------------------------------------------------------------------------------------------
+
+/** Ends a turn: tells when the list was signed; null where nobody knows. */
+type EndTurn = (signedAt: number | null) => void;
+/** When a list was signed, as this isolate knows it, and until when one of its calls has its turn. */
+type Known = { readonly signedAt: number; readonly busyUntil: number };
+
+const TURN_MS = 2 * SECOND_MS;
+const POLL_MS = 10;
+const knownLists = memoizeBy((_kept: Deps["sharedCache"]) => new Map<number, Known>());
+
+/**
+ * A list that is not current is read with all its exceptions, so the calls of one isolate do that one after the other: the next ones find
+ * the text that the first has signed. Of several isolates, the first stored text wins.
+ */
+async function takeTurn({ sharedCache }: Deps, listId: number): Promise<EndTurn> {
+  const lists = knownLists(sharedCache);
+  for (;;) {
+    const now = Date.now();
+    const known = lists.get(listId);
+    if (known && known.signedAt > now - MINUTE_MS) return () => undefined;
+    if (!known || known.busyUntil <= now) {
+      lists.set(listId, { signedAt: 0, busyUntil: now + TURN_MS });
+      // Nobody fills the memory with lists that do not exist.
+      return (signedAt) => (signedAt === null ? lists.delete(listId) : lists.set(listId, { signedAt, busyUntil: 0 }));
+    }
+    await scheduler.wait(POLL_MS);
+  }
 }

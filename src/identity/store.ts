@@ -38,9 +38,13 @@ const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
 
-export const findRated = (db: Database, did: string): Read<Pick<AgentRow, "status" | "agentRating"> | null> =>
+type Rated = Pick<AgentRow, "environment" | "status" | "agentRating">;
+export const findRated = (db: Database, did: string): Read<Rated | null> =>
   readOne(
-    db.select({ status: agents.status, agentRating: agents.agentRating }).from(agents).where(eq(agents.did, did)),
+    db
+      .select({ environment: agents.environment, status: agents.status, agentRating: agents.agentRating })
+      .from(agents)
+      .where(eq(agents.did, did)),
   );
 
 const timedAgentByDid = compileOnce((db) =>

@@ -4,6 +4,7 @@
 import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
+import { eachAtOnce } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
@@ -14,7 +15,6 @@ import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
 /** The rows of one reading, of one part, and of one moment within a part. */
 const FOUND_AT_ONCE = 1_000;
 const PART = 20;
-const AT_ONCE = 6;
 /** The most messages that a queue takes at once. */
 const MESSAGES = 100;
 /** A run without progress for this long has lost a part: another one begins (JOB-5). */
@@ -150,14 +150,8 @@ type Part = Counts & { readonly left: readonly string[] };
 
 /** The rows of a part, six at a time. */
 async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Promise<Part> {
-  const waiting = [...ids];
   const outcomes: Part[] = [];
-  const worker = async () => {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      outcomes.push(await recordOne(deps, job, id));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, ids.length) }, worker));
+  await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)));
   return outcomes.reduce(
     (sum, one) => ({
       done: sum.done + one.done,

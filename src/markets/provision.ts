@@ -6,10 +6,10 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { MINUTE_MS } from "../core/limits.ts";
-import { isEnvironment, isFinal } from "../core/vocabulary.ts";
+import { isEnvironment, isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
-import { baseThreshold, escrowThreshold } from "../escrow/threshold.ts";
+import { baseThreshold, firstThreshold } from "../escrow/threshold.ts";
 import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
@@ -24,10 +24,11 @@ import { holdsOtherWallet } from "./wallets.ts";
 export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
   const { db, config, env, chain } = deps;
   const { did, environment, network: name } = job;
-  const { agent, markets, escrows, production } = await readBatch(db, {
+  const { agent, markets, escrows, others, production } = await readBatch(db, {
     agent: findRated(db, did),
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
+    others: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
     production: findMarkets(db, did, "production"),
   });
   const first = markets.find((row) => row.network === name && row.status === "PROVISIONING");
@@ -35,7 +36,9 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   const { operationalWallet: wallet } = first;
   const base = baseThreshold(networkNamed(config.networks, name));
   const known = escrows.find((row) => row.network === name);
-  const threshold = known?.threshold ?? escrowThreshold(base, agent.agentRating);
+  const own = known?.threshold ?? firstThreshold(base, environment, agent);
+  // The vault is shared: the environment with the higher threshold decides (MKT-20).
+  const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
   const split = { wallet, threshold };
   const forbidden = forbiddenBy(agent, first, production);
   const tools = { chain, signer: signerOn(env, "registrar", name) };

@@ -11,10 +11,11 @@ import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
-import type { MarketRow } from "../db/tables/agents.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { escrowStateAt } from "../escrow/states.ts";
-import { putEscrow } from "../escrow/store.ts";
+import { linkThresholds, putEscrow } from "../escrow/store.ts";
+import { firstThreshold } from "../escrow/threshold.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
@@ -149,7 +150,11 @@ async function settlement(
 ): Promise<Statement[]> {
   const { db } = deps;
   const known = facts.escrows.find((row) => row.network === job.network);
-  const escrow = "failed" in said ? null : escrowRow(deps, job, said.onChain, split.wallet, base, known, now);
+  const { found } = facts;
+  const escrow =
+    "failed" in said || !found
+      ? null
+      : escrowRow(deps, job, { onChain: said.onChain, agent: found.agent, wallet: split.wallet, base }, known, now);
   const settled = moves.filter(({ before }) => waiting.includes(before));
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
@@ -176,7 +181,12 @@ const following = (
 function escrowStatements({ db }: Deps, escrow: EscrowRow, { otherEscrows }: Facts, { network }: Provisioning) {
   const { operationalWallet, chainThreshold } = escrow;
   const other = otherEscrows.find((row) => row.network === network);
-  return [putEscrow(db, escrow), ...(other ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [])];
+  if (!other) return [putEscrow(db, escrow)];
+  return [
+    putEscrow(db, escrow),
+    putEscrow(db, { ...other, operationalWallet, chainThreshold }),
+    linkThresholds(db, escrow),
+  ];
 }
 
 /** A new document when the ACTIVE markets of the agent's own environment have changed. */
@@ -231,6 +241,13 @@ function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, no
   return { ...row, status: "ACTIVE", escrowWallet: onChain.vault, registrationTx, reason: null, updatedAt: now };
 }
 
+type Opened = {
+  readonly onChain: ProviderOnChain;
+  readonly agent: AgentRow;
+  readonly wallet: string;
+  readonly base: number;
+};
+
 /**
  * The escrow as the chain has it when the first market opens. An existing one is not overwritten from a reading that may be outdated: its
  * balance follows the settlements and its threshold the rating; only wallet and contract threshold are written here.
@@ -238,14 +255,13 @@ function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, no
 function escrowRow(
   { config }: Deps,
   job: Provisioning,
-  onChain: ProviderOnChain,
-  wallet: string,
-  base: number,
+  { onChain, agent, wallet, base }: Opened,
   known: EscrowRow | undefined,
   now: number,
 ): EscrowRow {
-  const threshold = Number(onChain.threshold);
-  if (known) return { ...known, operationalWallet: wallet, chainThreshold: threshold };
+  const chainThreshold = Number(onChain.threshold);
+  if (known) return { ...known, operationalWallet: wallet, chainThreshold };
+  const threshold = firstThreshold(base, job.environment, agent);
   const { currency } = networkNamed(config.networks, job.network);
   const balance = Number(onChain.balance);
   return {
@@ -256,7 +272,8 @@ function escrowRow(
     balance,
     baseThreshold: base,
     threshold,
-    chainThreshold: threshold,
+    otherThreshold: 0,
+    chainThreshold,
     behindSince: 0,
     state: escrowStateAt("FUNDING", balance, threshold),
     updatedAt: now,

@@ -9,12 +9,14 @@ import { findOperation, findUnchecked, noteCheck } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
+import { SECOND_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { commit, mustChange, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { setChainThreshold } from "../escrow/store.ts";
+import { vaultThreshold } from "../escrow/threshold.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -25,6 +27,7 @@ import { updateMarket } from "./store.ts";
 import { wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
+const WITHDRAWN_WITHIN_MS = 20 * SECOND_MS;
 
 export const watchRegistrations: EachJob = {
   kind: "each",
@@ -163,20 +166,23 @@ async function confirm(
   const { network, subject: did } = operation;
   if (operation.status !== "done") {
     // A transaction that waits would move the wallet later.
-    const left = await signerOn(env, "registrar", network).withdraw(splitPurpose(did));
+    const left = await signerOn(env, "registrar", network).withdraw(
+      splitPurpose(did),
+      Date.now() + WITHDRAWN_WITHIN_MS,
+    );
     if (!left.ok || left.value.state !== "clear") return checkLater(deps, operation);
   }
   const threshold = Number(onChain.threshold);
   const behind = [...sandboxEscrows, ...productionEscrows]
     .filter((row) => row.network === network)
     .filter((row) => row.chainThreshold !== threshold);
-  const gone = behind.some((row) => row.threshold !== threshold);
+  const gone = behind.some((row) => vaultThreshold(row) !== threshold);
   const split = { wallet: onChain.operationalWallet, threshold };
   const driven = { state: "done", onChain, txHash: null } as const;
   await commit(db, [
     ...mustNote(deps, operation, null),
     recordOperation(db, splitKey(network, did), split, driven, Date.now()),
-    ...behind.map((row) => setChainThreshold(db, row, threshold)),
+    ...(behind.length > 0 ? [setChainThreshold(db, { did, network }, threshold)] : []),
     ...(gone ? [raiseAlert(db, undone(deps, operation))] : []),
   ]);
 }

@@ -5,6 +5,7 @@ import { parseNetworks } from "../chain/networks.ts";
 import { unavailable } from "../chain/rpc.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { addressOf } from "../chain/sign.ts";
+import { memoizeBy } from "../core/memo.ts";
 import { SentTransactions } from "./sent-transactions.ts";
 import {
   type Desk,
@@ -17,6 +18,7 @@ import {
 /** The keys that the service signs with, by name. */
 export type SignerName = "registrar";
 type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string };
+const networksOf = memoizeBy((env: SignerEnv) => parseNetworks(env.NETWORKS));
 const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
   registrar: (env) => env.CHAIN_REGISTRAR_KEY,
 };
@@ -31,31 +33,34 @@ export class ChainSigner extends DurableObject<SignerEnv> {
    * Signs and sends, in order. Nothing is sent when the dry run refuses, and nothing beside a call that waits under this key: a different
    * one is replaced or left, as `place` says.
    */
-  submit(on: KeyOn, key: string, call: ChainCall, place: Place): Promise<ChainResult<Submission>> {
-    return this.inOrder(on, (desk) => submitTransaction(desk, key, call, place));
+  submit(on: KeyOn, key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>> {
+    return this.inOrder(on, until, (desk) => submitTransaction(desk, key, call, place));
   }
 
   /** Replaces what waits under this key by empty transfers. */
-  withdraw(on: KeyOn, key: string): Promise<ChainResult<Withdrawal>> {
-    return this.inOrder(on, (desk) => withdrawTransactions(desk, key));
+  withdraw(on: KeyOn, key: string, until: number): Promise<ChainResult<Withdrawal>> {
+    return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
 
   /** Sends waiting transactions again, or replaces them. */
-  tend(on: KeyOn): Promise<ChainResult<SignerStanding>> {
-    return this.inOrder(on, tendTransactions);
+  tend(on: KeyOn, until: number): Promise<ChainResult<SignerStanding>> {
+    return this.inOrder(on, until, tendTransactions);
   }
 
-  /** A Durable Object does not serialise its own calls across an await. */
-  private inOrder<T>(on: KeyOn, work: (desk: Desk) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
+  /**
+   * A Durable Object does not serialise its own calls across an await. Work whose caller no longer waits when its turn comes is left out:
+   * behind a slow node it would keep all others waiting.
+   */
+  private inOrder<T>(on: KeyOn, until: number, work: (desk: Desk) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const desk = this.deskOf(on);
     if (!desk) return Promise.resolve(unavailable(on.network, "unknown_network"));
-    const mine = this.last.then(() => work(desk));
+    const mine = this.last.then(() => (Date.now() < until ? work(desk) : unavailable(on.network, "timeout")));
     this.last = mine.catch(() => undefined);
     return mine;
   }
 
   private deskOf({ signer, network: name }: KeyOn): Desk | null {
-    const network = parseNetworks(this.env.NETWORKS).find((known) => known.network === name);
+    const network = networksOf(this.env).find((known) => known.network === name);
     if (!network) return null;
     const privateKey = KEYS[signer](this.env);
     const address = addressOf(privateKey);

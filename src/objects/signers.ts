@@ -1,7 +1,11 @@
 // Makes a Signer of a key on a network: a client of the object that owns its nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
+import { unavailable } from "../chain/rpc.ts";
+import { SECOND_MS } from "../core/limits.ts";
 import type { ChainSigner, SignerName } from "./chain-signer.ts";
 import type { SignerStanding } from "./transactions.ts";
+
+const TENDED_WITHIN_MS = 30 * SECOND_MS;
 
 type SignersBinding = { readonly CHAIN_SIGNER: DurableObjectNamespace<ChainSigner> };
 
@@ -12,9 +16,15 @@ export function signerOn(binding: SignersBinding, signer: SignerName, network: s
   const stub = objectOf(binding, signer, network);
   const on = { signer, network };
   return {
-    submit: (key, call, place) => stub.submit(on, key, call, place),
-    withdraw: (key) => stub.withdraw(on, key),
+    submit: (key, call, place, until) => inTime(stub.submit(on, key, call, place, until), network, until),
+    withdraw: (key, until) => inTime(stub.withdraw(on, key, until), network, until),
   };
+}
+
+/** The object goes on with work that it has begun; its outcome is found under its key by the next attempt. */
+async function inTime<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
+  const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => unavailable(network, "timeout"));
+  return Promise.race([work, late]);
 }
 
 /** Tends waiting transactions and returns the standing of the key. */
@@ -22,4 +32,7 @@ export const tendSigner = (
   binding: SignersBinding,
   signer: SignerName,
   network: string,
-): Promise<ChainResult<SignerStanding>> => objectOf(binding, signer, network).tend({ signer, network });
+): Promise<ChainResult<SignerStanding>> => {
+  const until = Date.now() + TENDED_WITHIN_MS;
+  return inTime(objectOf(binding, signer, network).tend({ signer, network }, until), network, until);
+};

@@ -18,7 +18,7 @@ export type Desk = {
 };
 
 /** The reason why waiting transactions cannot be sent; null when they are sent. */
-type Obstacle = "insufficient_gas" | "fee_above_bound" | null;
+type Obstacle = "insufficient_gas" | "fee_above_bound" | "node_silent" | null;
 
 export type SignerStanding = {
   readonly address: string;
@@ -76,6 +76,7 @@ async function submitOnce(
   // The caller decided before this transaction was mined, so it plans again.
   const mined = known.find((row) => sent.isMined(row));
   if (mined) return minedAs(mined.hash);
+  if (obstacle === "node_silent") return unavailable(sender.network.network, "timeout");
   if (obstacle !== null) return waitingFor(obstacle);
   if (dryRun.state === "refused") {
     const refused = refusal(dryRun.reason);
@@ -205,7 +206,8 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
   const late = row.nonce === account.mined && now > row.firstSentAt + REPLACE_AFTER_MS;
   if (late && account.fees) return obstacleIn(await replace(desk, row, account.fees, row));
   const taken = await sender.send(row);
-  if (!taken.ok) return null;
+  // Each further one would wait as long.
+  if (!taken.ok) return "node_silent";
   if (taken.value.state === "taken") {
     sent.put({ ...row, lastSentAt: now });
     return null;
@@ -272,7 +274,8 @@ async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obsta
   const row = await signed(desk, { nonce, key: `fill:${nonce}`, ...emptyTransfer(desk), fees, firstSentAt });
   sent.put(row);
   const taken = await sender.send(row);
-  if (taken.ok && taken.value.state === "refused") sent.drop(nonce);
+  if (!taken.ok) return "node_silent";
+  if (taken.value.state === "refused") sent.drop(nonce);
   return null;
 }
 

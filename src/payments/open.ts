@@ -48,12 +48,14 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const { environment } = consumer.agent;
   const deal = findDeal(found.offers, candidates, { country, environment });
   const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
-  const units = unitsOf(order.amount, deal?.network ?? candidates[0]);
+  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
+  const settling = deal?.network ?? candidates[0];
+  if (!settling) throw new ServiceError("market_not_authorized", { detail: { market: wanted } });
+  const units = unitsOf(order.amount, settling);
   const { providerDelegators, escrows, heaviest } = found;
   const method = ratingMethod(deps.env, environment);
   const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
   const parties = { consumer, delegators, provider, providerNow, providerDelegators, escrows, heaviest, method };
-  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
   refuseUncountable(found.spenders, units);
 

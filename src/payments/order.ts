@@ -76,8 +76,8 @@ const unfit = (fault: MoneyFault, decimals: number): FieldError =>
     fault === "invalid_format" ? `Must have at most ${decimals} decimals, as the token has.` : undefined,
   );
 
-export function unitsOf(amount: string, network: Network | undefined): number {
-  const parsed = parseAmount(amount, network?.decimals ?? 0);
-  if (!parsed.ok) throw validationError([unfit(parsed.fault, network?.decimals ?? 0)]);
+export function unitsOf(amount: string, { decimals }: Network): number {
+  const parsed = parseAmount(amount, decimals);
+  if (!parsed.ok) throw validationError([unfit(parsed.fault, decimals)]);
   return parsed.units;
 }

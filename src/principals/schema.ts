@@ -53,9 +53,11 @@ export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attes
   verification_attestation?: ProposedAttestation;
 };
 
+const anyAttestation = z.object({ verification_attestation: z.unknown() });
+
 /** The valid parts of a faulty body. */
 export function proposedPrincipal(raw: unknown): ProposedPrincipal {
-  const given = validFields(z.object({ verification_attestation: z.unknown() }), raw).verification_attestation;
+  const given = validFields(anyAttestation, raw).verification_attestation;
   const whole = placeholder.safeParse(given);
   return {
     ...validFields(principalInput, raw),

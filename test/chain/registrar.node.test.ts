@@ -63,9 +63,9 @@ function counted(signer: Signer): Signer & { calls: string[] } {
   return {
     ...signer,
     calls,
-    submit: (key, call, place) => {
+    submit: (key, call, place, until) => {
       calls.push(key);
-      return signer.submit(key, call, place);
+      return signer.submit(key, call, place, until);
     },
   };
 }
@@ -136,8 +136,8 @@ describe("a provider's split", () => {
     const reverted = await world.send("stranger", "pause", []);
     const signer: Signer = {
       ...registrar,
-      submit: async (key, call, place) => {
-        must(await registrar.submit(key, call, place));
+      submit: async (key, call, place, until) => {
+        must(await registrar.submit(key, call, place, until));
         return { ok: true, value: { state: "submitted", txHash: reverted.transactionHash } };
       },
     };

@@ -3,10 +3,11 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { commit } from "../../src/db/batch.ts";
+import { agents } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { moveThreshold, setChainThreshold } from "../../src/escrow/store.ts";
-import { payOnChain } from "../support/chain.ts";
+import { account, payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";
@@ -85,5 +86,66 @@ describe("a rating that moves the threshold", () => {
     await world.deps.db.update(escrows).set({ chainThreshold: 1 }).where(eq(escrows.did, provider.did));
     await world.run(followThresholds, deps);
     expect(mine()).toEqual([{ kind: "follow_threshold", ...key() }]);
+  });
+});
+
+describe("a vault that both environments use", () => {
+  it("has the higher threshold of the two in the contract, whichever moves (MKT-20)", async () => {
+    const shared = await world.provider();
+    const path = `/v1/agents/${shared.did}/scope/authorized_markets`;
+    const market = { market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) };
+    expectStatus(await world.call("POST", path, { key: world.liveKey, body: { markets: [market] } }), 200);
+    const { db } = world.deps;
+    const rowOf = async (environment: "sandbox" | "production") => {
+      const rows = await db.select().from(escrows).where(eq(escrows.did, shared.did));
+      const row = rows.find((each) => each.environment === environment);
+      if (!row) throw new Error("no escrow");
+      return row;
+    };
+    const move = async (environment: "sandbox" | "production", threshold: number) => {
+      const before = await rowOf(environment);
+      await commit(db, moveThreshold(db, before, { ...before, threshold }));
+    };
+    const isBehind = async () =>
+      (await followThresholds.find(world.deps, null, 1_000)).some(({ id }) => id.startsWith(shared.did));
+    const followed = async () => {
+      for (const environment of ["sandbox", "production"] as const) {
+        expect(await followThreshold(world.deps, { ...key(), did: shared.did, environment }, Date.now() + 10_000)).toBe(
+          true,
+        );
+      }
+      expect(await isBehind()).toBe(false);
+      const read = await world.deps.chain.readProvider(NETWORK, didHash(shared.did));
+      return read.ok ? Number(read.value.threshold) : null;
+    };
+    await move("sandbox", 10_500_000);
+    expect(await isBehind()).toBe(false);
+    expect(await followed()).toBe(15_000_000);
+    await move("production", 12_000_000);
+    expect(await isBehind()).toBe(true);
+    expect(await followed()).toBe(12_000_000);
+    await move("sandbox", 14_000_000);
+    expect(await followed()).toBe(14_000_000);
+    expect([(await rowOf("sandbox")).chainThreshold, (await rowOf("production")).chainThreshold]).toEqual([
+      14_000_000, 14_000_000,
+    ]);
+  });
+
+  it("is registered with the higher threshold when the second environment opens it", async () => {
+    const rated = await world.provider();
+    const before = (await world.deps.db.select().from(escrows).where(eq(escrows.did, rated.did)))[0];
+    if (!before) throw new Error("no escrow");
+    await world.deps.db.update(agents).set({ agentRating: 0.9 }).where(eq(agents.did, rated.did));
+    await commit(world.deps.db, moveThreshold(world.deps.db, before, { ...before, threshold: 9_000_000 }));
+    expect(await followThreshold(world.deps, { ...key(), did: rated.did }, Date.now() + 10_000)).toBe(true);
+    const path = `/v1/agents/${rated.did}/scope/authorized_markets`;
+    const market = { market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) };
+    expectStatus(await world.call("POST", path, { key: world.liveKey, body: { markets: [market] } }), 200);
+    const rows = await world.deps.db.select().from(escrows).where(eq(escrows.did, rated.did));
+    // A rating of the sandbox counts for nothing in production.
+    expect(rows.map((row) => [row.environment, row.threshold, row.otherThreshold, row.chainThreshold]).sort()).toEqual([
+      ["production", 15_000_000, 9_000_000, 15_000_000],
+      ["sandbox", 9_000_000, 15_000_000, 15_000_000],
+    ]);
   });
 });

@@ -4,7 +4,8 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { STATUS_LIST_SIZE } from "../../src/core/limits.ts";
 import { certificates, statusLists } from "../../src/db/tables/agents.ts";
-import { openStatusLists } from "../../src/identity/open-status-list.ts";
+import { PLACES_SAMPLED } from "../../src/identity/certificate-store.ts";
+import { openStatusLists, watchCrowding } from "../../src/identity/open-status-list.ts";
 import { moveClock } from "../support/clock.ts";
 import { withEmptyCache } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -99,6 +100,14 @@ describe("a new list", () => {
     expect((await newestList()).listId).toBe(full + 1);
   });
 
+  it.each([0.1, 0.74])("costs a call that met taken places a sample, with %f of the list taken", async (part) => {
+    const full = await beginList(Math.floor(STATUS_LIST_SIZE * part));
+    world.meter.reset();
+    await watchCrowding(world.deps, null);
+    expect(world.meter.reading.rowsRead).toBeLessThan(3 * PLACES_SAMPLED);
+    expect((await newestList()).listId).toBe(full);
+  });
+
   it("begins at once where the newest has no free place, so that nobody's activation fails", async () => {
     const full = await beginList(STATUS_LIST_SIZE);
     const agents = await Promise.all(Array.from({ length: 5 }, () => world.agent("CONSUMER")));
@@ -129,6 +138,18 @@ describe("reading a list", () => {
     expectStatus(await world.call("GET", `/.well-known/aeap-status-lists/${listId}`, { key: null }), 200);
     // D1 counts the row that keeps the signed text once more, because an update reads what it writes.
     expect(world.meter.reading).toMatchObject({ trips: 2, rowsRead: 7 + 1 + 1, rowsWritten: 1 });
+  });
+
+  it("that is not current is read and signed once for all who ask at that moment", async () => {
+    const listId = await beginList(500, undefined, 1);
+    const fresh = await withEmptyCache(world);
+    fresh.meter.reset();
+    // With a header that keeps them from the shared cache.
+    const read = () =>
+      fresh.call("GET", `/.well-known/aeap-status-lists/${listId}`, { key: null, headers: { Authorization: "none" } });
+    const replies = await Promise.all(Array.from({ length: 20 }, read));
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(fresh.meter.reading).toMatchObject({ trips: 21, rowsRead: 500 + 20 + 1, rowsWritten: 1 });
   });
 
   it("reads no exception while it is current", async () => {

@@ -1,5 +1,5 @@
-// The rows of src/journal/consequences.ts that need a chain of their own: a registration that waits (MKT-7, CHN-17, JOB-9). The network
-// `lab-waiting` belongs to this file alone.
+// A chain that stands still: the rows of src/journal/consequences.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
+// nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Deps } from "../../src/context.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
@@ -11,10 +11,11 @@ import {
 } from "../../src/journal/consequences.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import { account, rpc, spoil } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { deliver } from "../support/queue.ts";
-import { ageSent } from "../support/signer.ts";
+import { ageSent, keptHashes } from "../support/signer.ts";
 import { withHeldQueue, withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -108,4 +109,64 @@ describe("a registration that waits writes exactly its row:", () => {
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
   });
+});
+
+describe("a network that stands still", () => {
+  it("keeps no other network's messages waiting: after some that waited in vain, its own are left to the minute's job", async () => {
+    const [stuck, free] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
+    const silent = withSilentChain(world);
+    expectStatus(await silent.call("POST", path(stuck.did), { body }), 200);
+    const elsewhere = { markets: [{ ...body.markets[0], network: "base-sepolia" }] };
+    expectStatus(await silent.call("POST", path(free.did), { body: elsewhere }), 200);
+    await lab("evm_setAutomine", false);
+    const messages = [
+      ...Array.from({ length: 18 }, () => ({ kind: "provision_market", ...job(stuck.did) })),
+      { kind: "provision_market", ...job(free.did), network: "base-sepolia" },
+    ];
+    world.meter.reset();
+    const { acknowledged } = await deliver(world, "chain", messages);
+    expect(acknowledged).toHaveLength(19);
+    // Six read, wait and are noted; the others are not even read.
+    expect(world.meter.reading.trips).toBeLessThan(6 * 2 + 6);
+    expect(await marketOf(free.did)).toMatchObject({ status: "ACTIVE" });
+    expect(await marketOf(stuck.did)).toMatchObject({ status: "PROVISIONING" });
+    await lab("evm_setAutomine", true);
+    await lab("anvil_mine", "0x1");
+    await work(stuck.did);
+    expect(await marketOf(stuck.did)).toMatchObject({ status: "ACTIVE" });
+  }, 60_000);
+});
+
+describe("the signer of a network", () => {
+  it("leaves out work whose caller no longer waits", async () => {
+    const signer = signerOn(env, "registrar", LAB);
+    const call = { network: LAB, to: account(1), data: "0x" };
+    const before = await keptHashes(LAB);
+    expect(await signer.submit("late", call, "instead", Date.now() - 1)).toMatchObject({
+      ok: false,
+      error: { reason: "timeout" },
+    });
+    expect(await keptHashes(LAB)).toEqual(before);
+  });
+
+  it("stops at the first of its transactions for which the node does not answer", async () => {
+    await lab("evm_setAutomine", false);
+    const dids = await Promise.all([1, 2, 3].map(() => world.agent("PROVIDER")));
+    for (const { did } of dids) {
+      expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
+      expect(await provisionMarkets(world.deps, job(did), Date.now() + 2_000)).toBeNull();
+    }
+    await ageSent(LAB, 20_000);
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: 99, how: "lose" });
+    const standing = await tendSigner(env, "registrar", LAB);
+    expect(standing).toMatchObject({ ok: true, value: { waiting: 3, reason: "node_silent" } });
+    await spoil(LAB);
+    await lab("evm_setAutomine", true);
+    await lab("anvil_mine", "0x1");
+    await ageSent(LAB, 20_000);
+    for (const { did } of dids) {
+      await work(did);
+      expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+    }
+  }, 60_000);
 });

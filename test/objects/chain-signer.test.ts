@@ -37,7 +37,8 @@ function registration(did = nextDid(), wallet = account(8)) {
   return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
 }
 type Asked = ReturnType<typeof registration>;
-const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead");
+const soon = () => Date.now() + 20_000;
+const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead", soon());
 
 async function submitted(asked: Asked): Promise<string> {
   const result = await submit(asked);
@@ -74,7 +75,7 @@ describe("an answer that is lost", () => {
     const hash = await submitted(asked);
     expect(await count("pending")).toBe(before + 1);
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
     expect(await count("latest")).toBe(before + 1);
   });
 
@@ -88,7 +89,7 @@ describe("an answer that is lost", () => {
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await tend()).toMatchObject({ reason: null });
     await mine();
-    expect(await isMined(behind)).toBe(true);
+    await expect.poll(() => isMined(behind)).toBe(true);
     expect(await count("latest")).toBe(before + 2);
     expect(await tend()).toMatchObject({ waiting: 0, oldestSentAt: null });
   });
@@ -104,10 +105,11 @@ describe("an answer that is lost", () => {
     await spoil(LAB, { ...refuse, times: 1 });
     expect(await tend()).toMatchObject({ reason: null });
     await mine();
-    expect(await isMined(behind)).toBe(true);
+    await expect.poll(() => isMined(behind)).toBe(true);
     expect(await count("latest")).toBe(before + 2);
     // The call itself was never made: asked for again it is sent.
-    expect(await isMined(await submitted(first))).toBe(true);
+    const again = await submitted(first);
+    await expect.poll(() => isMined(again)).toBe(true);
   });
 });
 
@@ -124,7 +126,7 @@ describe("a transaction that the pool has lost", () => {
     await tend();
     expect(await transaction(hash)).not.toBeNull();
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("is also sent again when the same thing is asked for again", async () => {
@@ -135,19 +137,19 @@ describe("a transaction that the pool has lost", () => {
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await submitted(asked)).toBe(hash);
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("because a reorganisation took its block back is mined again", async () => {
     const hash = await submitted(registration());
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
     await tend();
     await lab("anvil_rollback", 1);
     expect(await isMined(hash)).toBe(false);
     await ageSent(LAB, 10 * SECOND_MS);
     await tend();
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("is forgotten once its block is a quarter of an hour old", async () => {
@@ -174,7 +176,7 @@ describe("the same call", () => {
     const hashes = await Promise.all(Array.from({ length: 10 }, () => submitted(registration())));
     await mine();
     expect(new Set(hashes).size).toBe(10);
-    for (const hash of hashes) expect(await isMined(hash)).toBe(true);
+    for (const hash of hashes) await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("beside somebody else who uses the same key takes the next nonce", async () => {
@@ -185,7 +187,8 @@ describe("the same call", () => {
       how: "answer",
       result: `0x${((await count("latest")) - 1).toString(16)}`,
     });
-    expect(await isMined(await submitted(asked))).toBe(true);
+    const hash = await submitted(asked);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("that the contract refuses is not sent, and the refusal names the contract's error", async () => {
@@ -220,7 +223,7 @@ describe("fees", () => {
     expect(BigInt(raised)).toBeGreaterThanOrEqual((BigInt(maxFeePerGas) * 9n) / 8n);
     expect(nonce).toBe(taken);
     await mine();
-    expect(await isMined(replaced)).toBe(true);
+    await expect.poll(() => isMined(replaced)).toBe(true);
     await ageSent(LAB, 61 * SECOND_MS);
     await tend();
     await mine(2);
@@ -296,14 +299,14 @@ describe("a key that replaces another", () => {
     expect(await tend()).toMatchObject({ address, waiting: 1 });
     expect(await transaction(old)).toBeNull();
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
     expect(await tend()).toMatchObject({ address, waiting: 0 });
 
     await replaceKey(LAB, env.CHAIN_REGISTRAR_KEY);
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await tend()).toMatchObject({ waiting: 1 });
     await mine();
-    expect(await isMined(old)).toBe(true);
+    await expect.poll(() => isMined(old)).toBe(true);
   });
 });
 
@@ -311,7 +314,7 @@ describe("a network that nobody configured", () => {
   it("is no exception", async () => {
     const elsewhere = signerOn(env, "registrar", "elsewhere");
     const { key, call } = registration();
-    expect(await elsewhere.submit(key, call, "instead")).toMatchObject({
+    expect(await elsewhere.submit(key, call, "instead", soon())).toMatchObject({
       ok: false,
       error: { reason: "unknown_network" },
     });

@@ -30,7 +30,8 @@ function registration(did = nextDid(), wallet = account(8)) {
   return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
 }
 type Asked = ReturnType<typeof registration>;
-const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead");
+const soon = () => Date.now() + 20_000;
+const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead", soon());
 
 async function submitted(asked: Asked): Promise<string> {
   const result = await submit(asked);
@@ -82,9 +83,9 @@ describe("another call for a purpose whose first call waits", () => {
     const asked = registration();
     const hash = await submitted(asked);
     const { key, call } = toOther(asked);
-    expect(await signer.submit(key, call, "behind")).toEqual(outcome({ state: "submitted", txHash: hash }));
+    expect(await signer.submit(key, call, "behind", soon())).toEqual(outcome({ state: "submitted", txHash: hash }));
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("that the contract refuses takes the first one back all the same", async () => {
@@ -113,24 +114,24 @@ describe("another call for a purpose whose first call waits", () => {
     const dear = { ...block, baseFeePerGas: "0x1784389e00" };
     await spoil(LAB, { method: "eth_getBlockByNumber", times: 9, how: "answer", result: dear });
     expect(await submit(toOther(asked))).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
-    expect(await signer.withdraw(asked.key)).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
+    expect(await signer.withdraw(asked.key, soon())).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
     await mine();
-    expect(await isMined(hash)).toBe(true);
+    await expect.poll(() => isMined(hash)).toBe(true);
   });
 
   it("is none: what waits is replaced by an empty transfer, and then nothing waits", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const old = await submitted(asked);
-    const withdrawn = await signer.withdraw(asked.key);
+    const withdrawn = await signer.withdraw(asked.key, soon());
     if (!withdrawn.ok || withdrawn.value.state !== "submitted") throw new Error(JSON.stringify(withdrawn));
     const { txHash } = withdrawn.value;
     expect(await transaction(txHash)).toMatchObject({ input: "0x", to: REGISTRAR.toLowerCase(), value: "0x0" });
-    expect(await signer.withdraw(asked.key)).toEqual(withdrawn);
+    expect(await signer.withdraw(asked.key, soon())).toEqual(withdrawn);
     await mine();
     expect([await isMined(old), await isMined(txHash)]).toEqual([false, true]);
-    expect(await signer.withdraw(asked.key)).toEqual(outcome({ state: "mined", txHash }));
-    expect(await signer.withdraw(asked.key)).toEqual({ ok: true, value: { state: "clear" } });
+    expect(await signer.withdraw(asked.key, soon())).toEqual(outcome({ state: "mined", txHash }));
+    expect(await signer.withdraw(asked.key, soon())).toEqual({ ok: true, value: { state: "clear" } });
   });
 
   it("after a reorganisation that left two waiting: only the wanted one is mined", async () => {

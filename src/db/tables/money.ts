@@ -16,9 +16,11 @@ export const escrows = sqliteTable(
     balance: integer().notNull().default(0),
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
-    /** The threshold that the contract has; it follows `threshold` within a minute or two (MKT-20). */
+    /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
+    otherThreshold: integer().notNull().default(0),
+    /** The threshold that the contract has; it follows the higher of the two within a minute or two (MKT-20). */
     chainThreshold: integer().notNull(),
-    /** Real time since when the two thresholds differ; has no meaning while they are equal (JOB-5). */
+    /** Real time since when the contract has another one; has no meaning while it has this one (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
     /** Block time of the newest settlement that was seen. */
@@ -26,7 +28,9 @@ export const escrows = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
-    index("escrows_behind").on(t.behindSince, t.did, t.environment, t.network).where(sql`threshold <> chain_threshold`),
+    index("escrows_behind")
+      .on(t.behindSince, t.did, t.environment, t.network)
+      .where(sql`max(threshold, other_threshold) <> chain_threshold`),
   ],
 );
 export type EscrowRow = typeof escrows.$inferSelect;
