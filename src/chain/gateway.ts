@@ -96,10 +96,12 @@ export type WantedSplit = {
 };
 
 /** The next step towards the wanted state. `impossible`: the contract can never have it. */
-export type SplitPlan =
-  | { readonly state: "done"; readonly onChain: ProviderOnChain }
+/** The next call towards a wanted state; `done`: the contract has it; `impossible`: it never will. */
+export type Plan<T> =
+  | { readonly state: "done"; readonly onChain: T }
   | { readonly state: "call"; readonly call: ChainCall }
-  | { readonly state: "impossible"; readonly reason: "InvalidWallet" | "UnknownProvider" };
+  | { readonly state: "impossible"; readonly reason: string };
+export type SplitPlan = Plan<ProviderOnChain>;
 
 export interface ChainGateway {
   /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */

@@ -1,92 +1,81 @@
 // Chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
 // became of a transaction. Driving it plans the next call from the contract's present state; the signer sends, resends and replaces. The
-// caller commits the outcome with its own rows.
+// caller commits the outcome with its own rows. Each kind has a file of its own beside this one (split.ts).
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import type { ChainGateway, ProviderOnChain, Signer, WantedSplit } from "./gateway.ts";
-import { didHash } from "./hashes.ts";
+import type { ChainGateway, ChainResult, Place, Plan, Signer } from "./gateway.ts";
 import { type OperationKey, putOperation } from "./store.ts";
 
-/** A provider's operational wallet and threshold in base units. A null wallet is left as it is. */
-export type Split = { readonly wallet: string | null; readonly threshold: number };
-
-/** `failed`: the contract refuses, and would again. `waiting`: a later run continues. */
-export type Driven =
-  | { readonly state: "done"; readonly onChain: ProviderOnChain; readonly txHash: string | null }
-  | { readonly state: "failed"; readonly reason: string; readonly txHash: string | null }
-  | { readonly state: "waiting"; readonly reason: WaitingFor; readonly txHash: string | null };
+/** `done`: what the contract then says. `failed`: the contract refuses, and would again. `waiting`: a later run continues. */
+export type DrivenTo<T> =
+  | { readonly state: "done"; readonly onChain: T; readonly txHash: string | null }
+  | Failed
+  | Waiting;
+type Failed = { readonly state: "failed"; readonly reason: string; readonly txHash: string | null };
+type Waiting = { readonly state: "waiting"; readonly reason: WaitingFor; readonly txHash: string | null };
 
 /** `mining`: a transaction is sent and not mined. */
 export type WaitingFor = "mining" | "chain_unavailable" | "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 export type ChainTools = { readonly chain: ChainGateway; readonly signer: Signer };
 
-/** A registration or a wallet, then a threshold, then a reading. More rounds mean a node that does not see its own blocks. */
+/** What is driven: `T` is the contract's state when it is done. */
+export type Operation<T> = {
+  readonly network: string;
+  /** Under which the signer keeps the transactions: one of a purpose waits at a time. */
+  readonly purpose: string;
+  readonly place: Place;
+  /** Compares the contract's state with the wanted one. */
+  readonly plan: () => Promise<ChainResult<Plan<T>>>;
+  /** The refusal that shows that the node which planned was behind: the next plan starts from there. */
+  readonly outdated: string | null;
+};
+
+/** More rounds mean a node that does not see its own blocks. */
 const ROUNDS = 4;
 
 /** When the contract is read again, in minutes after it first had the wanted state (CHN-19). */
 const CHECKS_AFTER_MINUTES = [1, 3, 7, 15] as const;
 
-export const splitKey = (network: string, did: string): OperationKey => ({
-  network,
-  kind: "provider_split",
-  subject: did,
-});
-
-/** The purpose under which the signer keeps the transactions of a provider's split. */
-export const splitPurpose = (did: string): string => `provider_split:${did}`;
-
 /**
- * Drives a provider's split until the contract has it and no transaction waits that would change its wallet, or until the time is over
- * (epoch ms, real time).
+ * Drives an operation until the contract has its state and no transaction waits that would change it, or until the time is over (epoch ms,
+ * real time).
  */
-export async function driveSplit(
+export async function driveOperation<T>(
   { chain, signer }: ChainTools,
-  network: string,
-  did: string,
-  split: Split,
+  { network, purpose, place, plan, outdated }: Operation<T>,
   until: number,
-): Promise<Driven> {
-  const wanted: WantedSplit = {
-    providerDidHash: didHash(did),
-    operationalWallet: split.wallet,
-    threshold: BigInt(split.threshold),
-  };
-  const purpose = splitPurpose(did);
-  // A threshold waits for a wallet that is on its way; a wallet replaces whatever was wanted before.
-  const place = split.wallet === null ? "behind" : "instead";
+): Promise<DrivenTo<T>> {
   let txHash: string | null = null;
+  const waiting = (reason: WaitingFor): Waiting => ({ state: "waiting", reason, txHash });
+  const failed = (reason: string): Failed => ({ state: "failed", reason, txHash });
   for (let round = 0; round < ROUNDS; round++) {
-    const planned = await chain.planSplit(network, wanted);
-    if (!planned.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
-    const plan = planned.value;
-    if (plan.state === "impossible") return { state: "failed", reason: plan.reason, txHash };
-    if (plan.state === "done") {
-      const { onChain } = plan;
+    const planned = await plan();
+    if (!planned.ok) return waiting("chain_unavailable");
+    const { value: next } = planned;
+    if (next.state === "impossible") return failed(next.reason);
+    if (next.state === "done") {
       // After a transaction of its own, nothing else waits for this purpose.
       const cleared =
         place === "behind" || txHash !== null || (await withdraw({ chain, signer }, network, purpose, until));
-      if (cleared === true) return { state: "done", onChain, txHash };
+      if (cleared === true) return { state: "done", onChain: next.onChain, txHash };
       if (cleared === false) continue;
       return cleared;
     }
-    const sent = await signer.submit(purpose, plan.call, place, until);
-    if (!sent.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
-    // The node that planned was behind: the provider is registered, so the next plan starts from there.
-    if (sent.value.state === "refused" && sent.value.reason === "ProviderExists") continue;
-    if (sent.value.state === "refused") return { state: "failed", reason: sent.value.reason, txHash };
-    if (sent.value.state === "waiting") return { state: "waiting", reason: sent.value.reason, txHash };
+    const sent = await signer.submit(purpose, next.call, place, until);
+    if (!sent.ok) return waiting("chain_unavailable");
+    if (sent.value.state === "refused" && sent.value.reason === outdated) continue;
+    if (sent.value.state === "refused") return failed(sent.value.reason);
+    if (sent.value.state === "waiting") return waiting(sent.value.reason);
     txHash = sent.value.txHash;
     if (sent.value.state === "mined") continue;
     const seen = await chain.waitForReceipt(network, txHash, Math.max(0, until - systemClock.now()));
-    if (!seen.ok) return { state: "waiting", reason: "chain_unavailable", txHash };
-    if (seen.value.state === "waiting") return { state: "waiting", reason: "mining", txHash };
-    if (seen.value.state === "reverted" && !(await says(chain, network, wanted))) {
-      return { state: "failed", reason: "reverted", txHash };
-    }
+    if (!seen.ok) return waiting("chain_unavailable");
+    if (seen.value.state === "waiting") return waiting("mining");
+    if (seen.value.state === "reverted" && !(await isDone(plan))) return failed("reverted");
   }
-  return { state: "waiting", reason: "mining", txHash };
+  return waiting("mining");
 }
 
 /** True when nothing waits for the purpose. False when the contract may just have changed, so that it has to be planned again. */
@@ -95,7 +84,7 @@ async function withdraw(
   network: string,
   purpose: string,
   until: number,
-): Promise<boolean | Extract<Driven, { state: "waiting" }>> {
+): Promise<boolean | Waiting> {
   const waiting = (reason: WaitingFor) => ({ state: "waiting", reason, txHash: null }) as const;
   const left = await signer.withdraw(purpose, until);
   if (!left.ok) return waiting("chain_unavailable");
@@ -107,8 +96,8 @@ async function withdraw(
 }
 
 /** A receipt alone proves nothing: the contract's state counts. */
-async function says(chain: ChainGateway, network: string, wanted: WantedSplit): Promise<boolean> {
-  const planned = await chain.planSplit(network, wanted);
+async function isDone<T>(plan: Operation<T>["plan"]): Promise<boolean> {
+  const planned = await plan();
   return planned.ok && planned.value.state === "done";
 }
 
@@ -116,13 +105,12 @@ async function says(chain: ChainGateway, network: string, wanted: WantedSplit): 
 export function recordOperation(
   db: Database,
   key: OperationKey,
-  { wallet, threshold }: Split,
-  driven: Driven,
+  wanted: Readonly<Record<string, string | null>>,
+  driven: DrivenTo<unknown>,
   now: number,
 ): Statement {
   const { state, txHash } = driven;
   const reason = driven.state === "done" ? null : driven.reason;
-  const wanted = { wallet, threshold: String(threshold) };
   return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: firstCheck(now) }, now);
 }
 

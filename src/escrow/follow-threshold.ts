@@ -1,6 +1,7 @@
 // Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron passes escrows that are behind to the
 // queue, so a rating that moves ten times in a minute costs one transaction.
-import { driveSplit, firstCheck, splitKey } from "../chain/operations.ts";
+import { firstCheck } from "../chain/operations.ts";
+import { driveSplit, splitKey } from "../chain/split.ts";
 import { changeWanted } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";

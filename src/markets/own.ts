@@ -5,7 +5,7 @@ import { findOwnAgent } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { askedPage, type ManagementCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
-import { splitKey } from "../chain/operations.ts";
+import { splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";

@@ -1,7 +1,7 @@
 // Opens markets, the chain's side (MKT-6 to MKT-8). The wish is written first (PROVISIONING), then the chain is asked, then its answer is
 // written (settle.ts). A crash between any two leaves a row that the queue or the minute's job takes up again.
 import { networkNamed } from "../chain/networks.ts";
-import { type Driven, driveSplit } from "../chain/operations.ts";
+import { type Driven, driveSplit } from "../chain/split.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import type { ErrorCode } from "../core/errors.ts";

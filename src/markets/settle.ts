@@ -4,7 +4,7 @@
 import { toMarketView } from "../agents/views.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { networkNamed } from "../chain/networks.ts";
-import { type Driven, recordOperation, type Split, splitKey } from "../chain/operations.ts";
+import { type Driven, recordSplit, type Split, splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -44,7 +44,7 @@ export async function noteWaiting(
   const { reason, txHash } = driven;
   await commit(db, [
     noteRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
-    recordOperation(db, splitKey(network, did), split, driven, Date.now()),
+    recordSplit(db, network, did, split, driven, Date.now()),
     ...(reason === "insufficient_gas" ? [raiseAlert(db, lowGas(network))] : []),
   ]);
 }
@@ -93,7 +93,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const settling: Settling = { ...result, said, waiting, again };
   const moves = movesOf(facts, job, settling, now);
   await commitAll(deps, [
-    recordOperation(db, splitKey(network, did), result.split, result.driven, Date.now()),
+    recordSplit(db, network, did, result.split, result.driven, Date.now()),
     ...(await settlement(deps, job, facts, settling, moves, now)),
   ]);
   if (again.length > 0)

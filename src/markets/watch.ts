@@ -4,7 +4,8 @@
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
-import { firstCheck, nextCheck, recordOperation, splitKey, splitPurpose } from "../chain/operations.ts";
+import { firstCheck, nextCheck } from "../chain/operations.ts";
+import { recordSplit, splitKey, splitPurpose } from "../chain/split.ts";
 import { findOperation, findUnchecked, noteCheck } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -181,7 +182,7 @@ async function confirm(
   const driven = { state: "done", onChain, txHash: null } as const;
   await commit(db, [
     ...mustNote(deps, operation, null),
-    recordOperation(db, splitKey(network, did), split, driven, Date.now()),
+    recordSplit(db, network, did, split, driven, Date.now()),
     ...(behind.length > 0 ? [setChainThreshold(db, { did, network }, threshold)] : []),
     ...(gone ? [raiseAlert(db, undone(deps, operation))] : []),
   ]);

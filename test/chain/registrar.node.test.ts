@@ -8,9 +8,9 @@ import { createChainGateway } from "../../src/chain/evm.ts";
 import { feesFor, replacementFees } from "../../src/chain/fees.ts";
 import type { ChainGateway, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { type Driven, driveSplit } from "../../src/chain/operations.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
+import { type Driven, driveSplit } from "../../src/chain/split.ts";
 import {
   buildWorld,
   keySigner,

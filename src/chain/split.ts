@@ -1,0 +1,52 @@
+// The chain operation of a provider's split (CHN-14): its registration, then its operational wallet, then its threshold.
+import type { Database, Statement } from "../db/batch.ts";
+import type { ProviderOnChain, WantedSplit } from "./gateway.ts";
+import { didHash } from "./hashes.ts";
+import { type ChainTools, type DrivenTo, driveOperation, recordOperation } from "./operations.ts";
+import type { OperationKey } from "./store.ts";
+
+/** A provider's operational wallet and threshold in base units. A null wallet is left as it is. */
+export type Split = { readonly wallet: string | null; readonly threshold: number };
+
+export type Driven = DrivenTo<ProviderOnChain>;
+
+export const splitKey = (network: string, did: string): OperationKey => ({
+  network,
+  kind: "provider_split",
+  subject: did,
+});
+
+/** The purpose under which the signer keeps the transactions of a provider's split. */
+export const splitPurpose = (did: string): string => `provider_split:${did}`;
+
+export function driveSplit(
+  tools: ChainTools,
+  network: string,
+  did: string,
+  split: Split,
+  until: number,
+): Promise<Driven> {
+  const wanted: WantedSplit = {
+    providerDidHash: didHash(did),
+    operationalWallet: split.wallet,
+    threshold: BigInt(split.threshold),
+  };
+  const operation = {
+    network,
+    purpose: splitPurpose(did),
+    // A threshold waits for a wallet that is on its way; a wallet replaces whatever was wanted before.
+    place: split.wallet === null ? "behind" : "instead",
+    plan: () => tools.chain.planSplit(network, wanted),
+    outdated: "ProviderExists",
+  } as const;
+  return driveOperation(tools, operation, until);
+}
+
+export const recordSplit = (
+  db: Database,
+  network: string,
+  did: string,
+  { wallet, threshold }: Split,
+  driven: Driven,
+  now: number,
+): Statement => recordOperation(db, splitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);
