@@ -79,9 +79,9 @@ export const OWNED = [
 ] as const;
 
 const PORT_HINTS: Record<keyof Ports, string> = {
-  service: "PORT=<n>",
-  chain: "CHAIN_PORT=<n>",
-  chainProduction: "CHAIN_PORT_PRODUCTION=<n>",
+  service: "PORT=<n>, or npm start -- --port <n>",
+  chain: "CHAIN_PORT=<n>, or npm start -- --chain-port <n>",
+  chainProduction: "CHAIN_PORT_PRODUCTION=<n>, or npm start -- --chain-port-production <n>",
 };
 
 export async function startStack(options: StackOptions): Promise<Stack> {

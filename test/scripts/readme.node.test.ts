@@ -146,7 +146,7 @@ describe("what README names", () => {
 
   it("are the defaults of npm start", async () => {
     const { output } = await play(process.execPath, ["scripts/start.ts", "--help"], root);
-    const [, defaults = ""] = /`npm start` takes (.*?),\s+or `--port`/s.exec(README) ?? [];
+    const [, defaults = ""] = /`npm start` takes (.*?),\s+or the\s+options/s.exec(README) ?? [];
     expect(defaults).toMatch(/\d/);
     expect(output).toContain(defaults.replaceAll("`", "").replace(/\s+/g, " "));
   });
