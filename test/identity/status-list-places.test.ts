@@ -100,7 +100,8 @@ describe("a new list", () => {
     expect((await newestList()).listId).toBe(full + 1);
   });
 
-  it.each([0.1, 0.74])("costs a call that met taken places a sample, with %f of the list taken", async (part) => {
+  // So far from the bound that no sample errs by as much.
+  it.each([0.1, 0.6])("costs a call that met taken places a sample, with %f of the list taken", async (part) => {
     const full = await beginList(Math.floor(STATUS_LIST_SIZE * part));
     world.meter.reset();
     await watchCrowding(world.deps, null);
