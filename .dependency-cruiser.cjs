@@ -17,7 +17,6 @@ const GROUND = [
 ];
 // A feature reads the stores and states of features to its left, never to its right.
 const FEATURES = [
-  "accounts",
   "principals",
   "ratings",
   "escrow",
@@ -32,6 +31,7 @@ const FEATURES = [
   "follower",
   "directory",
   "webhooks",
+  "accounts",
   "sandbox",
 ];
 // Above them: who calls, and what binds it all.

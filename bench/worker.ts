@@ -11,6 +11,7 @@ import { runMessage, startJob } from "../src/jobs/run.ts";
 import type { Message } from "../src/queue.ts";
 import service, {
   AgentObject,
+  AttemptGuard,
   IdempotencyObject,
   ChainSigner as RealChainSigner,
   ReplayGuard as RealReplayGuard,
@@ -27,7 +28,7 @@ import {
   watchRefusals,
 } from "./meter.ts";
 
-export { AgentObject, IdempotencyObject };
+export { AgentObject, AttemptGuard, IdempotencyObject };
 
 /** The header of a request that is metered. */
 const METER = "bench-meter";
@@ -101,6 +102,7 @@ function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
     AGENTS: meterObjects(env.AGENTS, "AGENTS", cost, hop),
     IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost, hop),
     REPLAY: meterObjects(env.REPLAY, "REPLAY", cost, hop),
+    ATTEMPTS: meterObjects(env.ATTEMPTS, "ATTEMPTS", cost, hop),
     CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost, hop),
     CHAIN_QUEUE: watchCalls(env.CHAIN_QUEUE, queued),
     JOB_QUEUE: watchCalls(env.JOB_QUEUE, queued),

@@ -34,7 +34,14 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
   await db.batch([
     db
       .insert(platforms)
-      .values({ ...owned, status: "ACCREDITED", email, accreditationTier: TIER, tenantPrincipalId })
+      .values({
+        ...owned,
+        status: "ACCREDITED",
+        email,
+        emailFolded: email.toLowerCase(),
+        accreditationTier: TIER,
+        tenantPrincipalId,
+      })
       .onConflictDoNothing(),
     db
       .insert(principals)

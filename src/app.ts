@@ -1,12 +1,16 @@
 // The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
+import { keyRoutes } from "./accounts/key-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
+import { sessionRoutes } from "./accounts/session-routes.ts";
+import { signUpRoutes } from "./accounts/sign-up-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
 import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
 import { publicEntrance } from "./auth/public.ts";
+import { sessionEntrance } from "./auth/session.ts";
 import type { Deps, Env } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
@@ -37,6 +41,9 @@ import { taskRoutes } from "./tasks/routes.ts";
 /** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
 export const ROUTES: readonly Route[] = [
   ...accountRoutes,
+  ...signUpRoutes,
+  ...sessionRoutes,
+  ...keyRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,
@@ -52,6 +59,7 @@ export const ROUTES: readonly Route[] = [
 
 const ENTRANCES: Entrances = {
   management: managementEntrance,
+  session: sessionEntrance,
   agent: agentEntrance,
   operator: operatorEntrance,
   public: publicEntrance,

@@ -3,12 +3,14 @@
 import type { Deps } from "./context.ts";
 import { type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
+import type { InProduction } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
-export type Surface = "management" | "agent" | "operator" | "public";
+/** `session`: routes of a person alone; where a management key is accepted, a session is too (CRED-16). */
+export type Surface = "management" | "session" | "agent" | "operator" | "public";
 
 /** The part that is common to all surfaces. `C` is the caller. */
 type Base<S extends Surface, C> = {
@@ -27,8 +29,11 @@ type Base<S extends Surface, C> = {
     reads: R,
     options?: ReadOptions<ReadResults<R>>,
   ) => Promise<ReadResults<R> & { caller: C }>;
-  /** One atomic batch. `view` is the answer, which is stored with the effect when the call has an Idempotency-Key. */
-  readonly commit: (statements: readonly Statement[], view: unknown) => Promise<void>;
+  /**
+   * One atomic batch. `view` is the answer, which is stored with the effect when the call has an Idempotency-Key; `owner` the account that
+   * a call without a credential is about.
+   */
+  readonly commit: (statements: readonly Statement[], view: unknown, owner?: string) => Promise<void>;
   /** Releases the agent's lock early, for a call that has committed and still waits for the chain. */
   readonly unlock: () => void;
 };
@@ -41,7 +46,7 @@ export type ReadOptions<F> = {
   readonly clock?: (found: F) => number | null | undefined;
 };
 
-export type ManagementCaller = {
+export type ManagementCaller = InProduction & {
   readonly platformId: string;
   readonly environment: Environment;
   readonly actor: Actor;
@@ -52,6 +57,15 @@ export type ManagementCall = Base<"management", ManagementCaller> & {
   readonly environment: Environment;
   /** The platform is the owner of the presented key, as an expression: usable before the caller is known. */
   readonly tenant: Tenant;
+};
+
+/** A person's call on the account itself, in both environments. */
+export type SessionCall = Base<"session", ManagementCaller> & {
+  readonly environment: Environment;
+  readonly tenant: Tenant;
+  readonly session: { readonly tokenHash: string };
+  /** Names the client for limits that are counted exactly. */
+  readonly clientAddress: string;
 };
 
 /** The calling agent as stored. */
@@ -76,9 +90,15 @@ export type AgentCall = Base<"agent", AgentCaller> & {
 
 export type OperatorCaller = { readonly actor: Actor };
 export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: Actor };
-export type PublicCall = Base<"public", null>;
+export type PublicCall = Base<"public", null> & { readonly clientAddress: string };
 
-type Calls = { management: ManagementCall; agent: AgentCall; operator: OperatorCall; public: PublicCall };
+type Calls = {
+  management: ManagementCall;
+  session: SessionCall;
+  agent: AgentCall;
+  operator: OperatorCall;
+  public: PublicCall;
+};
 /** The call of a surface; for several surfaces, the union of their calls. */
 export type CallOf<S extends Surface> = Calls[S];
 export type AnyCall = CallOf<Surface>;

@@ -10,6 +10,7 @@ import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
+import type { AttemptGuard } from "./objects/attempt-guard.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
@@ -21,6 +22,7 @@ export type Env = {
   IDEMPOTENCY: DurableObjectNamespace<IdempotencyObject>;
   REPLAY: DurableObjectNamespace<ReplayGuard>;
   CHAIN_SIGNER: DurableObjectNamespace<ChainSigner>;
+  ATTEMPTS: DurableObjectNamespace<AttemptGuard>;
   CHAIN_QUEUE: Queue<ChainMessage>;
   JOB_QUEUE: Queue<JobMessage>;
   OUTBOX_QUEUE: Queue<OutboxMessage>;
@@ -47,6 +49,7 @@ export type Env = {
   MAIL_FROM: string;
   OPERATOR_ALERT_EMAIL: string;
   READ_REPLICAS: string;
+  DOCUMENT_RETENTION_YEARS: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;

@@ -5,6 +5,7 @@ import { runCron } from "./cron.ts";
 import { type Message, runMessages } from "./queue.ts";
 
 export { AgentObject } from "./objects/agent-object.ts";
+export { AttemptGuard } from "./objects/attempt-guard.ts";
 export { ChainSigner } from "./objects/chain-signer.ts";
 export { IdempotencyObject } from "./objects/idempotency-object.ts";
 export { ReplayGuard } from "./objects/replay-guard.ts";

@@ -50,7 +50,8 @@ function namedIn(where: unknown, kind: string, components: Record<string, Json>)
 }
 
 const SECURITY: Readonly<Record<Surface, readonly Record<string, string[]>[]>> = {
-  management: [{ ManagementKey: [] }],
+  management: [{ ManagementKey: [] }, { Session: [] }],
+  session: [{ Session: [] }, { SessionCookie: [] }],
   agent: [{ AgentCertificate: [], AgentProof: [], AgentTimestamp: [] }],
   operator: [{ OperatorKey: [] }, { OperatorAccess: [] }],
   public: [],

@@ -36,6 +36,18 @@ const header = (name: string, description: string) => ({ type: "apiKey", in: "he
 
 export const SECURITY_SCHEMES = {
   ManagementKey: header("Service-Api-Key", "Platform to service. Its prefix names its environment."),
+  Session: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "The `session_token` of a person, from POST /v1/platform/sessions. `Service-Environment` names the environment.",
+  },
+  SessionCookie: {
+    type: "apiKey",
+    in: "cookie",
+    name: "__Host-session",
+    description: "The same token, for browsers; for a change it counts only with the service's own `Origin`.",
+  },
   AgentCertificate: header("AEAP-Certificate", "The agent's certificate, an ES256 JWT."),
   AgentProof: header(
     "AEAP-Proof",

@@ -10,6 +10,7 @@ import type { Json } from "./types.ts";
 /** The codes that a surface can always answer with. */
 const ALWAYS: Readonly<Record<Surface, readonly ErrorCode[]>> = {
   management: ["invalid_credentials", "account_suspended"],
+  session: ["invalid_credentials", "account_suspended"],
   agent: ["certificate_required", "aeap_verification_failed", "account_suspended", "agent_not_active"],
   operator: ["invalid_credentials"],
   public: [],

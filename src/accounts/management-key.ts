@@ -1,6 +1,8 @@
 // The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a
 // typo is refused without a look-up; stored as SHA-256 only.
+import type { Env } from "../context.ts";
 import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
+import { memoizeBy } from "../core/memo.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 
 const WORD: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
@@ -17,6 +19,11 @@ export type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
 
 /** The accepted brands. New keys are issued under the first (CRED-7). */
 export type KeyBrands = readonly [string, ...string[]];
+
+/** The configured brands (CRED-7). */
+export const keyBrands = memoizeBy((env: Pick<Env, "MANAGEMENT_KEY_BRANDS">) =>
+  parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
+);
 
 /** `acme,service`. Throws on a name that could not be told from the rest of a key. */
 export function parseKeyBrands(list: string): KeyBrands {

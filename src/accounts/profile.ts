@@ -3,8 +3,7 @@ import { askedPage, type ManagementCall, type OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, toPage } from "../core/page.ts";
-import type { PlatformStatus } from "../core/vocabulary.ts";
-import { REQUIRED_DOCUMENTS } from "./states.ts";
+import { type PlatformStatus, REQUIRED_DOCUMENTS } from "../core/vocabulary.ts";
 import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
 export async function getPlatform(call: ManagementCall) {
@@ -21,7 +20,7 @@ export async function getPlatforms(call: OperatorCall, query: PlatformQuery) {
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.platformId }), toPlatformView);
 }
 
-function toPlatformView(platform: ListedPlatform) {
+export function toPlatformView(platform: ListedPlatform) {
   return {
     platform_id: platform.platformId,
     platform_status: platform.status,

@@ -11,6 +11,7 @@ export const accountRoutes = [
     tag: "Platform",
     summary: "Read the platform account",
     surfaces: ["management"],
+    account: true,
     status: 200,
     response: { schema: platformView, description: "The account of the presented key." },
     errors: [],

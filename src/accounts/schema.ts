@@ -3,14 +3,14 @@ import * as z from "zod";
 import { PLATFORM_STATUSES } from "../core/vocabulary.ts";
 import { environment, instant, listOf, pageQuery, tier } from "../http/schemas.ts";
 
-const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
+export const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
 
 const account = {
   platform_id: z.string(),
   platform_status: platformStatus,
-  legal_name: z.string(),
+  legal_name: z.string().nullable(),
   trading_name: z.string().nullable(),
-  country: z.string(),
+  country: z.string().nullable(),
   email: z.string(),
   admin_contact_email: z.string().nullable(),
   registration_number: z.string().nullable(),
@@ -31,7 +31,7 @@ const account = {
     errors: z.array(z.object({ requirement: z.string(), code: z.string(), reason: z.string() })),
   }),
   accreditation_tier: tier,
-  tenant_principal_id: z.string(),
+  tenant_principal_id: z.string().nullable(),
   promoted_at: instant.nullable(),
   created_at: instant,
 };
@@ -40,8 +40,7 @@ export const platformView = z
   .object({ ...account, environment: environment })
   .register(z.globalRegistry, { id: "Platform" });
 
+export const platformAccount = z.object(account).register(z.globalRegistry, { id: "PlatformAccount" });
+
 export const platformQuery = z.strictObject({ ...pageQuery, status: platformStatus.optional() });
-export const platformList = listOf(z.object(account).register(z.globalRegistry, { id: "PlatformAccount" })).register(
-  z.globalRegistry,
-  { id: "PlatformList" },
-);
+export const platformList = listOf(platformAccount).register(z.globalRegistry, { id: "PlatformList" });

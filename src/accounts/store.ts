@@ -1,44 +1,25 @@
-// Store of platform accounts and their management keys.
+// Store of platform accounts.
 import { and, desc, eq, getTableColumns, lt, type SQL, sql } from "drizzle-orm";
+import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
-import type { Environment, PlatformStatus, Tier } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
-import { managementKeys, type PlatformRow, platforms } from "../db/tables/accounts.ts";
-
-export type KeyOwner = {
-  platformId: string;
-  environment: Environment;
-  keyPrefix: string;
-  expiresAt: number | null;
-  platformStatus: PlatformStatus;
-  accreditationTier: Tier;
-  clockOffsetMs: number;
-};
-
-/** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
-export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
-  readOne(
-    db
-      .select({
-        platformId: managementKeys.platformId,
-        environment: managementKeys.environment,
-        keyPrefix: managementKeys.keyPrefix,
-        expiresAt: managementKeys.expiresAt,
-        platformStatus: platforms.status,
-        accreditationTier: platforms.accreditationTier,
-        clockOffsetMs: platforms.clockOffsetMs,
-      })
-      .from(managementKeys)
-      .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))
-      .where(eq(managementKeys.keyHash, keyHash)),
-  );
-
-/** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
-export const ownerOf = (keyHash: string): SQL<string> =>
-  sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
+import { foldName } from "../core/text.ts";
+import type { PlatformStatus } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
+
+/** The account that an address belongs to. The condition is literal, so that SQLite uses the partial index. */
+export const byEmail = (email: string): SQL | undefined =>
+  and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.status} <> 'CLOSED'`);
+
+export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
+  readOne(db.select().from(platforms).where(byEmail(email)));
+
+/** The account of an address as an expression. */
+export const ownerOfEmail = (email: string): SQL<string> =>
+  sql<string>`(select platform_id from platforms where email_folded = ${foldName(email)} and status <> 'CLOSED')`;
 
 /** The columns of a page: those that a platform shows. */
 const { clockOffsetMs: _offset, updatedAt: _updated, ...listed } = getTableColumns(platforms);
@@ -62,4 +43,33 @@ export const listPlatforms = (
       )
       .orderBy(desc(platforms.platformId))
       .limit(page.limit + 1),
+  );
+
+export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);
+
+export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
+
+/**
+ * Changes an account as it was read: the instant of its last change is the condition, and each change moves it on. With a move, its state
+ * changes too.
+ */
+export const updatePlatform = (
+  db: Database,
+  before: PlatformRow,
+  set: PlatformChange,
+  now: number,
+  moved?: Move<PlatformStatus>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(platforms)
+      .set({ ...set, updatedAt: Math.max(now, before.updatedAt + 1), ...(moved && { status: moved.to }) })
+      .where(
+        and(
+          eq(platforms.platformId, before.platformId),
+          eq(platforms.updatedAt, before.updatedAt),
+          eq(platforms.status, moved?.from ?? before.status),
+        ),
+      ),
   );

@@ -1,30 +1,34 @@
-// Authenticates a management key (CRED-4 to CRED-11). Its owner is read in the first trip of the call, beside the reads that it allows: a
+// Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-16). The key's owner is read in the first trip of the call, beside the reads that it allows: a
 // revoked key fails at its next call, and authentication costs no trip of its own.
 
-import { type KeyBrands, keyFault, parseKeyBrands, parseManagementKey } from "../accounts/management-key.ts";
-import { findKeyOwner, type KeyOwner, ownerOf } from "../accounts/store.ts";
+import { findKeyOwner, type KeyOwner, ownerOf, touchKey } from "../accounts/key-store.ts";
+import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
+import { KEY_USE_MINUTES, MINUTE_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { splitList } from "../core/text.ts";
-import type { Environment } from "../core/vocabulary.ts";
+import type { Actor, Environment } from "../core/vocabulary.ts";
+import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
-import type { Credential, Entrance } from "../http/call.ts";
+import type { Admitted, Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { chargeAddress } from "../http/rate-limit.ts";
+import { checkSession, presentsSession, SESSION_CHALLENGE } from "./session.ts";
 
 export const managementEntrance: Entrance = {
-  presents: (incoming) => presentedKey(incoming) !== null,
-  check: checkKey,
-  challenge: ({ deps }) => `${keyConfiguration(deps.env).headers[0]} realm="platforms"`,
+  presents: (incoming) => presentedKey(incoming) !== null || presentsSession(incoming),
+  check: (incoming) =>
+    presentedKey(incoming) === null && presentsSession(incoming) ? checkSession(incoming) : checkKey(incoming),
+  challenge: ({ deps }) => `${keyConfiguration(deps.env).headers[0]} realm="platforms", ${SESSION_CHALLENGE}`,
 };
 
 /** The configured header names and brands of management keys (CRED-7). */
 export const keyConfiguration = memoizeBy((env: Env): { headers: readonly string[]; brands: KeyBrands } => ({
   headers: splitList(env.MANAGEMENT_KEY_HEADERS),
-  brands: parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
+  brands: keyBrands(env),
 }));
 
 async function checkKey(incoming: Incoming): Promise<Credential> {
@@ -47,8 +51,7 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
     admit: async ({ owner }: { owner: KeyOwner | null }) => {
       // Anybody can make a well-formed key: one without an owner is charged to the address.
       if (owner?.environment !== environment) await chargeAddress(incoming.context, incoming.deps);
-      const caller = toCaller(owner, environment, incoming.deps.clock.now());
-      return { caller, platformId: caller.platformId };
+      return admitKey(owner, keyHash, environment, incoming);
     },
     parts: { environment, tenant },
   };
@@ -62,19 +65,31 @@ function presentedKey({ context, deps }: Incoming): string | null {
   return null;
 }
 
-/** `now` is real time: a test clock does not move the end of a key (CRED-10). */
-function toCaller(owner: KeyOwner | null, environment: Environment, now: number): ManagementCaller {
-  if (owner?.environment !== environment) throw new ServiceError("invalid_credentials", { reason: "unknown key" });
-  if (owner.expiresAt !== null && owner.expiresAt <= now) {
-    throw new ServiceError("invalid_credentials", { reason: "revoked key" });
+/** In real time: a test clock does not move the end of a key (CRED-10). */
+function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environment, incoming: Incoming): Admitted {
+  const { deps, background } = incoming;
+  const now = deps.clock.now();
+  if (owner?.environment !== environment || owner.platformStatus === "CLOSED") {
+    throw new ServiceError("invalid_credentials", { reason: "unknown key" });
   }
-  if (owner.platformStatus === "SUSPENDED" || owner.platformStatus === "CLOSED") {
-    throw new ServiceError("account_suspended");
+  const { platformId, keyPrefix, accreditationTier, platformStatus, promotedAt, expiresAt, lastUsedAt } = owner;
+  const ended =
+    expiresAt !== null && expiresAt <= now
+      ? new ServiceError("invalid_credentials", { reason: "revoked key" })
+      : undefined;
+  if (!ended && platformStatus === "SUSPENDED") throw new ServiceError("account_suspended");
+  const usedBefore = now - KEY_USE_MINUTES * MINUTE_MS;
+  if (!ended && (lastUsedAt ?? 0) <= usedBefore) {
+    background(commit(deps.db, [touchKey(deps.db, keyHash, now, usedBefore)]).catch(() => undefined));
   }
-  return {
-    platformId: owner.platformId,
+  const actor: Actor = { type: "management_api", id: keyPrefix };
+  const caller: ManagementCaller = {
+    platformId,
     environment,
-    actor: { type: "management_api", id: owner.keyPrefix },
-    accreditationTier: owner.accreditationTier,
+    actor,
+    accreditationTier,
+    platformStatus,
+    promotedAt,
   };
+  return { caller, platformId, ended };
 }

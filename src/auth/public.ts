@@ -1,15 +1,16 @@
 // The entrance of public routes: no credential, charged to the client's address.
 import type { Entrance } from "../http/call.ts";
+import { clientAddress } from "../http/rate-limit.ts";
 
 export const publicEntrance: Entrance = {
   presents: () => true,
   challenge: () => null,
-  check: async () => ({
+  check: async ({ route, validBody, context }) => ({
     quota: null,
-    keys: null,
+    keys: route.keysOf && validBody !== undefined ? await route.keysOf(validBody) : null,
     reads: () => ({}),
     offsetOf: () => null,
     admit: async () => ({ caller: null, platformId: null }),
-    parts: {},
+    parts: { clientAddress: clientAddress(context) },
   }),
 };

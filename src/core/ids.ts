@@ -22,6 +22,8 @@ export const ID_PREFIXES = [
   "req",
   "crt",
   "alt",
+  "ntc",
+  "ann",
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 

@@ -12,6 +12,22 @@ export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
 export const ROTATION_GRACE_HOURS_MAX = 24;
 
+// Accounts (ACC-10 to ACC-14, CRED-16 to CRED-20)
+export const PASSWORD_MIN_CHARS = 12;
+export const PASSWORD_MAX_CHARS = 128;
+export const LINK_HOURS = 24;
+/** An account that was never verified is removed after this. */
+export const UNVERIFIED_DAYS = 7;
+export const SESSION_IDLE_HOURS = 12;
+export const SESSION_DAYS = 30;
+/** How often the use of a session and of a key is written. */
+export const SESSION_USE_MINUTES = 10;
+export const KEY_USE_MINUTES = 1;
+export const LOG_IN_WINDOW_MINUTES = 15;
+export const LOG_IN_FAILURES_PER_ACCOUNT = 10;
+export const LOG_IN_FAILURES_PER_ADDRESS = 30;
+export const DOCUMENT_MAX_BYTES = 10 * 1024 * 1024;
+
 // Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;
 export const JSON_DEPTH_MAX = 32;

@@ -28,6 +28,25 @@ export const PLATFORM_STATUSES = [
 ] as const;
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
+/** Without the first four a verification cannot be submitted (ACC-4). */
+export const REQUIRED_DOCUMENTS = [
+  "certificate_of_incorporation",
+  "proof_of_registered_address",
+  "director_identification",
+  "ownership_and_control_structure",
+] as const;
+export const DOCUMENT_TYPES = [...REQUIRED_DOCUMENTS, "supporting"] as const;
+export type DocumentType = (typeof DOCUMENT_TYPES)[number];
+export const DOCUMENT_STATUSES = ["current", "superseded"] as const;
+export type DocumentStatus = (typeof DOCUMENT_STATUSES)[number];
+
+export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
+export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
+
+/** What a mailed link proves or allows (ACC-10). */
+export const LINK_KINDS = ["verify_email", "change_email", "reset_password"] as const;
+export type LinkKind = (typeof LINK_KINDS)[number];
+
 export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 

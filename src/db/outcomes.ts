@@ -3,6 +3,13 @@ import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readOne, type Statement } from "./batch.ts";
 import { idempotencyOutcomes } from "./tables/journal.ts";
 
+/** The owner of Idempotency-Keys, and the secret that seals the answers under them. */
+export type IdempotencyOwner = {
+  readonly space: string;
+  readonly secret: string;
+  readonly platformId: string | SQL<string>;
+};
+
 export type Outcome = { bodyHash: string; status: number; body: string; sealed: boolean };
 
 export const findOutcome = (

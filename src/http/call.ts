@@ -9,8 +9,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
 import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
-import { findOutcome, type Outcome } from "../db/outcomes.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { findOutcome, type IdempotencyOwner, type Outcome } from "../db/outcomes.ts";
 import { type HeldLock, lockAgent } from "../objects/agent-lock.ts";
 import { answer } from "./answer.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
@@ -33,7 +32,7 @@ export type Credential = {
   /** The quota that the call is charged to; null for the client's address (HTTP-29). */
   readonly quota: string | null;
   /** The owner of the Idempotency-Keys, and the secret that seals their answers. Null: the surface takes none. */
-  readonly keys: { readonly space: string; readonly secret: string; readonly platformId: Tenant["platformId"] } | null;
+  readonly keys: IdempotencyOwner | null;
   /** The caller's rows, which the first trip reads. */
   readonly reads: (db: Database, now: number) => Reads;
   /** The offset of the caller's own clock; null in production and for callers without a platform (ACC-9). */
@@ -45,10 +44,15 @@ export type Credential = {
   /** The members that calls of this surface add to the common part. */
   readonly parts: object;
 };
-export type Admitted = { readonly caller: object | null; readonly platformId: string | null };
+export type Admitted = {
+  readonly caller: object | null;
+  readonly platformId: string | null;
+  /** The refusal of a credential that has ended, where a stored outcome may still be answered. */
+  readonly ended?: ServiceError | undefined;
+};
 
 /** The order in which a request's credentials are tried (CRED-2). */
-const PRECEDENCE: readonly Surface[] = ["agent", "management", "operator", "public"];
+const PRECEDENCE: readonly Surface[] = ["agent", "management", "session", "operator", "public"];
 const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
 
 type Handle = (call: AnyCall) => Promise<unknown>;
@@ -186,7 +190,8 @@ function callOf(run: Run): AnyCall {
     requestId,
     background,
     read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
-    commit: (statements: readonly Statement[], view: unknown) => secondTrip(run, statements, view),
+    commit: (statements: readonly Statement[], view: unknown, owner?: string) =>
+      secondTrip(run, statements, view, owner),
     unlock: locks.unlock,
     ...credential.parts,
   };
@@ -209,9 +214,10 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   const [who, found] = await readTogether(db, own, reads);
   const { outcome = null } = who as { outcome?: Outcome | null };
   const offset = credential.offsetOf(who as never);
-  const { caller, platformId: owner } = await credential.admit(who as never, wall + (offset ?? 0));
+  const { caller, platformId: owner, ended } = await credential.admit(who as never, wall + (offset ?? 0));
   run.platformId = owner;
-  if (outcome) throw new Replay(outcome);
+  if (outcome && (!ended || run.incoming.route.endsKey)) throw new Replay(outcome);
+  if (ended) throw ended;
   await credential.settle?.();
   const stale = await awaitLocks(run);
   const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);
@@ -231,8 +237,9 @@ async function awaitLocks(run: Run): Promise<boolean> {
 }
 
 /** Writes the effect and the outcome for a retry in one batch (IDM-3). */
-async function secondTrip(run: Run, statements: readonly Statement[], view: unknown): Promise<void> {
-  const { idempotency, platformId, incoming } = run;
+async function secondTrip(run: Run, statements: readonly Statement[], view: unknown, owner?: string): Promise<void> {
+  const { idempotency, incoming } = run;
+  const platformId = run.platformId ?? owner ?? null;
   const { deps, route, background } = incoming;
   const kept =
     idempotency && platformId !== null

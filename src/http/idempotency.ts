@@ -6,7 +6,7 @@ import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
 import { HOUR_MS, IDEMPOTENCY_KEY_MAX_CHARS, IDEMPOTENCY_WINDOW_HOURS } from "../core/limits.ts";
 import { deriveSealingKey, seal, unseal } from "../core/seal.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { insertOutcome, type Outcome } from "../db/outcomes.ts";
+import { type IdempotencyOwner, insertOutcome, type Outcome } from "../db/outcomes.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import type { Incoming } from "./incoming.ts";
 
@@ -36,7 +36,7 @@ export function parseIdempotencyKey(
  */
 export async function openIdempotency(
   { idempotencyKey: key, body, route, context }: Incoming,
-  { space, secret }: { readonly space: string; readonly secret: string },
+  { space, secret }: Pick<IdempotencyOwner, "space" | "secret">,
 ): Promise<Idempotency | null> {
   if (key === null) return null;
   const canonical = body === undefined ? "" : canonicalJson(body);
@@ -44,7 +44,8 @@ export async function openIdempotency(
   const path = JSON.stringify([route.path, context.req.param()]);
   return {
     requestKey: await sha256Hex([space, route.method, path, key].join("\n")),
-    bodyHash: await sha256Hex(canonical),
+    // With the key, which is stored nowhere: nobody guesses a password from the hash of a body that holds one.
+    bodyHash: await sha256Hex([key, canonical].join("\n")),
     sealed: route.idempotency === "secret",
     secret,
     key,
@@ -90,7 +91,7 @@ export async function replayOutcome(
   // Another credential of the same platform: the answer is sealed for the one that made the call (IDM-8).
   if (body === undefined) {
     const message = "The original call was made with another credential.";
-    throw new ServiceError("idempotency_key_reused", { message });
+    throw new ServiceError("idempotency_key_reused", { message, type: "other_credential" });
   }
   return { status: outcome.status, body: JSON.parse(body) as unknown };
 }

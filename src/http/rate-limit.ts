@@ -27,8 +27,11 @@ export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
     deps.env.RATE_ADDRESS,
     deps.config.rate.addressQuota,
     deps.config.rate.windowSeconds,
-    context.req.header("cf-connecting-ip") ?? "local",
+    clientAddress(context),
   );
+
+/** Cloudflare sets the header; on a laptop there is none. */
+export const clientAddress = (context: AppContext): string => context.req.header("cf-connecting-ip") ?? "local";
 
 async function charge(
   context: AppContext,

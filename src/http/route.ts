@@ -4,6 +4,7 @@ import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
 import type { Config } from "../context.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
+import type { IdempotencyOwner } from "../db/outcomes.ts";
 
 /** The valid parts of a request, for the handler. */
 export type Input<P, Q, B> = {
@@ -39,6 +40,12 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly errors: readonly ErrorCode[];
   /** Accepts an Idempotency-Key. `secret` answers are sealed at rest. */
   readonly idempotency?: "plain" | "secret";
+  /** On a route without credential: the owner of its Idempotency-Keys, as far as the body names one (IDM-9). */
+  readonly keysOf?: (body: B) => Promise<IdempotencyOwner>;
+  /** The account itself, in both environments: a session need not have production to call it (CRED-17). */
+  readonly account?: true;
+  /** A stored outcome is answered also when the presented key has ended: it may be the one that this very call has ended (CRED-21). */
+  readonly endsKey?: true;
   /** The agent whose lock the call takes, so that its transitions come in order (AGT-27). */
   readonly lock?: (params: P) => string;
   /** Request headers that the answer depends on, lower-case. */

@@ -2,7 +2,8 @@
 import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
-import { ServiceError } from "../core/errors.ts";
+import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { isEnvironment } from "../core/vocabulary.ts";
 import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { type Entrances, openCall, presentsCredential } from "./call.ts";
@@ -80,7 +81,7 @@ const faultsOf = (part: Parsed<unknown>) => (part.ok ? [] : part.faults);
 async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAnonymous: boolean): Promise<unknown> {
   const { incoming, params, query, rawQuery, body, key, unreadable } = asked;
   if (!params.ok) return refuseUnknownPath(call);
-  const faults = [query, key, body].flatMap(faultsOf);
+  const faults = [query, key, body].flatMap(faultsOf).concat(environmentFaults(incoming));
   if (unreadable || faults.length > 0) {
     const precheck = route.precheck?.(call, { params: params.value, query: rawQuery, body: incoming.body });
     return refuseFaults(call, faults, precheck, unreadable);
@@ -95,6 +96,14 @@ async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAno
   const handle = () => route.handle(call, input);
   const form = isAnonymous ? route.shared?.(input) : undefined;
   return typeof form === "string" ? throughSharedCache(incoming, input.query, form, handle) : handle();
+}
+
+/** A session names its environment (CRED-17). */
+function environmentFaults({ context, route }: Incoming): FieldError[] {
+  const named = context.req.header("service-environment");
+  const takesSessions = route.surfaces.includes("session") || route.surfaces.includes("management");
+  if (named === undefined || isEnvironment(named) || !takesSessions) return [];
+  return [fieldError("Service-Environment", "invalid_value", "Must be sandbox or production.")];
 }
 
 type Received = Pick<Incoming, "rawBody" | "body"> & { readonly unreadable?: ServiceError };

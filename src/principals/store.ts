@@ -47,7 +47,8 @@ export const findDuplicate = (
     db
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
-      .where(and(within(principals, tenant), same));
+      // Literal, as the partial indexes say it: the tenant principal takes no name from others (ACC-6).
+      .where(and(within(principals, tenant), sql`tenant = 0`, same));
   const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
 };

@@ -43,6 +43,8 @@ async function callerOf(call: AnyCall): Promise<readonly unknown[]> {
       return ["agent", call.did, (await call.read({})).caller.economicRole];
     case "management":
       return ["management", call.environment, (await call.read({})).caller.platformId];
+    case "session":
+      return ["session", call.environment, (await call.read({})).caller.platformId];
     case "operator":
       return ["operator", call.actor.type, (await call.read({})).caller.actor.id];
     case "public":

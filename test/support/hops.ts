@@ -6,7 +6,7 @@ import { env, type World } from "./world.ts";
 
 const HOP_MS = 30;
 
-type Far = Pick<Env, "DB" | "AGENTS" | "IDEMPOTENCY" | "REPLAY">;
+type Far = Pick<Env, "DB" | "AGENTS" | "IDEMPOTENCY" | "REPLAY" | "ATTEMPTS">;
 
 export type FarWorld = {
   readonly world: World;
@@ -54,8 +54,13 @@ function farBindings(d1: D1Database, hop: Hop): Far {
       const made = method();
       return typeof made === "object" && made !== null && "fetch" in made ? stub(made) : made;
     });
-  const [agents, idempotency, replay] = [objects(env.AGENTS), objects(env.IDEMPOTENCY), objects(env.REPLAY)];
-  return { DB: database as unknown as D1Database, AGENTS: agents, IDEMPOTENCY: idempotency, REPLAY: replay };
+  return {
+    DB: database as unknown as D1Database,
+    AGENTS: objects(env.AGENTS),
+    IDEMPOTENCY: objects(env.IDEMPOTENCY),
+    REPLAY: objects(env.REPLAY),
+    ATTEMPTS: objects(env.ATTEMPTS),
+  };
 }
 
 /** The same object; every call of its methods goes through `call`. */

@@ -6,9 +6,12 @@ import { afterAll, inject } from "vitest";
 import { type Meter, openMeter } from "../../bench/meter.ts";
 import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { newSessionToken } from "../../src/accounts/tokens.ts";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
+import { DAY_MS, SESSION_DAYS } from "../../src/core/limits.ts";
+import { sessions } from "../../src/db/tables/accounts.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -24,6 +27,7 @@ export const BRANDS = ["service"] as const;
 export type Reply = { status: number; body: Json; headers: Headers; text: string };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
 export type Json = any;
+export type Mail = { from: string; to: string; subject: string; text: string; html?: string };
 export type CallOptions = { key?: string | null; body?: unknown; rawBody?: string; headers?: Record<string, string> };
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
@@ -51,6 +55,8 @@ export class World {
   readonly tenantPrincipalId: string;
   readonly key: string;
   readonly liveKey: string;
+  /** The mails that this world sent, through the real binding. */
+  readonly mails: Mail[] = [];
   /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 
@@ -66,7 +72,8 @@ export class World {
       if (this.serving.now > 0) traffic.statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset };
-    const deps = buildDeps({ ...env, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    const MAIL = { send: (mail: Mail) => this.mail(mail) } as unknown as SendEmail;
+    const deps = buildDeps({ ...env, MAIL, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.deps = { ...deps, sharedCache };
     this.app = createApp(this.deps);
     this.platformId = platformId;
@@ -82,6 +89,28 @@ export class World {
   advance(ms: number): void {
     this.offset += ms;
   }
+
+  private async mail(mail: Mail): Promise<EmailSendResult> {
+    this.mails.push(mail);
+    return env.MAIL.send(mail);
+  }
+
+  /** A session of this platform, as a log-in begins one. Returns its token. */
+  async session(times: { usedAt?: number; expiresAt?: number } = {}): Promise<string> {
+    const { token, tokenHash } = await newSessionToken();
+    const now = this.now();
+    const stamps = { createdAt: now, usedAt: now, expiresAt: now + SESSION_DAYS * DAY_MS, ...times };
+    await this.deps.db.insert(sessions).values({ tokenHash, platformId: this.platformId, ...stamps });
+    return token;
+  }
+
+  /** A call of a person, in the sandbox or in the environment that a header names. */
+  async person(method: string, path: string, options: Omit<CallOptions, "key"> = {}): Promise<Reply> {
+    this.#token ??= await this.session();
+    const headers = { Authorization: `Bearer ${this.#token}`, ...options.headers };
+    return this.call(method, path, { ...options, key: null, headers });
+  }
+  #token: string | undefined;
 
   /** One request through the whole app; waits for what goes on after the answer. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
@@ -237,7 +266,13 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
     { ...key, environment: "sandbox" },
     { ...live, environment: "production" },
   ] as const;
-  await seedPlatform(world.deps.db, { platformId, tenantPrincipalId, name, email: "ops@platform.test", keys });
+  await seedPlatform(world.deps.db, {
+    platformId,
+    tenantPrincipalId,
+    name,
+    email: `ops-${platformId}@platform.test`,
+    keys,
+  });
   return world;
 }
 

@@ -1,29 +1,62 @@
-// Tables of platform accounts and their management keys (ACC-1, CRED-5).
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Environment, PlatformStatus, Tier } from "../../core/vocabulary.ts";
+// Tables of platform accounts and of all that opens one: management keys, the password, sessions and mailed links (ACC-1, CRED-5); of its
+// documents (ACC-11), and of the notices that wait for their mail (ACC-17).
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type {
+  DocumentStatus,
+  DocumentType,
+  Environment,
+  LinkKind,
+  PlatformStatus,
+  Tier,
+  VerificationDecision,
+} from "../../core/vocabulary.ts";
 
 export const platforms = sqliteTable(
   "platforms",
   {
     platformId: text().primaryKey(),
     status: text().$type<PlatformStatus>().notNull(),
-    legalName: text().notNull(),
+    /** Null until the profile names it, as every member of the profile. */
+    legalName: text(),
     tradingName: text(),
-    country: text().notNull(),
+    country: text(),
     email: text().notNull(),
+    /** The address as it is compared: an address has one account. */
+    emailFolded: text().notNull(),
     adminContactEmail: text(),
     registrationNumber: text(),
     registeredAddress: text({ mode: "json" }).$type<Record<string, string>>(),
     website: text(),
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
-    tenantPrincipalId: text().notNull(),
+    /** Null until the profile names a legal person: name and country (ACC-6). */
+    tenantPrincipalId: text(),
+    /** The current document of each required type (ACC-11), here so that a reading of the account needs no other row. */
+    documents: text({ mode: "json" }).$type<Partial<Record<DocumentType, string>>>().notNull().default({}),
+    submittedAt: integer(),
+    decision: text().$type<VerificationDecision>(),
+    decisionReason: text(),
+    decidedAt: integer(),
     promotedAt: integer(),
+    /** Of a SUSPENDED account: why, and the state that it returns to. */
+    suspensionReason: text(),
+    suspendedFrom: text().$type<PlatformStatus>(),
+    closedAt: integer(),
+    /** When the profile's personal data and the documents were erased after the closing. */
+    erasedAt: integer(),
     /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
     createdAt: integer().notNull(),
+    /** Grows with every change, also within one millisecond: a change names the one that it was decided on. */
     updatedAt: integer().notNull(),
   },
-  (t) => [index("platforms_by_status").on(t.status, t.platformId)],
+  (t) => [
+    index("platforms_by_status").on(t.status, t.platformId),
+    // A closed account gives its address back.
+    uniqueIndex("platforms_by_email").on(t.emailFolded).where(sql`status <> 'CLOSED'`),
+    index("platforms_unverified").on(t.createdAt).where(sql`status = 'EMAIL_PENDING'`),
+    index("platforms_to_erase").on(t.closedAt).where(sql`status = 'CLOSED' and erased_at is null`),
+  ],
 );
 export type PlatformRow = typeof platforms.$inferSelect;
 
@@ -38,6 +71,110 @@ export const managementKeys = sqliteTable(
     createdAt: integer().notNull(),
     /** The instant from which the key fails; null while it is the current one. */
     expiresAt: integer(),
+    /** Written after the answer, at most once a minute. */
+    lastUsedAt: integer(),
   },
-  (t) => [index("management_keys_by_platform").on(t.platformId, t.environment)],
+  (t) => [
+    index("management_keys_by_platform").on(t.platformId, t.environment),
+    // One current key for each environment: of two that issue one, the second fails.
+    uniqueIndex("management_keys_current").on(t.platformId, t.environment).where(sql`expires_at is null`),
+    index("management_keys_ended").on(t.expiresAt).where(sql`expires_at is not null`),
+  ],
 );
+export type KeyRow = typeof managementKeys.$inferSelect;
+
+/** Apart from the account, so that no reading of an account meets it. */
+export const passwords = sqliteTable("passwords", {
+  platformId: text().primaryKey(),
+  /** The derivation with its parameters (CRED-19). */
+  hash: text().notNull(),
+  changedAt: integer().notNull(),
+});
+
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    tokenHash: text().primaryKey(),
+    platformId: text().notNull(),
+    createdAt: integer().notNull(),
+    /** Written at most every ten minutes. */
+    usedAt: integer().notNull(),
+    /** The absolute end. */
+    expiresAt: integer().notNull(),
+  },
+  (t) => [index("sessions_by_platform").on(t.platformId), index("sessions_due").on(t.expiresAt)],
+);
+export type SessionRow = typeof sessions.$inferSelect;
+
+/** Single-use links that were mailed. */
+export const accountLinks = sqliteTable(
+  "account_links",
+  {
+    tokenHash: text().primaryKey(),
+    platformId: text().notNull(),
+    kind: text().$type<LinkKind>().notNull(),
+    /** The address that the link was mailed to, and that it proves. */
+    email: text().notNull(),
+    createdAt: integer().notNull(),
+    expiresAt: integer().notNull(),
+    usedAt: integer(),
+  },
+  (t) => [
+    index("account_links_by_platform").on(t.platformId, t.kind, t.createdAt),
+    index("account_links_due").on(t.expiresAt),
+  ],
+);
+export type LinkRow = typeof accountLinks.$inferSelect;
+
+/** Documents of the review; their bytes are in R2 under `<platform_id>/<document_id>`. */
+export const documents = sqliteTable(
+  "documents",
+  {
+    documentId: text().primaryKey(),
+    platformId: text().notNull(),
+    type: text().$type<DocumentType>().notNull(),
+    status: text().$type<DocumentStatus>().notNull(),
+    fileName: text().notNull(),
+    mediaType: text().notNull(),
+    sizeBytes: integer().notNull(),
+    sha256: text().notNull(),
+    createdAt: integer().notNull(),
+  },
+  (t) => [index("documents_by_platform").on(t.platformId, t.documentId)],
+);
+export type DocumentRow = typeof documents.$inferSelect;
+
+/** Notices that wait for their mail; a sent one is deleted. Nothing in them is secret. */
+export const notices = sqliteTable(
+  "notices",
+  {
+    noticeId: text().primaryKey(),
+    platformId: text().notNull(),
+    kind: text().notNull(),
+    recipient: text().notNull(),
+    data: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    createdAt: integer().notNull(),
+    /** From when it may be sent; moved on by each attempt. */
+    dueAt: integer().notNull(),
+    attempts: integer().notNull().default(0),
+  },
+  (t) => [index("notices_due").on(t.dueAt, t.noticeId)],
+);
+export type NoticeRow = typeof notices.$inferSelect;
+
+/** Announcements of the operator to every admin contact, until each has its notice. */
+export const announcements = sqliteTable(
+  "announcements",
+  {
+    announcementId: text().primaryKey(),
+    kind: text().notNull(),
+    subject: text().notNull(),
+    text: text().notNull(),
+    createdAt: integer().notNull(),
+    /** The last account that has its notice. */
+    reached: text().notNull().default(""),
+    finishedAt: integer(),
+  },
+  (t) => [index("announcements_open").on(t.createdAt, t.announcementId).where(sql`finished_at is null`)],
+);
+export type AnnouncementRow = typeof announcements.$inferSelect;

@@ -53,8 +53,9 @@ export const principals = sqliteTable(
     updatedAt: integer().notNull(),
   },
   (t) => [
-    uniqueIndex("principals_by_external_ref").on(t.platformId, t.environment, t.externalRef),
-    uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country),
+    // The tenant principal takes no name from others (PRN-3).
+    uniqueIndex("principals_by_external_ref").on(t.platformId, t.environment, t.externalRef).where(sql`tenant = 0`),
+    uniqueIndex("principals_by_name").on(t.platformId, t.environment, t.nameFolded, t.country).where(sql`tenant = 0`),
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
     index("principals_by_status").on(t.platformId, t.environment, t.status, t.principalId).where(sql`tenant = 0`),
     // Also serves `customer_id=none`: SQLite searches an index for null.

@@ -1,0 +1,57 @@
+// Routes of promotion and of management keys (ACC-13, ACC-14).
+import { route } from "../http/route.ts";
+import { keyList, keyQuery, promotionView, rotationInput, rotationView } from "./key-schema.ts";
+import { getKeys, rotateKey } from "./keys.ts";
+import { promotePlatform } from "./promote.ts";
+
+export const keyRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/promote",
+    operationId: "promotePlatform",
+    tag: "Platform",
+    summary: "Promote the account to production",
+    description: "Once, after accreditation. It issues the production key: no agent moves, and no market is made.",
+    surfaces: ["management"],
+    account: true,
+    status: 200,
+    response: { schema: promotionView, description: "The promotion, with the production key, once." },
+    errors: ["not_accredited", "already_promoted"],
+    idempotency: "secret",
+    handle: (call) => promotePlatform(call),
+  }),
+  route({
+    method: "get",
+    path: "/v1/platform/keys",
+    operationId: "listKeys",
+    tag: "Platform",
+    summary: "List the management keys",
+    description: "Keys that work, of both environments, the newest first. A key itself is never shown again.",
+    surfaces: ["management"],
+    account: true,
+    query: keyQuery,
+    status: 200,
+    response: { schema: keyList, description: "A page of keys." },
+    errors: [],
+    handle: (call, { query }) => getKeys(call, query),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/keys/rotate",
+    operationId: "rotateKey",
+    tag: "Platform",
+    summary: "Rotate a management key",
+    description:
+      "Issues a replacement. The previous key ends at once, or after `grace_hours`; a further rotation ends an earlier grace. " +
+      "A key rotates its own environment, a session names one.",
+    surfaces: ["management"],
+    account: true,
+    endsKey: true,
+    body: rotationInput,
+    status: 200,
+    response: { schema: rotationView, description: "The new key, once, and the end of the previous one." },
+    errors: ["forbidden", "key_not_provisioned"],
+    idempotency: "secret",
+    handle: (call, { body }) => rotateKey(call, body),
+  }),
+];

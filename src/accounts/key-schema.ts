@@ -1,0 +1,44 @@
+// Management keys on the wire (ACC-13, ACC-14).
+import * as z from "zod";
+import { ROTATION_GRACE_HOURS_MAX } from "../core/limits.ts";
+import { environment, instant, listOf, pageQuery } from "../http/schemas.ts";
+
+export const issuedKey = z
+  .object({ raw_key: z.string(), key_prefix: z.string(), environment, warning: z.string() })
+  .register(z.globalRegistry, { id: "IssuedKey" });
+
+export const keyList = listOf(
+  z
+    .object({
+      key_id: z.string(),
+      key_prefix: z.string(),
+      environment,
+      created_at: instant,
+      expires_at: instant.nullable(),
+      last_used_at: instant.nullable(),
+    })
+    .register(z.globalRegistry, { id: "ManagementKey" }),
+).register(z.globalRegistry, { id: "ManagementKeyList" });
+
+export const keyQuery = z.strictObject(pageQuery);
+
+export const rotationInput = z
+  .strictObject({
+    environment: environment.optional(),
+    grace_hours: z.number().int().min(0).max(ROTATION_GRACE_HOURS_MAX).default(0),
+  })
+  .register(z.globalRegistry, { id: "RotationInput" });
+export type RotationInput = z.infer<typeof rotationInput>;
+
+export const rotationView = z
+  .object({ api_key: issuedKey, previous_key_expires_at: instant })
+  .register(z.globalRegistry, { id: "KeyRotation" });
+
+export const promotionView = z
+  .object({
+    environment,
+    promoted_at: instant,
+    live_key_issued: z.boolean(),
+    api_key: issuedKey,
+  })
+  .register(z.globalRegistry, { id: "Promotion" });

@@ -1,0 +1,117 @@
+// Store of management keys.
+import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { InProduction } from "../core/production.ts";
+import type { Environment, Tier } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
+
+export type KeyOwner = InProduction & {
+  readonly platformId: string;
+  readonly environment: Environment;
+  readonly keyPrefix: string;
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+  readonly accreditationTier: Tier;
+  readonly clockOffsetMs: number;
+};
+
+/** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
+export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
+  readOne(
+    db
+      .select({
+        platformId: managementKeys.platformId,
+        environment: managementKeys.environment,
+        keyPrefix: managementKeys.keyPrefix,
+        expiresAt: managementKeys.expiresAt,
+        lastUsedAt: managementKeys.lastUsedAt,
+        platformStatus: platforms.status,
+        promotedAt: platforms.promotedAt,
+        accreditationTier: platforms.accreditationTier,
+        clockOffsetMs: platforms.clockOffsetMs,
+      })
+      .from(managementKeys)
+      .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))
+      .where(eq(managementKeys.keyHash, keyHash)),
+  );
+
+/** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
+export const ownerOf = (keyHash: string): SQL<string> =>
+  sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
+
+export const insertKey = (db: Database, row: KeyRow): Statement => db.insert(managementKeys).values(row);
+
+/** Leaves a use that another call has written meanwhile. */
+export const touchKey = (db: Database, keyHash: string, now: number, usedBefore: number): Statement =>
+  db
+    .update(managementKeys)
+    .set({ lastUsedAt: now })
+    .where(
+      and(
+        eq(managementKeys.keyHash, keyHash),
+        or(isNull(managementKeys.lastUsedAt), lte(managementKeys.lastUsedAt, usedBefore)),
+      ),
+    );
+
+/** The keys of an account that still work, the newest first. */
+export const listKeys = (
+  db: Database,
+  platformId: string | SQL<string>,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<KeyRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(managementKeys)
+      .where(
+        and(
+          eq(managementKeys.platformId, platformId),
+          or(isNull(managementKeys.expiresAt), gt(managementKeys.expiresAt, now)),
+          page.after === null ? undefined : lt(managementKeys.keyId, page.after.id),
+        ),
+      )
+      .orderBy(desc(managementKeys.keyId))
+      .limit(page.limit + 1),
+  );
+
+/** The current key of each environment: an account has one where it has any. */
+export const findCurrentKeys = (
+  db: Database,
+  platformId: string | SQL<string>,
+): Read<Pick<KeyRow, "environment" | "keyPrefix">[]> =>
+  readAll(
+    db
+      .select({ environment: managementKeys.environment, keyPrefix: managementKeys.keyPrefix })
+      .from(managementKeys)
+      // Literal text, so that SQLite uses the partial index.
+      .where(and(eq(managementKeys.platformId, platformId), sql`expires_at is null`)),
+  );
+
+/** Ends the current key, and at once one that an earlier rotation let live on. Fails unless the current one is still this. */
+export const endKeys = (
+  db: Database,
+  { platformId, environment, keyPrefix }: Pick<KeyRow, "platformId" | "environment" | "keyPrefix">,
+  endsAt: number,
+  now: number,
+): Statement[] => {
+  const own = [eq(managementKeys.platformId, platformId), eq(managementKeys.environment, environment)];
+  return [
+    db
+      .update(managementKeys)
+      .set({ expiresAt: now })
+      .where(and(...own, isNotNull(managementKeys.expiresAt), gt(managementKeys.expiresAt, now))),
+    ...mustChange(
+      db,
+      db
+        .update(managementKeys)
+        .set({ expiresAt: endsAt })
+        .where(and(...own, isNull(managementKeys.expiresAt), eq(managementKeys.keyPrefix, keyPrefix))),
+    ),
+  ];
+};
+
+/** Of a closed account. */
+export const deleteKeys = (db: Database, platformId: string): Statement =>
+  db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));

@@ -1,0 +1,123 @@
+// Management keys of an account (ACC-14): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
+import { askedPage, type ManagementCall } from "../call.ts";
+import type { Deps } from "../context.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { listingOf, toPage } from "../core/page.ts";
+import { requireProduction } from "../core/production.ts";
+import type { Actor, Environment } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
+import type { KeyRow } from "../db/tables/accounts.ts";
+import type { Owner } from "../db/tenant.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import type { RotationInput } from "./key-schema.ts";
+import { endKeys, findCurrentKeys, insertKey, listKeys } from "./key-store.ts";
+import { generateManagementKey, keyBrands } from "./management-key.ts";
+import { recordNotice } from "./notices.ts";
+import { findPlatform } from "./store.ts";
+
+const WARNING = "This key is shown once and stored as a hash alone. Keep it secret, and never in an agent's runtime.";
+
+/** A new key in the answer of the call that issues it. */
+export type IssuedKey = {
+  readonly raw_key: string;
+  readonly key_prefix: string;
+  readonly environment: Environment;
+  readonly warning: string;
+};
+
+type NewKey = {
+  readonly row: KeyRow;
+  readonly view: IssuedKey;
+  /** What a mail says of it. */
+  readonly notice: Readonly<Record<string, string>>;
+};
+
+async function newKey({ env }: Deps, { platformId, environment }: Owner, now: number): Promise<NewKey> {
+  const { rawKey, keyPrefix, keyHash } = await generateManagementKey(environment, keyBrands(env));
+  const stamps = { createdAt: now, expiresAt: null, lastUsedAt: null };
+  return {
+    row: { keyHash, keyId: newId("key", now), platformId, environment, keyPrefix, ...stamps },
+    view: { raw_key: rawKey, key_prefix: keyPrefix, environment, warning: WARNING },
+    notice: { environment, key_prefix: keyPrefix },
+  };
+}
+
+/** The first key of an environment: of two calls that issue it, the second fails (Conflict). */
+export async function issueKey(
+  deps: Deps,
+  owner: Owner,
+  actor: Actor,
+  now: number,
+): Promise<Pick<NewKey, "view" | "notice"> & { readonly statements: Statement[] }> {
+  const { row, view, notice } = await newKey(deps, owner, now);
+  const subject = { type: "api_key", id: row.keyId };
+  const entry = { action: "api_key.issued", actor, subject } as const;
+  return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
+}
+
+export async function getKeys(call: ManagementCall, query: { limit: number; cursor?: string | undefined }) {
+  const page = await askedPage(call, query, listingOf("keys", [], {}));
+  const { rows } = await call.read({ rows: listKeys(call.db, call.tenant.platformId, realTime(call), page) });
+  return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.keyId }), toKeyView);
+}
+
+const toKeyView = (row: KeyRow) => ({
+  key_id: row.keyId,
+  key_prefix: row.keyPrefix,
+  environment: row.environment,
+  created_at: toIso(row.createdAt),
+  expires_at: toIsoOrNull(row.expiresAt),
+  last_used_at: toIsoOrNull(row.lastUsedAt),
+});
+
+/** Keys end in real time, also while a test clock runs ahead (CRED-10). */
+const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
+
+export async function rotateKey(call: ManagementCall, { environment: named, grace_hours }: RotationInput) {
+  const { db, deps, tenant } = call;
+  const now = realTime(call);
+  const { caller, platform, keys } = await call.read({
+    platform: findPlatform(db, tenant.platformId),
+    keys: findCurrentKeys(db, tenant.platformId),
+  });
+  if (!platform) throw new ServiceError("invalid_credentials");
+  const environment = named ?? call.environment;
+  if (caller.actor.type === "management_api" && environment !== call.environment) {
+    const message = "A management key rotates the key of its own environment; a session rotates either.";
+    throw new ServiceError("forbidden", { message });
+  }
+  const current = keys.find((key) => key.environment === environment);
+  if (environment === "production") requireProduction("rotate_key", caller);
+  if (!current) throw new ServiceError("key_not_provisioned");
+  const { platformId } = platform;
+  const owner = { platformId, environment };
+  const endsAt = now + grace_hours * HOUR_MS;
+  const { row, view: apiKey, notice } = await newKey(deps, owner, now);
+  const view = { api_key: apiKey, previous_key_expires_at: toIso(endsAt) };
+  const object = { platform_id: platformId, ...toKeyView(row), previous_key_expires_at: toIso(endsAt) };
+  await call.commit(
+    [
+      ...endKeys(db, { ...owner, keyPrefix: current.keyPrefix }, endsAt, now),
+      insertKey(db, row),
+      recordActivity(db, owner, call.now, {
+        action: "api_key.rotated",
+        actor: caller.actor,
+        subject: { type: "api_key", id: row.keyId },
+        changes: { key_prefix: { from: current.keyPrefix, to: row.keyPrefix } },
+      }),
+      ...keys.map((key) =>
+        recordEvent(db, { platformId, environment: key.environment }, call.now, { type: "api_key.rotated", object }),
+      ),
+      recordNotice(db, platform, now, {
+        kind: "customer.key_rotated",
+        data: { ...notice, previous_key_expires_at: toIso(endsAt) },
+      }),
+    ],
+    view,
+  );
+  return view;
+}

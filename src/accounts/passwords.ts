@@ -1,0 +1,85 @@
+// Passwords (CRED-19): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few derivations
+// run at once, because each takes 16 MiB of an isolate's 128.
+import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
+import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { foldName } from "../core/text.ts";
+import { COMMON_PASSWORDS } from "./common-passwords.ts";
+
+type Parameters = { readonly N: number; readonly r: number; readonly p: number };
+
+const CURRENT: Parameters = { N: 2 ** 14, r: 8, p: 5 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
+const MEMORY_FACTOR = 256;
+
+/** Derivations at once in an isolate. Others look again every turn, and are refused with 429 when their patience ends. */
+const AT_ONCE = 2;
+const TURN_MS = 25;
+const PATIENCE_MS = 5_000;
+const RETRY_SECONDS = "2";
+
+/** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password, salt, CURRENT);
+  return ["scrypt", CURRENT.N, CURRENT.r, CURRENT.p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
+}
+
+/** What a hash of nobody's password is compared with, so that an unknown address costs what a known one does. */
+const NOBODY = `scrypt$${CURRENT.N}$${CURRENT.r}$${CURRENT.p}$${encodeBase64Url(new Uint8Array(SALT_BYTES))}$${encodeBase64Url(new Uint8Array(HASH_BYTES))}`;
+
+/** `stored` null: nobody's. `outdated`: the hash was made with other parameters than today's. */
+export async function checkPassword(
+  password: string,
+  stored: string | null,
+): Promise<{ readonly matches: boolean; readonly outdated: boolean }> {
+  const { parameters, salt, hash } = parseHash(stored ?? NOBODY);
+  const derived = await derive(password, salt, parameters);
+  const matches = timingSafeEqual(derived, hash) && stored !== null;
+  const { N, r, p } = parameters;
+  return { matches, outdated: N !== CURRENT.N || r !== CURRENT.r || p !== CURRENT.p };
+}
+
+function parseHash(stored: string) {
+  const [scheme, N, r, p, salt = "", hash = ""] = stored.split("$");
+  const [saltBytes, hashBytes] = [decodeBase64Url(salt), decodeBase64Url(hash)];
+  if (scheme !== "scrypt" || !saltBytes || hashBytes?.length !== HASH_BYTES) throw new Error("no hash of a password");
+  return { parameters: { N: Number(N), r: Number(r), p: Number(p) }, salt: saltBytes, hash: hashBytes };
+}
+
+/** The faults that no length tells: the address itself, and what everybody tries first. */
+export function passwordFaults(field: string, password: string, email: string | undefined): FieldError[] {
+  const folded = foldName(password);
+  if (email !== undefined && folded === foldName(email)) {
+    return [fieldError(field, "invalid_value", "Must not be the email address.")];
+  }
+  return COMMON_PASSWORDS.has(folded)
+    ? [fieldError(field, "invalid_value", "Is one of the most common passwords of its length.")]
+    : [];
+}
+
+// ---- Derivations -------------------------------------------------------------------------------------------------------
+
+let running = 0;
+
+async function derive(password: string, salt: Uint8Array, { N, r, p }: Parameters): Promise<Uint8Array> {
+  // A request waits on its own timer: it may not be woken by another request.
+  for (let waited = 0; running >= AT_ONCE; waited += TURN_MS) {
+    if (waited >= PATIENCE_MS) throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
+    await scheduler.wait(TURN_MS);
+  }
+  running += 1;
+  try {
+    // One form of a text: an accent typed as one character or as two is the same password.
+    return await new Promise((resolve, reject) => {
+      const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
+      scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
+        failed ? reject(failed) : resolve(hash),
+      );
+    });
+  } finally {
+    running -= 1;
+  }
+}

@@ -1,0 +1,42 @@
+// Promotion to production (ACC-13): once, after accreditation. It issues the production key; no agent moves, and no market is made.
+import type { ManagementCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { requireProduction } from "../core/production.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { issueKey } from "./keys.ts";
+import { recordNotice } from "./notices.ts";
+import { findPlatform, updatePlatform } from "./store.ts";
+
+export async function promotePlatform(call: ManagementCall) {
+  const { db, deps, tenant } = call;
+  const now = deps.clock.now();
+  const { caller, platform } = await call.read({ platform: findPlatform(db, tenant.platformId) });
+  if (!platform) throw new ServiceError("invalid_credentials");
+  requireProduction("promote", caller);
+  const { platformId } = platform;
+  const owner = { platformId, environment: "production" } as const;
+  const key = await issueKey(deps, owner, caller.actor, now);
+  const view = {
+    environment: owner.environment,
+    promoted_at: toIso(now),
+    live_key_issued: true,
+    api_key: key.view,
+  };
+  await call.commit(
+    [
+      // The account as it was read: of many promotions one finds it unpromoted.
+      ...updatePlatform(db, platform, { promotedAt: now }, now),
+      recordActivity(db, owner, now, {
+        action: "account.promoted",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+        changes: { promoted_at: { from: null, to: toIso(now) } },
+      }),
+      ...key.statements,
+      recordNotice(db, platform, now, { kind: "customer.key_issued", data: key.notice }),
+    ],
+    view,
+  );
+  return view;
+}

@@ -1,0 +1,56 @@
+// Store of sessions.
+import { and, eq, lte, type SQL, sql } from "drizzle-orm";
+import type { InProduction } from "../core/production.ts";
+import type { Tier } from "../core/vocabulary.ts";
+import { type Database, type Read, readOne, type Statement } from "../db/batch.ts";
+import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
+
+export type SessionOwner = InProduction & {
+  readonly tokenHash: string;
+  readonly platformId: string;
+  readonly email: string;
+  readonly usedAt: number;
+  readonly expiresAt: number;
+  readonly accreditationTier: Tier;
+  readonly clockOffsetMs: number;
+};
+
+/** Finds the account of the presented session: a read of each of its calls. */
+export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionOwner | null> =>
+  readOne(
+    db
+      .select({
+        tokenHash: sessions.tokenHash,
+        platformId: sessions.platformId,
+        usedAt: sessions.usedAt,
+        expiresAt: sessions.expiresAt,
+        email: platforms.email,
+        platformStatus: platforms.status,
+        promotedAt: platforms.promotedAt,
+        accreditationTier: platforms.accreditationTier,
+        clockOffsetMs: platforms.clockOffsetMs,
+      })
+      .from(sessions)
+      .innerJoin(platforms, eq(platforms.platformId, sessions.platformId))
+      .where(eq(sessions.tokenHash, tokenHash)),
+  );
+
+/** The account of a session as an expression, so that reads can be scoped before it is known. */
+export const ownerOfSession = (tokenHash: string): SQL<string> =>
+  sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
+
+export const insertSession = (db: Database, row: SessionRow): Statement => db.insert(sessions).values(row);
+
+/** Leaves a use that another call has written meanwhile. */
+export const touchSession = (db: Database, tokenHash: string, now: number, usedBefore: number): Statement =>
+  db
+    .update(sessions)
+    .set({ usedAt: now })
+    .where(and(eq(sessions.tokenHash, tokenHash), lte(sessions.usedAt, usedBefore)));
+
+export const deleteSession = (db: Database, tokenHash: string): Statement =>
+  db.delete(sessions).where(eq(sessions.tokenHash, tokenHash));
+
+/** Signs the account out everywhere. */
+export const deleteSessions = (db: Database, platformId: string): Statement =>
+  db.delete(sessions).where(eq(sessions.platformId, platformId));

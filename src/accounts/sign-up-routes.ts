@@ -1,0 +1,57 @@
+// Routes of the sign-up (ACC-10).
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { platformAccount } from "./schema.ts";
+import { keysOfAddress, precheckRegistration, registerPlatform } from "./sign-up.ts";
+import { addressInput, askedView, registrationInput, tokenInput, verifiedView } from "./sign-up-schema.ts";
+import { keysOfLink, resendVerification, verifyEmail } from "./verify-email.ts";
+
+export const signUpRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/register",
+    operationId: "registerPlatform",
+    tag: "Platform",
+    summary: "Register a platform account",
+    description: "A link is mailed to the address; the account begins when it is opened.",
+    surfaces: ["public"],
+    body: registrationInput,
+    status: 201,
+    response: { schema: platformAccount, description: "The account, EMAIL_PENDING." },
+    errors: ["email_exists"],
+    idempotency: "plain",
+    keysOf: keysOfAddress,
+    handle: (call, { body }) => registerPlatform(call, body),
+    precheck: (_call, { body }) => precheckRegistration(validFields(registrationInput, body)),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/verify-email",
+    operationId: "verifyEmail",
+    tag: "Platform",
+    summary: "Verify an email address",
+    description: "Uses the token of a mailed link up. The first verification issues the sandbox key, once.",
+    surfaces: ["public"],
+    body: tokenInput,
+    status: 200,
+    response: { schema: verifiedView, description: "The verified address, and the new account's sandbox key." },
+    errors: [],
+    idempotency: "secret",
+    keysOf: keysOfLink,
+    handle: (call, { body }) => verifyEmail(call, body),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/verify-email/resend",
+    operationId: "resendVerification",
+    tag: "Platform",
+    summary: "Mail the verification link again",
+    description: "The answer is the same for every address.",
+    surfaces: ["public"],
+    body: addressInput,
+    status: 202,
+    response: { schema: askedView, description: "Accepted." },
+    errors: [],
+    handle: (call, { body }) => resendVerification(call, body),
+  }),
+];

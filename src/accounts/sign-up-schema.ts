@@ -1,0 +1,47 @@
+// Sign-up on the wire (ACC-10).
+import * as z from "zod";
+import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../core/limits.ts";
+import { name } from "../http/schemas.ts";
+import { issuedKey } from "./key-schema.ts";
+import { platformStatus } from "./schema.ts";
+
+const EMAIL_MAX_CHARS = 254;
+
+export const emailInput = z
+  .string()
+  .trim()
+  .max(EMAIL_MAX_CHARS, { abort: true })
+  .regex(z.regexes.email, "Must be an email address.")
+  .register(z.globalRegistry, { id: "EmailInput" });
+
+export const passwordInput = z
+  .string()
+  .min(PASSWORD_MIN_CHARS, { abort: true })
+  .max(PASSWORD_MAX_CHARS, { abort: true })
+  .register(z.globalRegistry, { id: "PasswordInput" });
+
+export const registrationInput = z
+  .strictObject({ email: emailInput, password: passwordInput, legal_name: name(300).optional() })
+  .register(z.globalRegistry, { id: "RegistrationInput" });
+export type RegistrationInput = z.infer<typeof registrationInput>;
+
+export const tokenInput = z
+  .strictObject({ token: z.string().min(1).max(200) })
+  .register(z.globalRegistry, { id: "TokenInput" });
+export type TokenInput = z.infer<typeof tokenInput>;
+
+export const addressInput = z.strictObject({ email: emailInput }).register(z.globalRegistry, { id: "AddressInput" });
+
+export const verifiedView = z
+  .object({
+    platform_id: z.string(),
+    platform_status: platformStatus,
+    email: z.string(),
+    api_key: issuedKey.optional(),
+  })
+  .register(z.globalRegistry, { id: "VerifiedEmail" });
+
+/** The answer to whoever asks for a mail, the same for every address. */
+export const askedView = z
+  .object({ status: z.literal("accepted") })
+  .register(z.globalRegistry, { id: "MailRequested" });

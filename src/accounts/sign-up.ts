@@ -1,0 +1,84 @@
+// Sign-up (ACC-10): an account is registered with an address and a password, and begins when its address is verified.
+import { type Precheck, type PublicCall, precheck } from "../call.ts";
+import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { foldName } from "../core/text.ts";
+import type { IdempotencyOwner } from "../db/outcomes.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { createLink, sendLink } from "./links.ts";
+import { putPassword } from "./password-store.ts";
+import { hashPassword, passwordFaults } from "./passwords.ts";
+import { toPlatformView } from "./profile.ts";
+import type { RegistrationInput } from "./sign-up-schema.ts";
+import { findPlatformByEmail, insertPlatform, ownerOfEmail } from "./store.ts";
+
+export async function registerPlatform(call: PublicCall, input: RegistrationInput) {
+  const { db, deps, now } = call;
+  const { taken } = await call.read({ taken: findPlatformByEmail(db, input.email) });
+  const faults = passwordFaults("password", input.password, input.email);
+  if (faults.length > 0) throw validationError(faults);
+  if (taken) throw new ServiceError("email_exists");
+  const row = newPlatform(input, now);
+  const { platformId, email } = row;
+  const link = await createLink(db, { platformId, kind: "verify_email", email }, now);
+  const view = toPlatformView(row);
+  await call.commit(
+    [
+      insertPlatform(db, row),
+      putPassword(db, platformId, await hashPassword(input.password), now),
+      link.statement,
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "account.registered",
+        actor: { type: "dashboard_admin", id: email },
+        subject: { type: "platform", id: platformId },
+      }),
+    ],
+    view,
+    platformId,
+  );
+  call.background(sendLink(deps, link));
+  return view;
+}
+
+/** The owner of an Idempotency-Key at sign-up: the address. */
+export const keysOfAddress = async ({ email }: RegistrationInput): Promise<IdempotencyOwner> => ({
+  space: "sign-up",
+  secret: foldName(email),
+  platformId: ownerOfEmail(email),
+});
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckRegistration = (input: Partial<RegistrationInput>): Precheck =>
+  precheck({}, (): FieldError[] =>
+    input.password === undefined ? [] : passwordFaults("password", input.password, input.email),
+  );
+
+const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): PlatformRow => ({
+  platformId: newId("plt", now),
+  status: "EMAIL_PENDING",
+  legalName: legal_name ?? null,
+  tradingName: null,
+  country: null,
+  email,
+  emailFolded: foldName(email),
+  adminContactEmail: email,
+  registrationNumber: null,
+  registeredAddress: null,
+  website: null,
+  accreditationTier: "TIER_2",
+  tenantPrincipalId: null,
+  documents: {},
+  submittedAt: null,
+  decision: null,
+  decisionReason: null,
+  decidedAt: null,
+  promotedAt: null,
+  suspensionReason: null,
+  suspendedFrom: null,
+  closedAt: null,
+  erasedAt: null,
+  clockOffsetMs: 0,
+  createdAt: now,
+  updatedAt: now,
+});

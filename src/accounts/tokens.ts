@@ -1,0 +1,22 @@
+// Tokens that only their holder knows: of sessions and of mailed links (CRED-16, ACC-10). 32 random bytes, stored as SHA-256 only.
+import { encodeBase64Url, sha256Hex } from "../core/encoding.ts";
+
+const BYTES = 32;
+const SESSION_PREFIX = "ses_";
+const SESSION_PATTERN = /^ses_[A-Za-z0-9_-]{43}$/;
+
+export type NewToken = { readonly token: string; readonly tokenHash: string };
+
+const random = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
+
+async function hashed(token: string): Promise<NewToken> {
+  return { token, tokenHash: await sha256Hex(token) };
+}
+
+export const newSessionToken = (): Promise<NewToken> => hashed(SESSION_PREFIX + random());
+export const newLinkToken = (): Promise<NewToken> => hashed(random());
+
+/** Judges the form alone. */
+export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);
+/** Tells a session's token from other bearer tokens, also a mistyped one. */
+export const namesSession = (text: string): boolean => text.startsWith(SESSION_PREFIX);

@@ -1,0 +1,111 @@
+// Authenticates a person's session (CRED-16 to CRED-18): an opaque bearer token, or the same token in a cookie. The cookie comes with every
+// request that a browser makes, so it counts only without `Authorization`, and for changes only from the service's own pages.
+
+import { findSessionOwner, ownerOfSession, type SessionOwner, touchSession } from "../accounts/session-store.ts";
+import { isSessionToken, namesSession } from "../accounts/tokens.ts";
+import type { ManagementCaller } from "../call.ts";
+import { sha256Hex } from "../core/encoding.ts";
+import { ServiceError } from "../core/errors.ts";
+import { HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
+import { requireProduction } from "../core/production.ts";
+import { type Environment, isEnvironment } from "../core/vocabulary.ts";
+import { commit } from "../db/batch.ts";
+import type { Tenant } from "../db/tenant.ts";
+import type { Credential, Entrance } from "../http/call.ts";
+import type { Incoming } from "../http/incoming.ts";
+import { chargeAddress, clientAddress } from "../http/rate-limit.ts";
+
+export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
+
+export const sessionEntrance: Entrance = {
+  presents: presentsSession,
+  challenge: () => SESSION_CHALLENGE,
+  check: checkSession,
+};
+
+export function presentsSession(incoming: Incoming): boolean {
+  return presentedToken(incoming) !== null;
+}
+
+const COOKIE = /(?:^|;\s*)__Host-session=([^;]*)/;
+/** The methods that change nothing. */
+const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+function presentedToken({ context: { req }, url, deps }: Incoming): string | null {
+  const authorization = req.header("authorization");
+  if (authorization !== undefined) {
+    const token = /^Bearer\s+(\S+)$/i.exec(authorization)?.[1] ?? "";
+    return namesSession(token) ? token : null;
+  }
+  const cookie = COOKIE.exec(req.header("cookie") ?? "")?.[1];
+  if (cookie === undefined) return null;
+  const own = [url.origin, new URL(deps.config.issuer).origin];
+  return SAFE.has(req.method) || own.includes(req.header("origin") ?? "") ? cookie : null;
+}
+
+export async function checkSession(incoming: Incoming): Promise<Credential> {
+  const token = presentedToken(incoming);
+  if (token === null) throw new ServiceError("invalid_credentials", { message: missing(incoming) });
+  if (!isSessionToken(token)) throw new ServiceError("invalid_credentials", { message: "This is no session token." });
+  const tokenHash = await sha256Hex(token);
+  const environment = namedEnvironment(incoming);
+  const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
+  return {
+    quota: tokenHash,
+    keys: { space: environment, secret: token, platformId: tenant.platformId },
+    reads: (db) => ({ owner: findSessionOwner(db, tokenHash) }),
+    offsetOf: ({ owner }: Who) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
+    admit: async ({ owner }: Who) => {
+      // Anybody can make a well-formed token: one without an owner is charged to the address.
+      if (!owner) await chargeAddress(incoming.context, incoming.deps);
+      const caller = toCaller(owner, environment, incoming);
+      return { caller, platformId: caller.platformId };
+    },
+    parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
+  };
+}
+
+type Who = { readonly owner: SessionOwner | null };
+
+/** A wrong name is a fault of the call, which the router reports after the credential. */
+function namedEnvironment({ context }: Incoming): Environment {
+  const named = context.req.header("service-environment");
+  return isEnvironment(named) ? named : "sandbox";
+}
+
+/** Sessions end in real time: a test clock does not move them. */
+function toCaller(owner: SessionOwner | null, environment: Environment, incoming: Incoming): ManagementCaller {
+  const { deps, route, background } = incoming;
+  const now = deps.clock.now();
+  if (!owner || owner.platformStatus === "CLOSED") {
+    throw new ServiceError("invalid_credentials", { reason: "unknown session" });
+  }
+  if (now >= Math.min(owner.expiresAt, owner.usedAt + SESSION_IDLE_HOURS * HOUR_MS)) {
+    throw new ServiceError("invalid_credentials", { message: "The session has ended; log in again." });
+  }
+  if (owner.platformStatus === "SUSPENDED") throw new ServiceError("account_suspended");
+  const { platformId, email, accreditationTier, platformStatus, promotedAt } = owner;
+  const caller: ManagementCaller = {
+    platformId,
+    environment,
+    actor: { type: "dashboard_admin", id: email },
+    accreditationTier,
+    platformStatus,
+    promotedAt,
+  };
+  const everywhere = route.account === true || route.surfaces.includes("session");
+  if (environment === "production" && !everywhere) requireProduction("act", caller);
+  const usedBefore = now - SESSION_USE_MINUTES * MINUTE_MS;
+  if (owner.usedAt <= usedBefore) {
+    background(commit(deps.db, [touchSession(deps.db, owner.tokenHash, now, usedBefore)]).catch(() => undefined));
+  }
+  return caller;
+}
+
+function missing({ context: { req }, route }: Incoming): string {
+  if (COOKIE.test(req.header("cookie") ?? "")) {
+    return "The cookie of a session counts without Authorization, and for a change only from the service's own origin.";
+  }
+  const also = route.surfaces.includes("management") ? "" : " A management key does not open this route.";
+  return `Log in at POST /v1/platform/sessions, and send the session_token as Authorization: Bearer.${also}`;
+}

@@ -1,0 +1,31 @@
+// What an account may do in production, by how far it has come (ACC-13). One table: every refusal of production is looked up here.
+import { type ErrorCode, ServiceError } from "./errors.ts";
+import type { PlatformStatus } from "./vocabulary.ts";
+
+export const PRODUCTION_STAGES = ["unaccredited", "accredited", "promoted"] as const;
+export type ProductionStage = (typeof PRODUCTION_STAGES)[number];
+
+/** `act`: any call of a session in production, an agent's promotion, a production market. */
+export const PRODUCTION_ACTIONS = ["promote", "rotate_key", "act"] as const;
+export type ProductionAction = (typeof PRODUCTION_ACTIONS)[number];
+
+/** The code of the refusal; null where the action is allowed. */
+export const PRODUCTION: Readonly<Record<ProductionAction, Readonly<Record<ProductionStage, ErrorCode | null>>>> = {
+  promote: { unaccredited: "not_accredited", accredited: null, promoted: "already_promoted" },
+  rotate_key: { unaccredited: "key_not_provisioned", accredited: "key_not_provisioned", promoted: null },
+  act: { unaccredited: "not_accredited", accredited: "production_locked", promoted: null },
+};
+
+export type InProduction = { readonly platformStatus: PlatformStatus; readonly promotedAt: number | null };
+
+/** A promotion is never taken back, so it alone tells the last stage. */
+export function productionStage({ platformStatus, promotedAt }: InProduction): ProductionStage {
+  if (promotedAt !== null) return "promoted";
+  return platformStatus === "ACCREDITED" ? "accredited" : "unaccredited";
+}
+
+/** Throws the refusal of the action. */
+export function requireProduction(action: ProductionAction, account: InProduction): void {
+  const code = PRODUCTION[action][productionStage(account)];
+  if (code !== null) throw new ServiceError(code);
+}

@@ -1,0 +1,39 @@
+// An account from its sign-up on, as a person would play it: by the mailed links and over HTTP.
+import { expectStatus, type Json, type World } from "../support/world.ts";
+
+export const PASSWORD = "correct horse battery staple";
+
+let counter = 0;
+export const freshAddress = (): string => `founder-${Date.now().toString(36)}-${++counter}@startup.example`;
+
+/** The token of the last link that was mailed to the address. */
+export function mailedToken(world: World, address: string): string {
+  const mail = world.mails.findLast(({ to }) => to === address);
+  const token = /[?&]token=([\w-]+)/.exec(mail?.text ?? "")?.[1];
+  if (token === undefined) throw new Error(`no link was mailed to ${address}`);
+  return token;
+}
+
+export const post = (world: World, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  world.call("POST", path, { key: null, headers, ...(body !== undefined && { body }) });
+
+/** Registers and returns the account as it is answered. */
+export async function register(world: World, email = freshAddress()): Promise<Json> {
+  return expectStatus(await post(world, "/v1/platform/register", { email, password: PASSWORD }), 201);
+}
+
+export type Account = { platformId: string; email: string; key: string };
+
+/** A verified account with its sandbox key. */
+export async function signUp(world: World, email = freshAddress()): Promise<Account> {
+  await register(world, email);
+  const token = mailedToken(world, email);
+  const verified = expectStatus(await post(world, "/v1/platform/verify-email", { token }), 200);
+  return { platformId: verified.platform_id, email, key: verified.api_key.raw_key };
+}
+
+export async function logIn(world: World, email: string, password = PASSWORD): Promise<string> {
+  return expectStatus(await post(world, "/v1/platform/sessions", { email, password }), 201).session_token;
+}
+
+export const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
