@@ -4,6 +4,7 @@
 // Below the features: what everything stands on, and the one way in.
 const GROUND = [
   "core",
+  "mail",
   "protocol",
   "db",
   "chain",
@@ -91,7 +92,7 @@ module.exports = {
     rule(
       "domain-knows-no-http",
       "Services, stores and objects never see HTTP.",
-      { path: [ANY_FEATURE, "^src/(jobs|objects|db|chain|journal)/"], pathNot: EDGE },
+      { path: [ANY_FEATURE, "^src/(jobs|objects|db|chain|journal|mail)/"], pathNot: EDGE },
       { path: "^src/(http|auth)/" },
     ),
     rule(

@@ -50,6 +50,7 @@ export type Env = {
   OPERATOR_ALERT_EMAIL: string;
   READ_REPLICAS: string;
   DOCUMENT_RETENTION_YEARS: string;
+  STATUS_PAGE_URL: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;
@@ -78,6 +79,8 @@ export type OutboxMessage = { kind: "hand_on_events" };
 export type Config = {
   issuer: string;
   operatorName: string;
+  /** Where the operator tells of incidents (HTTP-37). */
+  statusPage: string | null;
   serviceDid: string;
   networks: readonly Network[];
   jurisdictions: ReadonlySet<string>;
@@ -121,6 +124,7 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
 const parseConfig = (env: Env, origin: string): Config => ({
   issuer: env.ISSUER || origin,
   operatorName: env.OPERATOR_NAME,
+  statusPage: parseStatusPage(env.STATUS_PAGE_URL),
   serviceDid: env.SERVICE_DID,
   networks: parseNetworks(env.NETWORKS),
   jurisdictions: new Set(splitList(env.JURISDICTIONS)),
@@ -131,3 +135,11 @@ const parseConfig = (env: Env, origin: string): Config => ({
     windowSeconds: Number(env.RATE_WINDOW_SECONDS),
   },
 });
+
+/** Empty: there is none. */
+function parseStatusPage(text: string): string | null {
+  if (text === "") return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === "https:" && url.username === "" && url.password === "") return url.href;
+  throw new Error("STATUS_PAGE_URL is neither empty nor an https URL");
+}

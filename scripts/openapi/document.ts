@@ -70,7 +70,8 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
-    description: route.description ?? `${route.summary}.`,
+    description: descriptionOf(route),
+    ...(route.deprecated && { deprecated: true }),
     security: securityOf(route),
     ...parameters.of(route),
     ...(route.body && {
@@ -89,6 +90,14 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
   };
 }
 
+/** Ends with what a deprecated operation's headers say, for who reads and does not call. */
+function descriptionOf({ summary, description = `${summary}.`, deprecated }: Route): string {
+  if (!deprecated) return description;
+  const { since, sunset, link } = deprecated;
+  const end = sunset === undefined ? "" : `, ends on ${sunset}`;
+  return `${description} Deprecated since ${since}${end}${link === undefined ? "" : `; see ${link}`}.`;
+}
+
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
 
 /** The headers of a successful answer. */
@@ -98,7 +107,9 @@ export const headersOf = (route: Route): readonly string[] => [
   "RateLimit-Policy",
   ...(route.idempotency ? ["Idempotent-Replayed"] : []),
   ...(isConditional(route) ? ["ETag"] : []),
-  ...(isList(route) ? ["Link"] : []),
+  ...(route.deprecated ? ["Deprecation"] : []),
+  ...(route.deprecated?.sunset === undefined ? [] : ["Sunset"]),
+  ...(isList(route) || route.deprecated?.link !== undefined ? ["Link"] : []),
 ];
 
 /** Headers that not every answer of their operation has: a replay's, and the link to a next page. */

@@ -165,6 +165,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
 
   // ---- Documents of identity ---------------------------------------------------------------------------------------------
   issuer: "The service that signed the document.",
+  status_page: "Where the operator tells of incidents and maintenance; null where there is no such page.",
   "Discovery.issuer": "The issuer of certificates and documents.",
   identity: "The identity of the agent.",
   performance: "The agent's history in numbers; empty in an earlier version.",

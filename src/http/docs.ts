@@ -9,7 +9,8 @@ import { jsonResponse } from "./responses.ts";
 export function bindService(app: HonoBase<AppEnv>): void {
   app.get("/openapi.json", (context) => {
     const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
-    return new Response(openapiDocument(depsOf(context).config.issuer), { headers });
+    const { issuer, statusPage } = depsOf(context).config;
+    return new Response(openapiDocument(issuer, statusPage), { headers });
   });
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));

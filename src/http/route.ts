@@ -6,6 +6,9 @@ import type { Config } from "../context.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
+/** Dates or instants in UTC as ISO 8601; `link` leads to what to use instead: a URL, or a path of the service. */
+export type Deprecation = { readonly since: string; readonly sunset?: string; readonly link?: string };
+
 /** The valid parts of a request, for the handler. */
 export type Input<P, Q, B> = {
   readonly params: P;
@@ -52,6 +55,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
+  /** Callers should leave it (HTTP-36). */
+  readonly deprecated?: Deprecation;
   /**
    * Names the form of an answer that is the same for everybody, so that a shared cache may keep it; null for any other request. The
    * cache keeps only answers that say `Cache-Control: public`.

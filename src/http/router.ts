@@ -8,6 +8,7 @@ import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { type Entrances, openCall, presentsCredential } from "./call.ts";
 import { unlessKnown } from "./conditional.ts";
+import { deprecationHeaders } from "./deprecation.ts";
 import { depsOf } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
@@ -21,7 +22,9 @@ import { throughSharedCache } from "./shared-cache.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
 
 export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
+  const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
+    if (deprecation) context.set("deprecation", deprecation);
     const asked = await parseRequest(context, route);
     const isAnonymous = !presentsCredential(entrances, asked.incoming);
     const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked, isAnonymous));

@@ -11,6 +11,9 @@ export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 const TABLES =
   "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'";
 
+/** When a key and a session were last used: written after the answer of any call, and no consequence of it. */
+const USES: Readonly<Record<string, string>> = { management_keys: "last_used_at", sessions: "used_at" };
+
 export async function takeSnapshot(): Promise<Snapshot> {
   const named = await env.DB.prepare(TABLES).all<{ name: string }>();
   const tables = named.results.map(({ name }) => name);
@@ -18,6 +21,10 @@ export async function takeSnapshot(): Promise<Snapshot> {
     tables.map((name) => env.DB.prepare(`select name from pragma_table_info('${name}') where pk > 0 order by pk`)),
   );
   const rows = await env.DB.batch<Json>(tables.map((name) => env.DB.prepare(`select * from "${name}"`)));
+  tables.forEach((name, i) => {
+    const column = USES[name];
+    for (const row of rows[i]?.results ?? []) if (column !== undefined) delete row[column];
+  });
   return new Map(
     tables.map((name, i) => {
       const key = (keys[i]?.results ?? []).map((column) => column.name);
