@@ -1,9 +1,8 @@
 // Prints docs/consequences.md from src/journal/consequences.ts; `--write` updates the file, `--check` exits non-zero when it is behind.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { By, Consequence } from "../src/journal/consequence.ts";
 import {
-  type By,
-  type Consequence,
   JOB_CONSEQUENCES,
   MESSAGE_CONSEQUENCES,
   OPERATION_CONSEQUENCES,

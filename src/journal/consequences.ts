@@ -1,81 +1,9 @@
 // Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
-// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions) and the outbox's
-// mark are not consequences.
+// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark
+// and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../context.ts";
-import type {
-  AgentStatus,
-  AlertKind,
-  EscrowState,
-  IntentStatus,
-  MarketStatus,
-  OperationStatus,
-  PrincipalStatus,
-  TaskStatus,
-} from "../core/vocabulary.ts";
-import type { ActivityAction } from "./activity.ts";
-import type { EventType } from "./events.ts";
-import type { ChangeType } from "./feed.ts";
-
-type NamesIn<M> = {
-  [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
-}[keyof M];
-export type Table =
-  | NamesIn<typeof import("../db/tables/accounts.ts")>
-  | NamesIn<typeof import("../db/tables/agents.ts")>
-  | NamesIn<typeof import("../db/tables/chain.ts")>
-  | NamesIn<typeof import("../db/tables/journal.ts")>
-  | NamesIn<typeof import("../db/tables/money.ts")>
-  | NamesIn<typeof import("../db/tables/principals.ts")>;
-
-type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
-/** `none`: the row does not exist before or after. */
-export type StateChange =
-  | `principal ${Move<PrincipalStatus>}`
-  | `agent ${Move<AgentStatus>}`
-  | `market ${Move<MarketStatus>}`
-  | `escrow ${Move<EscrowState>}`
-  | `intent ${Move<IntentStatus>}`
-  | `task ${Move<TaskStatus>}`
-  | `chain operation ${Move<OperationStatus>}`
-  | `alert ${Move<"open" | "acknowledged">}`;
-
-/**
- * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
- * is signed at the next reading, `signed` (IDN-18).
- */
-export type DocumentEffect = "unsigned version" | "new version" | "new revision" | "signed";
-
-/** The last three are new values in the status list. */
-export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
-
-export type Mail = "alerts to the operator";
-
-/** The party that is affected; of an event, the party whose platform gets it. */
-export type Party = "principal" | "agent" | "provider" | "consumer";
-/** One entry for each effect; a party that is not named has none. */
-export type By<T> = { readonly [P in Party]?: readonly T[] };
-
-export type Consequence = {
-  /** The case; the cases of one row differ. */
-  readonly when: string;
-  readonly states: readonly StateChange[];
-  /** Written tables that the other columns do not imply. */
-  readonly tables: readonly Table[];
-  readonly activity: readonly ActivityAction[] | { readonly none: string };
-  readonly events: By<EventType>;
-  readonly directory: By<ChangeType>;
-  readonly document: By<DocumentEffect>;
-  readonly certificate: By<CertificateEffect>;
-  readonly alerts: readonly AlertKind[];
-  readonly mails: readonly Mail[];
-};
-type Cases = readonly Consequence[];
-
-const NONE = {};
-/** No alert and no mail. */
-const NO_NOTICE = { alerts: [], mails: [] } as const;
-/** No effect outside the listed tables. */
-const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
+import { ACCOUNT_OPERATIONS } from "./account-consequences.ts";
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
@@ -91,6 +19,8 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  ...ACCOUNT_OPERATIONS,
+
   registerPrincipal: [
     {
       when: "always",

@@ -3,12 +3,8 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Deps } from "../../src/context.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import {
-  type Consequence,
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-} from "../../src/journal/consequences.ts";
+import type { Consequence } from "../../src/journal/consequence.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../../src/journal/consequences.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
