@@ -82,7 +82,10 @@ function added(changes: readonly Change[]): Json[] {
 }
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  const entries = added(changes).map((row): Effect => [row.subject_id, row.action]);
+  // A key concerns its account.
+  const entries = added(changes).map(
+    (row): Effect => [row.subject_type === "api_key" ? row.platform_id : row.subject_id, row.action],
+  );
   if (new Set(entries.map(String)).size < entries.length) throw new Error(`written twice: ${entries.join("; ")}`);
   return Object.values(byParty(parties, entries)).flat().sort();
 }
