@@ -93,6 +93,7 @@ export const linkThresholds = (db: Database, { did, network }: Vault): Statement
     .set({
       otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
         and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
+      behindSince: stillOrNow,
     })
     .where(onVault({ did, network }));
 
