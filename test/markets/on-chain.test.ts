@@ -219,7 +219,7 @@ describe("a threshold", () => {
     await lab("evm_setAutomine", false);
     const before = await count();
     const registered = await stored(did);
-    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 200));
+    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 3_000));
     expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
     expect(await count()).toBe(before + 1);
     // The registration is watched as before.

@@ -36,8 +36,9 @@ function rowOf(rows: readonly Consequence[] | undefined, when: string): Seen {
 }
 
 describe("a registration that waits writes exactly its row:", () => {
+  /** Long enough for the signer to answer on a busy machine. A transaction that no block takes is waited for until then. */
   const waits = (did: string) => async () => {
-    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBeNull();
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 3_000)).toBeNull();
     return { agent: [did] };
   };
   const asked = async () => {
