@@ -12,8 +12,9 @@ import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 
 export type Message = ChainMessage | OutboxMessage | JobMessage;
+type Queued = MessageBatch<Message>["messages"][number];
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
-type Runners = { readonly [K in Message["kind"]]: Runner<K> };
+type Runners<Kind extends Message["kind"]> = { readonly [K in Kind]: Runner<K> };
 
 /** How long one message waits for the chain: nobody waits for its answer. */
 const WAIT_MS = 5 * SECOND_MS;
@@ -39,10 +40,14 @@ async function onChain(env: Env, network: string, drive: (until: number) => Prom
 
 const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(deps, JOBS, message);
 
-const RUNNERS: Runners = {
+const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
+};
+
+const RUNNERS: Runners<Message["kind"]> = {
+  ...CHAIN_RUNNERS,
   hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
   record: runJob,
   find: runJob,
@@ -54,21 +59,30 @@ const RETRY_SECONDS = 5;
 /** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
 const DEAD = "-dead";
 
+/**
+ * Messages about the chain are worked beside each other, since they wait (JOB-13). The others are worked one after the other: those that
+ * deliver events would all move the same mark and refuse each other.
+ */
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
-  await eachAtOnce(batch.messages, async (message) => {
-    try {
-      await (RUNNERS[message.body.kind] as Runner<Message["kind"]>)(deps, message.body as never);
-      message.ack();
-    } catch (thrown) {
-      const text = thrown instanceof Error ? thrown.message : "unknown";
-      console.error(
-        JSON.stringify({ event: "message_failed", kind: message.body.kind, attempts: message.attempts, message: text }),
-      );
-      message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
-    }
-  });
+  const work = (message: Queued) => workOne(deps, message);
+  await eachAtOnce(batch.messages.filter(isAboutChain), work);
+  for (const message of batch.messages) if (!isAboutChain(message)) await work(message);
+}
+
+const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
+
+async function workOne(deps: Deps, message: Queued): Promise<void> {
+  const { body, attempts } = message;
+  try {
+    await (RUNNERS[body.kind] as Runner<Message["kind"]>)(deps, body as never);
+    message.ack();
+  } catch (thrown) {
+    const text = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
+    message.retry({ delaySeconds: RETRY_SECONDS * attempts });
+  }
 }
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {

@@ -7,6 +7,7 @@ import { commit } from "../../src/db/batch.ts";
 import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { handOnEvents, handOnSlice, type Subscriber } from "../../src/journal/outbox.ts";
+import { deliver } from "../support/queue.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 let world: World;
@@ -55,6 +56,14 @@ describe("delivery", () => {
     const outcomes = await Promise.allSettled([handOnSlice(world.deps, [collect]), handOnSlice(world.deps, [collect])]);
     expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
     expect(new Set(numbers())).toEqual(new Set([0, 1, 2]));
+    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+  });
+
+  it("that several messages of one batch ask for is made by the first, and none is tried again", async () => {
+    await record(3);
+    const messages = Array.from({ length: 8 }, () => ({ kind: "hand_on_events" }));
+    const outcome = await deliver(world, "agent-accountability-outbox", messages);
+    expect(outcome).toEqual({ acknowledged: [0, 1, 2, 3, 4, 5, 6, 7], retried: [] });
     expect(await handOnEvents(world.deps, [collect])).toBe(0);
   });
 });
