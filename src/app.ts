@@ -26,7 +26,9 @@ import { bindRoute } from "./http/router.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
+import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
+import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
@@ -37,6 +39,7 @@ import { taskRoutes } from "./tasks/routes.ts";
 /** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
 export const ROUTES: readonly Route[] = [
   ...accountRoutes,
+  ...activityRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,
@@ -48,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   ...facilitationRoutes,
   ...jobRoutes,
   ...alertRoutes,
+  ...operatorLogRoutes,
 ];
 
 const ENTRANCES: Entrances = {
