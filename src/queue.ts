@@ -45,8 +45,10 @@ const RUNNERS: Runners = {
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
   hand_on_events: async (deps, { activityOf = [] }) => {
-    await handOnEvents(deps, SUBSCRIBERS);
-    for (const platformId of activityOf) await hashUnlessOthersDo(deps, platformId);
+    const hashing = activityOf.map((platformId) => hashUnlessOthersDo(deps, platformId));
+    const ended = await Promise.allSettled([handOnEvents(deps, SUBSCRIBERS), ...hashing]);
+    // What fails holds up nothing else, and all of it is safe to do again.
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
   },
   record: runJob,
   find: runJob,

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
-import { commit, readBatch, type Statement } from "../db/batch.ts";
+import { commit, readBatch } from "../db/batch.ts";
 import type { HeadRow } from "../db/tables/journal.ts";
 import { signActivityHead } from "../protocol/activity-head.ts";
 import { type Hashed, hashNewEntries } from "./activity-chain.ts";
@@ -23,17 +23,20 @@ export async function checkChain(deps: Deps, platformId: string): Promise<boolea
   if (!chain || chain.checkAt > now) return false;
   const hashed = await hashNewEntries(deps, platformId);
   if (hashed.more) return "more";
-  const head = hashed.seq > chain.headSeq ? [await signedHead(deps, platformId, hashed, now)] : [];
-  await commit(db, [...noteChecked(db, chain, now, Math.max(hashed.seq, chain.headSeq)), ...head]);
+  const head = hashed.seq > chain.headSeq ? await signHead(deps, platformId, hashed, now) : null;
+  await commit(db, [
+    ...noteChecked(db, chain, now, head?.seq ?? chain.headSeq),
+    ...(head === null ? [] : [insertHead(db, head)]),
+  ]);
   if (hashed.missing !== null) throw new Error(`entry ${hashed.missing} of the activity log is missing`);
   return true;
 }
 
-async function signedHead(deps: Deps, platformId: string, { seq, hash }: Hashed, now: number): Promise<Statement> {
+async function signHead(deps: Deps, platformId: string, { seq, hash }: Hashed, now: number): Promise<HeadRow> {
   const { signing } = await deps.ca();
   const iat = Math.floor(now / SECOND_MS);
   const jws = await signActivityHead({ iss: deps.config.issuer, sub: platformId, seq, hash, iat }, signing);
-  return insertHead(deps.db, { platformId, seq, hash, signedAt: now, jws });
+  return { platformId, seq, hash, signedAt: now, jws };
 }
 
 export async function getHeads(call: ManagementCall, query: HeadQuery): Promise<Page<ActivityHead>> {

@@ -1,12 +1,11 @@
 // Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so the numbers of a platform have
 // no gap and stand in the order of commits (EVT-11).
-import { and, asc, eq, getTableColumns, gte, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gte, lte, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
-import type { Range } from "./log-store.ts";
-import { findLogRows } from "./log-store.ts";
+import { bareColumns, findLogRows, type Range } from "./log-store.ts";
 import { inParts } from "./parts.ts";
 
 type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
@@ -48,7 +47,7 @@ export type ActivityFilter = {
   readonly before?: number | undefined;
 };
 
-const { hash: _hash, ...shown } = getTableColumns(activityEntries);
+const { hash: _hash, ...shown } = bareColumns(activityEntries);
 /** An entry without its hash, which no reader is shown. */
 export type ShownRow = Omit<ActivityRow, "hash">;
 

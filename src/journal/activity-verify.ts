@@ -7,7 +7,7 @@ import { readBatch } from "../db/batch.ts";
 import type { ActivityRow, HeadRow } from "../db/tables/journal.ts";
 import { verifyActivityHead } from "../protocol/activity-head.ts";
 import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
-import { hashNewEntries } from "./activity-chain.ts";
+import { type Hashed, hashNewEntries } from "./activity-chain.ts";
 import { seqOfActivity } from "./activity-id.ts";
 import type { ActivityVerification, Break, VerifyQuery } from "./activity-schema.ts";
 import { findHashed } from "./activity-store.ts";
@@ -55,12 +55,7 @@ type Log = {
   readonly end: number;
 };
 
-async function readLog(
-  deps: Deps,
-  platformId: string,
-  { from, to }: Numbers,
-  chain: { readonly seq: number; readonly hash: string },
-): Promise<Log> {
+async function readLog(deps: Deps, platformId: string, { from, to }: Numbers, hashed: Hashed): Promise<Log> {
   const { db } = deps;
   const found = await readBatch(db, {
     // From the first entry on, also numbers that no entry can have.
@@ -77,7 +72,8 @@ async function readLog(
   const rows = before ? found.rows.slice(1) : found.rows;
   const inRange = found.heads.filter(({ seq }) => seq <= (rows.at(-1)?.seq ?? 0));
   const heads = await Promise.all(inRange.map(async (head) => [head.seq, await statedHash(deps, head)] as const));
-  return { before, rows, heads: new Map(heads), chain, end: Math.max(chain.seq, found.newest[0]?.seq ?? 0) };
+  const end = Math.max(hashed.seq, hashed.missing ?? 0, found.newest[0]?.seq ?? 0);
+  return { before, rows, heads: new Map(heads), chain: hashed, end };
 }
 
 /** The hash that a head was signed over; null where its signature says something else. */

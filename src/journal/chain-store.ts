@@ -9,11 +9,11 @@ import { FIRST_HASH } from "../protocol/running-hash.ts";
 /** Each log is looked at once a day. */
 export const CHECK_MS = DAY_MS;
 
-/** The chain of a new platform, in the batch that makes the platform. Leaves an existing one alone. */
+/** The chain of a new platform, in the batch that makes the platform: its first head comes with the next minute. Leaves an existing one alone. */
 export const beginChain = (db: Database, platformId: string, now: number): Statement =>
   db
     .insert(activityChains)
-    .values({ platformId, seq: 0, hash: FIRST_HASH, headSeq: 0, checkAt: now + CHECK_MS })
+    .values({ platformId, seq: 0, hash: FIRST_HASH, headSeq: 0, checkAt: now })
     .onConflictDoNothing();
 
 export const findChain = (db: Database, platformId: string): Read<ChainRow | null> =>

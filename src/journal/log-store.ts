@@ -1,7 +1,7 @@
 // Pages of a log by number, newest first, whatever the filters. A page reads one range: the whole log, or the entries of one indexed value.
 // Filters beyond it are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
-import { desc, type SQL, sql } from "drizzle-orm";
-import type { SelectedFields } from "drizzle-orm/sqlite-core";
+import { desc, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import type { SelectedFields, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
 
 /** How many rows of its range a page looks at, where further filters leave few of them. */
@@ -24,7 +24,16 @@ export type Range = {
 const within = ({ keys, below, above }: Range): SQL =>
   sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
-/** The columns' names stand alone, because the rows may come from a subquery. */
+/** The columns of a table by their names alone, because the rows may come from a subquery. */
+export const bareColumns = <T extends SQLiteTable>(table: T): Columns<T> =>
+  Object.fromEntries(
+    Object.entries(getTableColumns(table)).map(([name, column]) => [
+      name,
+      sql`${sql.identifier(name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))}`.mapWith(column),
+    ]),
+  ) as Columns<T>;
+type Columns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
+
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   if (range.rest.length === 0) {
     const rows = db.select(columns).from(range.source).where(within(range)).orderBy(desc(sql`seq`)).limit(limit);
