@@ -20,9 +20,12 @@ describe("the running hash", () => {
     );
   });
 
-  it.each(["", "0", "G".repeat(64), "A".repeat(64), "0".repeat(66)])("refuses %j as the hash before", async (before) => {
-    await expect(nextHash(before, entry)).rejects.toThrow(TypeError);
-  });
+  it.each(["", "0", "G".repeat(64), "A".repeat(64), "0".repeat(66)])(
+    "refuses %j as the hash before",
+    async (before) => {
+      await expect(nextHash(before, entry)).rejects.toThrow(TypeError);
+    },
+  );
 
   it("refuses what is no JSON value", async () => {
     await expect(nextHash(FIRST_HASH, { seq: Number.NaN })).rejects.toThrow("$.seq: not a finite number");
