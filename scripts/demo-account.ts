@@ -15,7 +15,11 @@ export type Step = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 /** What the demo does its calls with. */
 export type Player = { readonly service: ServiceDescription; readonly request: Request; readonly step: Step };
 
-export type DemoAccount = { readonly key: string; readonly session: Record<string, string>; readonly legalName: string };
+export type DemoAccount = {
+  readonly key: string;
+  readonly session: Record<string, string>;
+  readonly legalName: string;
+};
 
 const DOCUMENTS = [
   "certificate_of_incorporation",
@@ -24,7 +28,8 @@ const DOCUMENTS = [
   "ownership_and_control_structure",
 ] as const;
 /** A PDF of one empty page. */
-const PDF = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n";
+const PDF =
+  "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n";
 
 /** Opens an account: the link comes by mail, the sandbox key with the verification. */
 export async function signUp({ service, request, step }: Player): Promise<DemoAccount> {

@@ -18,9 +18,8 @@ import {
   pick,
   send,
 } from "./client.ts";
-import { goToProduction, type RequestOptions as Call, signUp } from "./demo-account.ts";
+import { type RequestOptions as Call, goToProduction, signUp } from "./demo-account.ts";
 import { connectOrStart } from "./service.ts";
-
 
 const AMOUNT = "10.00";
 const MARKET = "GLOBAL-USDC";

@@ -7,6 +7,7 @@ import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { runMessage } from "./jobs/run.ts";
+import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
@@ -46,9 +47,16 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
 };
 
+/** Works a message about events and entries of the activity log. What fails holds up nothing else, and all of it is safe to do again. */
+async function handOn(deps: Deps, { activityOf = [] }: OutboxMessage): Promise<void> {
+  const hashing = activityOf.map((platformId) => hashUnlessOthersDo(deps, platformId));
+  const ended = await Promise.allSettled([handOnEvents(deps, SUBSCRIBERS), ...hashing]);
+  for (const one of ended) if (one.status === "rejected") throw one.reason;
+}
+
 const RUNNERS: Runners<Message["kind"]> = {
   ...CHAIN_RUNNERS,
-  hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
+  hand_on_events: handOn,
   record: runJob,
   find: runJob,
   run: runJob,

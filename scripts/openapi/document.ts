@@ -115,6 +115,9 @@ export const headersOf = (route: Route): readonly string[] => [
 /** Headers that not every answer of their operation has: a replay's, and the link to a next page. */
 export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Idempotent-Replayed", "Link"]);
 
+/** Types of text that are no JWS. */
+const TEXTS: Readonly<Record<string, Json>> = { "text/csv": { type: "string" } };
+
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas): Record<string, Json> {
@@ -127,7 +130,7 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
       type,
       type.endsWith("json")
         ? { schema: schemas.of(schema, "output"), ...exampleOf(recorded?.response) }
-        : { schema: reference("Jws"), ...exampleOf(recorded?.texts?.[type]) },
+        : { schema: TEXTS[type] ?? reference("Jws"), ...exampleOf(recorded?.texts?.[type]) },
     ]),
   );
   return { [route.status]: { description, headers, content } };

@@ -45,7 +45,9 @@ export class Stage {
       ...known,
       ...(ask.body !== undefined && { request: ask.body }),
       ...(type.endsWith("json") && { response: presentable(value) }),
-      ...(type.endsWith("jwt") ? { texts: { ...texts, [type]: reply.text } } : texts && { texts }),
+      ...(!type.endsWith("json") && type !== ""
+        ? { texts: { ...texts, [type]: presentableText(reply.text) } }
+        : texts && { texts }),
     });
     return value;
   }
@@ -98,6 +100,13 @@ function pathOf(route: Route, { params = {}, query = {} }: Ask): string {
   const text = new URLSearchParams(query).toString();
   return text === "" ? path : `${path}?${text}`;
 }
+
+/** The first lines of a text. */
+const presentableText = (text: string): string =>
+  text
+    .split("\r\n")
+    .slice(0, LIST_SHOWN + 1)
+    .join("\r\n");
 
 /** Hides private keys and shortens lists. */
 function presentable(value: unknown): unknown {

@@ -9,7 +9,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "always",
       states: ["account none → EMAIL_PENDING"],
-      tables: ["account_links", "passwords", "platforms"],
+      tables: ["account_links", "activity_chains", "passwords", "platforms"],
       activity: ["account.registered"],
       mails: ["verify_email"],
     },

@@ -1,5 +1,6 @@
 // The words of the table of consequences (consequences.ts).
 import type {
+  ActivityAction,
   AgentStatus,
   AlertKind,
   EscrowState,
@@ -11,7 +12,7 @@ import type {
   TaskStatus,
 } from "../core/vocabulary.ts";
 import type { MailKind } from "../mail/catalogue.ts";
-import type { ActivityAction } from "./activity.ts";
+
 import type { EventType } from "./events.ts";
 import type { ChangeType } from "./feed.ts";
 

@@ -1,6 +1,6 @@
 // Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
-// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark
-// and the last use of keys and sessions are not consequences.
+// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
+// the running hash of the activity log, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../context.ts";
 import { ACCOUNT_OPERATIONS } from "./account-consequences.ts";
 import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
@@ -9,7 +9,7 @@ const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
 const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
-const OPERATORS_OWN = { none: "an operator's act, kept in the alert itself: it has no platform" } as const;
+const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
 
 const NOTHING = { states: [], tables: [], activity: NOTHING_NEW, ...UNSEEN } as const;
@@ -524,7 +524,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
     {
       when: "open",
       states: ["alert open → acknowledged"],
-      tables: [],
+      tables: ["operator_entries"],
       activity: OPERATORS_OWN,
       ...UNSEEN,
     },
@@ -724,6 +724,17 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       alerts: ["waiting_transaction"],
       mails: [],
     },
+  ],
+
+  sign_activity_heads: [
+    {
+      when: "entries were added since the last head",
+      states: [],
+      tables: ["activity_chains", "activity_heads"],
+      activity: NO_EDIT,
+      ...UNSEEN,
+    },
+    { when: "none was added", states: [], tables: ["activity_chains"], activity: NO_EDIT, ...UNSEEN },
   ],
 
   mail_alerts: [
