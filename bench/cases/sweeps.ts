@@ -4,6 +4,7 @@ import { agent, facilitated, openIntent, openProvider, type Play, principal } fr
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { raise } from "./operators.ts";
+import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -123,6 +124,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
   { job: "end_attestations", arrange: endAttestation },
   { job: "finish_cascades", arrange: leaveCascade },
+  { job: "restate_agents", arrange: leaveRestatement },
   { job: "open_status_lists" },
   { job: "auto_confirm_tasks", arrange: endTask },
   { job: "abandon_intents", arrange: endIntent },

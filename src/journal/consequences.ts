@@ -9,6 +9,7 @@ import type {
   IntentStatus,
   MarketStatus,
   OperationStatus,
+  PlatformStatus,
   PrincipalStatus,
   TaskStatus,
 } from "../core/vocabulary.ts";
@@ -30,6 +31,7 @@ export type Table =
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
 /** `none`: the row does not exist before or after. */
 export type StateChange =
+  | `account ${Move<PlatformStatus>}`
   | `principal ${Move<PrincipalStatus>}`
   | `agent ${Move<AgentStatus>}`
   | `market ${Move<MarketStatus>}`
@@ -41,9 +43,10 @@ export type StateChange =
 
 /**
  * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
- * is signed at the next reading, `signed` (IDN-18).
+ * is signed at the next reading, `signed` (IDN-18). `stale version`: a version that is signed alone; its whole document is signed at the next
+ * reading.
  */
-export type DocumentEffect = "unsigned version" | "new version" | "new revision" | "signed";
+export type DocumentEffect = "unsigned version" | "new version" | "stale version" | "new revision" | "signed";
 
 /** The last three are new values in the status list. */
 export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
@@ -51,7 +54,7 @@ export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" 
 export type Mail = "alerts to the operator";
 
 /** The party that is affected; of an event, the party whose platform gets it. */
-export type Party = "principal" | "agent" | "provider" | "consumer";
+export type Party = "account" | "principal" | "agent" | "provider" | "consumer";
 /** One entry for each effect; a party that is not named has none. */
 export type By<T> = { readonly [P in Party]?: readonly T[] };
 
@@ -80,6 +83,7 @@ const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NON
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
+const RECORDED_WITH_PROFILE = { none: "recorded with the change of the profile" } as const;
 const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
 const OPERATORS_OWN = { none: "an operator's act, kept in the alert itself: it has no platform" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
@@ -91,6 +95,53 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  patchPlatform: [
+    {
+      when: "a member that nothing else states",
+      states: [],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the profile is complete",
+      states: ["account PROFILE_PENDING → KYB_PENDING"],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the name and the country are known",
+      states: ["principal none → ACTIVE"],
+      tables: ["attestations", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      // The tenant principal follows the profile, and its agents' documents state it (ACC-41).
+      when: "the name changes",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the country changes, and its agents are DRAFTs",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: NONE,
+      document: { agent: ["unsigned version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+
   registerPrincipal: [
     {
       when: "always",
@@ -645,6 +696,20 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: NONE,
       certificate: { agent: ["suspended"] },
+      ...NO_NOTICE,
+    },
+  ],
+
+  restate_agents: [
+    {
+      when: "a crash left agents that state another name",
+      states: [],
+      tables: ["agents", "restatements"],
+      activity: RECORDED_WITH_PROFILE,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
       ...NO_NOTICE,
     },
   ],

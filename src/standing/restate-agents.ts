@@ -1,4 +1,4 @@
-// Restates a principal's name and country in the documents of its agents (ACC-22). The principal changes first, in one guarded batch with
+// Restates a principal's name and country in the documents of its agents (ACC-41). The principal changes first, in one guarded batch with
 // the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
 // its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
 import { advanceVersions, findStatedAgents, refuseOtherCount } from "../agents/store.ts";
@@ -40,7 +40,7 @@ type Found = ReadResults<ReturnType<typeof restateReads>>;
 export type Restating = {
   /** The first slice, for the batch that changes the principal. */
   readonly statements: Statement[];
-  /** Restates further slices, after the commit. What it leaves when it dies is continued by a job. */
+  /** Restates further slices, after the commit. It never throws: what it leaves when it dies is continued by a job. */
   readonly rest: () => Promise<void>;
 };
 
@@ -63,12 +63,17 @@ export async function restateAgents(
       ...(await restateSlice(deps, principal, found, now)),
       reached === null ? dropRestatement(db, principalId) : begin(reached),
     ],
-    rest: async () => {
-      if (reached !== null && (await resumeRestatement(deps, principalId, reached)) === "more") {
-        await handOn(deps, principalId);
-      }
-    },
+    rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId, reached)),
   };
+}
+
+async function restateRest(deps: Deps, principalId: string, from: Due): Promise<void> {
+  try {
+    if ((await resumeRestatement(deps, principalId, from)) === "more") await handOn(deps, principalId);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "restatement_interrupted", principal_id: principalId, message }));
+  }
 }
 
 /** The position of the last agent of a slice; null when no agent is left behind it. */

@@ -105,6 +105,7 @@ function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string
 // ---- Rows that change ----------------------------------------------------------------------------------------------------
 
 const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json) => string])[] = [
+  ["platforms", "account", ({ status }) => status],
   ["principals", "principal", ({ status }) => status],
   ["agents", "agent", ({ status }) => status],
   ["agent_markets", "market", ({ status }) => status],
@@ -157,7 +158,7 @@ function effectOf({ versions, revisions, signed, whole }: Numbers): string {
   if (versions === 0 && revisions === 0 && signed === 0) return whole ? "signed" : "";
   if (versions === 0 && revisions === 1 && signed === 0 && !whole) return "new revision";
   if (versions === revisions && signed === 0 && !whole) return "unsigned version";
-  if (versions === revisions && signed === versions && whole) return "new version";
+  if (versions === revisions && signed === versions) return whole ? "new version" : "stale version";
   throw new Error(`an effect without a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
 }
 

@@ -98,7 +98,7 @@ export const attestations = sqliteTable(
 );
 export type AttestationRow = typeof attestations.$inferSelect;
 
-/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-22). */
+/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-41). */
 export const restatements = sqliteTable(
   "restatements",
   {
