@@ -96,6 +96,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/activity (environment)": read(25, 16 * KIB),
   "GET /v1/platform/activity/heads": read(25, 32 * KIB),
   "GET /v1/platform/activity/verify": read(12, KIB, { trips: 3 }),
+  "GET /v1/platform (session)": read(5, 4 * KIB),
+  "PATCH /v1/platform": mutation(15, 16, 4 * KIB, { queues: 0 }),
+  "PATCH /v1/platform (the name)": mutation(20, 16, 4 * KIB, { queues: 0 }),
+  "PATCH /v1/platform (the name, with ten agents)": mutation(120, 60, 4 * KIB, { queues: 0 }),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
@@ -144,6 +148,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("prune_idempotency_outcomes", BULK, { trips: 5, rowsRead: 9, rowsWritten: 3 }),
   ...job("end_attestations", EACH, { trips: 6, rowsRead: 32, rowsWritten: 15, queues: 1 }),
   ...job("finish_cascades", EACH, { trips: 6, rowsRead: 31, rowsWritten: 11, queues: 1 }),
+  ...job("restate_agents", EACH, { trips: 7, rowsRead: 30, rowsWritten: 12 }),
   ...job("open_status_lists", BULK),
   // Counting reads the places that are taken, which are counted beside these: once an hour.
   "job open_status_lists (counted)": sweep({ trips: 6, rowsRead: 8, rowsWritten: 3 }),

@@ -5,6 +5,7 @@ import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashed } from "./activity.ts";
 import { raise } from "./operators.ts";
+import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -132,6 +133,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
   { job: "end_attestations", arrange: endAttestation },
   { job: "finish_cascades", arrange: leaveCascade },
+  { job: "restate_agents", arrange: leaveRestatement },
   { job: "open_status_lists" },
   { job: "auto_confirm_tasks", arrange: endTask },
   { job: "abandon_intents", arrange: endIntent },

@@ -23,7 +23,7 @@ const requirements = z
     errors: z.array(
       z
         .object({ requirement: z.string(), code: z.string(), reason: z.string() })
-        .register(z.globalRegistry, { id: "Requirement" }),
+        .register(z.globalRegistry, { id: "RequirementError" }),
     ),
   })
   .register(z.globalRegistry, { id: "Requirements" });

@@ -1,5 +1,5 @@
 // The consequences of operations on the platform account (consequences.ts).
-import { type Cases, UNSEEN } from "./consequence.ts";
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 
 const ASKED_BY_ANYBODY = { none: "nobody has shown who asks" } as const;
 
@@ -61,6 +61,53 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: [],
       tables: ["sessions"],
       activity: ["session.ended"],
+    },
+  ],
+
+  patchPlatform: [
+    {
+      when: "a member that nothing else states",
+      states: [],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the profile is complete",
+      states: ["account PROFILE_PENDING → KYB_PENDING"],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the name and the country are known",
+      states: ["principal none → ACTIVE"],
+      tables: ["attestations", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      // The tenant principal follows the profile, and its agents' documents state it (ACC-41).
+      when: "the name changes",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the country changes, and its agents are DRAFTs",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: NONE,
+      document: { agent: ["unsigned version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
     },
   ],
 

@@ -42,9 +42,10 @@ export type StateChange =
 
 /**
  * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
- * is signed at the next reading, `signed` (IDN-18).
+ * is signed at the next reading, `signed` (IDN-18). `stale version`: a version that is signed alone; its whole document is signed at the next
+ * reading.
  */
-export type DocumentEffect = "unsigned version" | "new version" | "new revision" | "signed";
+export type DocumentEffect = "unsigned version" | "new version" | "stale version" | "new revision" | "signed";
 
 /** The last three are new values in the status list. */
 export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";

@@ -8,6 +8,7 @@ import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
+const RECORDED_WITH_PROFILE = { none: "recorded with the change of the profile" } as const;
 const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
@@ -575,6 +576,20 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: NONE,
       certificate: { agent: ["suspended"] },
+      ...NO_NOTICE,
+    },
+  ],
+
+  restate_agents: [
+    {
+      when: "a crash left agents that state another name",
+      states: [],
+      tables: ["agents", "restatements"],
+      activity: RECORDED_WITH_PROFILE,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
       ...NO_NOTICE,
     },
   ],

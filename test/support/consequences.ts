@@ -177,7 +177,7 @@ function effectOf({ versions, revisions, signed, whole }: Numbers): string {
   if (versions === 0 && revisions === 0 && signed === 0) return whole ? "signed" : "";
   if (versions === 0 && revisions === 1 && signed === 0 && !whole) return "new revision";
   if (versions === revisions && signed === 0 && !whole) return "unsigned version";
-  if (versions === revisions && signed === versions && whole) return "new version";
+  if (versions === revisions && signed === versions) return whole ? "new version" : "stale version";
   throw new Error(`an effect without a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
 }
 
