@@ -14,6 +14,7 @@ import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
 import { endAttestations } from "./standing/expire.ts";
+import { finishRestatements } from "./standing/restate-agents.ts";
 import { finishCascades } from "./standing/stop-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 
@@ -25,6 +26,7 @@ export const JOBS: readonly Job[] = [
   pruneIdempotencyOutcomes,
   endAttestations,
   finishCascades,
+  finishRestatements,
   openStatusLists,
   autoConfirmTasks,
   abandonIntents,

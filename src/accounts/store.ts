@@ -15,6 +15,10 @@ export const findPlatform = (db: Database, platformId: string | SQL<string>): Re
 export const byEmail = (email: string): SQL | undefined =>
   and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.status} <> 'CLOSED'`);
 
+/** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
+export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string> =>
+  sql<string>`(select tenant_principal_id from platforms where platform_id = ${platformId})`;
+
 export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(byEmail(email)));
 

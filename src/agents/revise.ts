@@ -65,7 +65,7 @@ export async function reviseAgent(
   return {
     after,
     statements: [
-      ...updateAgent(db, before.agent, columns, { documented: newVersion, also }),
+      ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: before.principal, also }),
       ...(agent.status !== before.agent.status && before.certificate !== null
         ? [listCertificates(db, [agent.did], agent.status)]
         : []),
