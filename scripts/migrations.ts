@@ -11,7 +11,14 @@ const journalFile = join(folder, "meta", "_journal.json");
  * Tables with a rowid: those of large texts, because a row without one keeps about 1,000 bytes in its page and takes a whole page of 4 KiB
  * for more, and those whose number is their rowid.
  */
-const WITH_ROWID: ReadonlySet<string> = new Set(["aids", "aid_versions", "events", "receipts", "status_lists"]);
+const WITH_ROWID: ReadonlySet<string> = new Set([
+  "aids",
+  "aid_versions",
+  "events",
+  "operator_entries",
+  "receipts",
+  "status_lists",
+]);
 const check = process.argv.includes("--check");
 
 const before = new Set(list());

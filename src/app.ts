@@ -30,7 +30,9 @@ import { bindRoute } from "./http/router.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
+import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
+import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
@@ -44,6 +46,7 @@ export const ROUTES: readonly Route[] = [
   ...signUpRoutes,
   ...sessionRoutes,
   ...keyRoutes,
+  ...activityRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,
@@ -55,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   ...facilitationRoutes,
   ...jobRoutes,
   ...alertRoutes,
+  ...operatorLogRoutes,
 ];
 
 const ENTRANCES: Entrances = {

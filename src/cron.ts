@@ -7,6 +7,7 @@ import type { Job } from "./jobs/job.ts";
 import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJobs } from "./jobs/run.ts";
+import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { resumeProvisioning } from "./markets/provision.ts";
 import { tendSigners } from "./markets/tend-signers.ts";
@@ -35,6 +36,7 @@ export const JOBS: readonly Job[] = [
   resumeProvisioning,
   watchRegistrations,
   tendSigners,
+  signActivityHeads,
   mailAlertsJob,
 ];
 

@@ -7,6 +7,7 @@ import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { runMessage } from "./jobs/run.ts";
+import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
@@ -43,7 +44,10 @@ const RUNNERS: Runners = {
   provision_market: (deps, job) =>
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
-  hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
+  hand_on_events: async (deps, { activityOf = [] }) => {
+    await handOnEvents(deps, SUBSCRIBERS);
+    for (const platformId of activityOf) await hashUnlessOthersDo(deps, platformId);
+  },
   record: runJob,
   find: runJob,
   run: runJob,

@@ -116,3 +116,53 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };
+
+/** The actions of the activity log (EVT-7). */
+export const ACTIVITY_ACTIONS = [
+  "account.registered",
+  "account.email_verified",
+  "account.profile_changed",
+  "account.document_submitted",
+  "account.verification_submitted",
+  "account.verification_decided",
+  "account.promoted",
+  "account.password_changed",
+  "account.password_reset",
+  "account.email_changed",
+  "account.suspended",
+  "account.reinstated",
+  "account.closed",
+  "account.attestation_renewed",
+  "session.created",
+  "session.ended",
+  "api_key.issued",
+  "api_key.rotated",
+  "principal.registered",
+  "principal.attestation_expired",
+  "principal.suspended",
+  "principal.reactivated",
+  "principal.closed",
+  "agent.registered",
+  "agent.activated",
+  "agent.scope_changed",
+  "agent.markets_changed",
+  "agent.document_changed",
+  "agent.certificate_reissued",
+  "agent.suspended",
+  "agent.reactivated",
+  "agent.revoked",
+  "agent.terminated",
+] as const;
+export type ActivityAction = (typeof ACTIVITY_ACTIONS)[number];
+
+/** The actions of the operators' own log (EVT-16). */
+export const OPERATOR_ACTIONS = [
+  "alert.acknowledged",
+  "document.read",
+  "notice.sent",
+  "platform.verification_decided",
+  "platform.suspended",
+  "platform.reinstated",
+  "platform.attestation_renewed",
+] as const;
+export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

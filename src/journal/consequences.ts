@@ -3,6 +3,7 @@
 // mark are not consequences.
 import type { ChainMessage } from "../context.ts";
 import type {
+  ActivityAction,
   AgentStatus,
   AlertKind,
   EscrowState,
@@ -12,7 +13,6 @@ import type {
   PrincipalStatus,
   TaskStatus,
 } from "../core/vocabulary.ts";
-import type { ActivityAction } from "./activity.ts";
 import type { EventType } from "./events.ts";
 import type { ChangeType } from "./feed.ts";
 
