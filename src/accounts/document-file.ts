@@ -1,7 +1,7 @@
 // The files of documents in R2 (ACC-11): never public, under `<platform_id>/<document_id>`.
 import type { Env } from "../context.ts";
-import { DOCUMENT_MAX_BYTES, FILE_NAME_MAX_CHARS } from "../core/limits.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
+import { DOCUMENT_MAX_BYTES, FILE_NAME_MAX_CHARS } from "../core/limits.ts";
 import { nameFault } from "../core/text.ts";
 import { isUploadedFile, type UploadedFile } from "../core/upload.ts";
 import { DOCUMENT_TYPES, type MediaType } from "../core/vocabulary.ts";
@@ -66,8 +66,7 @@ export const openFile = async (
   { DOCUMENTS }: Env,
   platformId: string,
   documentId: string,
-): Promise<ReadableStream<Uint8Array> | null> =>
-  (await DOCUMENTS.get(keyOf(platformId, documentId)))?.body ?? null;
+): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(keyOf(platformId, documentId)))?.body ?? null;
 
 /** A stored file; `documentId` is the one that its key names. */
 export type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };

@@ -1,9 +1,10 @@
 // Store of platform accounts.
-import { and, desc, eq, getTableColumns, lt, notInArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, lt, lte, notInArray, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
-import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
@@ -48,6 +49,24 @@ export const listPlatforms = (
       )
       .orderBy(desc(platforms.platformId))
       .limit(page.limit + 1),
+  );
+
+/** Closed accounts that nobody has erased yet, the earliest closing first. */
+export const findAccountsToErase = (db: Database, closedBefore: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`${platforms.closedAt}`, id: platforms.platformId })
+      .from(platforms)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'CLOSED' and erased_at is null`,
+          lte(platforms.closedAt, closedBefore),
+          sql`(${platforms.closedAt}, ${platforms.platformId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(platforms.closedAt), asc(platforms.platformId))
+      .limit(limit),
   );
 
 export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);

@@ -32,6 +32,8 @@ export const FILE_NAME_MAX_CHARS = 255;
 export const SUPPORTING_DOCUMENTS_MAX = 50;
 /** A file without a row is removed when it is older: its upload is over, however it ended. */
 export const STRAY_FILE_HOURS = 1;
+/** A year of the retention: never shorter than one of the calendar. */
+export const RETENTION_YEAR_DAYS = 366;
 
 // Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;

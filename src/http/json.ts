@@ -17,7 +17,7 @@ export async function readBody(
   if (declared > maxBytes) throw tooLarge();
   if (!request.body) return new Uint8Array(0);
   // A body of a declared length is in memory once.
-  let body = new Uint8Array(declared > 0 ? declared : 0);
+  let body = new Uint8Array(Math.max(0, declared));
   let size = 0;
   for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
     const needed = size + chunk.byteLength;
