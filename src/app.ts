@@ -1,7 +1,10 @@
 // The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
+import { documentRoutes } from "./accounts/document-routes.ts";
+import { retentionMs } from "./accounts/erase.ts";
 import { keyRoutes } from "./accounts/key-routes.ts";
+import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
@@ -46,6 +49,8 @@ export const ROUTES: readonly Route[] = [
   ...signUpRoutes,
   ...sessionRoutes,
   ...keyRoutes,
+  ...documentRoutes,
+  ...reviewRoutes,
   ...activityRoutes,
   ...principalRoutes,
   ...agentRoutes,
@@ -71,7 +76,8 @@ const ENTRANCES: Entrances = {
 
 /** Parses what features read from Env, so that a wrong configuration fails the first call and not the hundredth. */
 export const checkConfiguration = memoizeBy((env: Env): true => {
-  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration]) parse(env);
+  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration, retentionMs])
+    parse(env);
   return true;
 });
 

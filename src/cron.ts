@@ -1,4 +1,6 @@
-// The trigger of every minute, and the jobs that it starts (JOB-1).
+// The triggers of every minute and of every hour, and the jobs that they start (JOB-1).
+import { eraseClosedAccounts } from "./accounts/erase.ts";
+import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
@@ -22,7 +24,7 @@ import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 /** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [];
 
-export const JOBS: readonly Job[] = [
+const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
   pruneIdempotencyOutcomes,
   endAttestations,
@@ -38,9 +40,14 @@ export const JOBS: readonly Job[] = [
   tendSigners,
   signActivityHeads,
   mailAlertsJob,
+  eraseClosedAccounts,
 ];
+const HOURLY: readonly Job[] = [sweepDocuments];
 
-const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": JOBS };
+export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
+
+/** By the triggers of wrangler.toml. */
+const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": MINUTELY, "0 * * * *": HOURLY };
 
 export const runCron = (controller: ScheduledController, env: Env): Promise<void> =>
   startJobs(buildDeps(env, env.ISSUER), SCHEDULE[controller.cron] ?? []);

@@ -30,6 +30,10 @@ export const endLinks = (db: Database, platformId: string, kind: LinkKind, now: 
     .set({ usedAt: now })
     .where(and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), isNull(accountLinks.usedAt)));
 
+/** Of a closed account. */
+export const deleteLinks = (db: Database, platformId: string): Statement =>
+  db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
+
 /** How many links of a kind were mailed since an instant. */
 export const countLinks = (
   db: Database,

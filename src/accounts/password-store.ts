@@ -27,6 +27,10 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
       .where(byEmail(email)),
   );
 
+/** Of a closed account. */
+export const deletePassword = (db: Database, platformId: string): Statement =>
+  db.delete(passwords).where(eq(passwords.platformId, platformId));
+
 export const putPassword = (db: Database, platformId: string, hash: string, now: number): Statement =>
   db
     .insert(passwords)

@@ -40,3 +40,14 @@ export function toPlatformView(platform: ListedPlatform) {
     created_at: toIso(platform.createdAt),
   };
 }
+
+/** For the operator: the account with its last review. */
+export const toReviewView = (platform: ListedPlatform) => ({
+  ...toPlatformView(platform),
+  review: {
+    submitted_at: toIsoOrNull(platform.submittedAt),
+    decision: platform.decision,
+    reason: platform.decisionReason,
+    decided_at: toIsoOrNull(platform.decidedAt),
+  },
+});

@@ -28,7 +28,7 @@ const requirements = z
   })
   .register(z.globalRegistry, { id: "Requirements" });
 
-const account = {
+export const accountMembers = {
   platform_id: z.string(),
   platform_status: platformStatus,
   legal_name: z.string().nullable(),
@@ -47,10 +47,10 @@ const account = {
 };
 
 export const platformView = z
-  .object({ ...account, environment: environment })
+  .object({ ...accountMembers, environment: environment })
   .register(z.globalRegistry, { id: "Platform" });
 
-export const platformAccount = z.object(account).register(z.globalRegistry, { id: "PlatformAccount" });
+export const platformAccount = z.object(accountMembers).register(z.globalRegistry, { id: "PlatformAccount" });
 
 export const platformQuery = z.strictObject({ ...pageQuery, status: platformStatus.optional() });
 export const platformList = listOf(platformAccount).register(z.globalRegistry, { id: "PlatformList" });

@@ -301,6 +301,13 @@ export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | 
   return guard(db, sql`(select count(*) from agents where ${where}) = ${sql.raw(String(count))}`);
 };
 
+/** Marks the documents of agents stale, as `touchDocument`: another row that they show has changed. */
+export const touchDocuments = (db: Database, dids: readonly string[]): Statement =>
+  db
+    .update(agents)
+    .set({ revision: sql`${agents.revision} + 1` })
+    .where(sql`did in (select value from json_each(${JSON.stringify(dids)}))`);
+
 /** Gives each of the agents a new version, or none: each must be at the version that the new one was decided on. */
 export const advanceVersions = (
   db: Database,

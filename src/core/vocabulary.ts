@@ -35,10 +35,14 @@ export const REQUIRED_DOCUMENTS = [
   "director_identification",
   "ownership_and_control_structure",
 ] as const;
+export type RequiredDocument = (typeof REQUIRED_DOCUMENTS)[number];
 export const DOCUMENT_TYPES = [...REQUIRED_DOCUMENTS, "supporting"] as const;
 export type DocumentType = (typeof DOCUMENT_TYPES)[number];
 export const DOCUMENT_STATUSES = ["current", "superseded"] as const;
 export type DocumentStatus = (typeof DOCUMENT_STATUSES)[number];
+/** The formats of documents, judged by their bytes. */
+export const MEDIA_TYPES = ["application/pdf", "image/png", "image/jpeg"] as const;
+export type MediaType = (typeof MEDIA_TYPES)[number];
 
 export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
 export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];

@@ -182,6 +182,28 @@ export const renamePrincipal = (
       .where(and(eq(principals.principalId, before.principalId), eq(principals.updatedAt, before.updatedAt))),
   );
 
+type Attested = Omit<PrincipalRow, "legalName" | "nameFolded" | "country">;
+
+/** Records the current attestation of a principal as it was read, with the status that it gives. */
+export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attested): Statement[] => {
+  const { status, statusReason, attestationId, attestationVerifierId, attestationModel, attestationTier } = after;
+  const { attestationIssuedAt, attestationExpiresAt, updatedAt } = after;
+  const attestation = { attestationId, attestationVerifierId, attestationModel, attestationTier, attestationIssuedAt };
+  return mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ status, statusReason, ...attestation, attestationExpiresAt, updatedAt })
+      .where(
+        and(
+          eq(principals.principalId, before.principalId),
+          eq(principals.status, before.status),
+          eq(principals.updatedAt, before.updatedAt),
+        ),
+      ),
+  );
+};
+
 type Known = Pick<PrincipalRow, "principalId" | "updatedAt">;
 
 /** A condition of a write that states what it read of a principal: nothing of it has changed since. */

@@ -1,7 +1,7 @@
 // Restates a principal's name and country in the documents of its agents (ACC-41). The principal changes first, in one guarded batch with
 // the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
 // its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
-import { advanceVersions, findStatedAgents, refuseOtherCount } from "../agents/store.ts";
+import { advanceVersions, findStatedAgents, refuseOtherCount, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
@@ -145,15 +145,28 @@ export const finishRestatements: EachJob = {
 // ---- One slice -----------------------------------------------------------------------------------------------------------
 
 /**
- * The statements for the agents of a slice whose newest version states something else: its next version, and a directory record. A DRAFT
- * states nothing: it gets a version that is not signed (IDN-19).
+ * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
+ * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of any other agent becomes stale: it shows what else of
+ * the principal has changed, the attestation.
  */
 async function restateSlice(deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Statement[]> {
   const { db } = deps;
-  const outdated = found.agents.filter(
-    ({ name, country }) => name !== principal.legalName || country !== principal.country,
-  );
-  if (outdated.length === 0) return [];
+  const isOutdated = ({ name, country }: Found["agents"][number]) =>
+    name !== principal.legalName || country !== principal.country;
+  const outdated = found.agents.filter(isOutdated);
+  const shown = found.agents.filter((one) => !isOutdated(one)).map(({ agent }) => agent.did);
+  const stale = shown.length === 0 ? [] : [touchDocuments(db, shown)];
+  return outdated.length === 0 ? stale : [...stale, ...(await nextVersions(deps, principal, outdated, found, now))];
+}
+
+async function nextVersions(
+  deps: Deps,
+  principal: PrincipalRow,
+  outdated: Found["agents"],
+  found: Found,
+  now: number,
+): Promise<Statement[]> {
+  const { db } = deps;
   const certified = outdated.filter(({ certificate }) => certificate !== null);
   const markets = Map.groupBy(found.markets, keyOf);
   const versions = await Promise.all(

@@ -25,10 +25,15 @@ export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
 export const BRANDS = ["service"] as const;
 
-export type Reply = { status: number; body: Json; headers: Headers; text: string };
+export type Reply = { status: number; body: Json; headers: Headers; text: string; bytes: Uint8Array };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
 export type Json = any;
-export type CallOptions = { key?: string | null; body?: unknown; rawBody?: string; headers?: Record<string, string> };
+export type CallOptions = {
+  key?: string | null;
+  body?: unknown;
+  rawBody?: string | Uint8Array;
+  headers?: Record<string, string>;
+};
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
@@ -122,17 +127,18 @@ export class World {
       ...(sent !== undefined && { body: sent }),
     });
     const context = createExecutionContext();
-    const { response, text } = await this.serve(async () => {
+    const { response, bytes } = await this.serve(async () => {
       const answered = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
-      const read = new TextDecoder().decode(await answered.arrayBuffer());
+      const read = new Uint8Array(await answered.arrayBuffer());
       await waitOnExecutionContext(context);
-      return { response: answered, text: read };
+      return { response: answered, bytes: read };
     });
+    const text = new TextDecoder().decode(bytes);
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
     if (response.ok && needsCredential(method, path)) traffic.callersAnswered += 1;
-    return { status: response.status, body: parsed, headers: response.headers, text };
+    return { status: response.status, body: parsed, headers: response.headers, text, bytes };
   }
 
   /** Runs a part of the service; the query plans of its statements are checked when the file ends. */
