@@ -21,6 +21,8 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...route.errors,
     ...surfaces.flatMap((surface) => ALWAYS[surface]),
+    // A session in production, before the account has it.
+    ...(surfaces.includes("management") && !route.account ? (["not_accredited", "production_locked"] as const) : []),
     ...(route.withoutCredential ? [route.withoutCredential] : []),
     // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
     "validation_failed",

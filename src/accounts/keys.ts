@@ -1,11 +1,10 @@
 // Management keys of an account (ACC-14): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
-import { askedPage, type ManagementCall } from "../call.ts";
+import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { HOUR_MS } from "../core/limits.ts";
-import { listingOf, toPage } from "../core/page.ts";
 import { requireProduction } from "../core/production.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
@@ -14,7 +13,7 @@ import type { Owner } from "../db/tenant.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import type { RotationInput } from "./key-schema.ts";
-import { endKeys, findCurrentKeys, insertKey, listKeys } from "./key-store.ts";
+import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";
 import { recordNotice } from "./notices.ts";
 import { findPlatform } from "./store.ts";
@@ -59,10 +58,10 @@ export async function issueKey(
   return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
 }
 
-export async function getKeys(call: ManagementCall, query: { limit: number; cursor?: string | undefined }) {
-  const page = await askedPage(call, query, listingOf("keys", [], {}));
-  const { rows } = await call.read({ rows: listKeys(call.db, call.tenant.platformId, realTime(call), page) });
-  return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.keyId }), toKeyView);
+/** One page always: an account has few keys that work. */
+export async function getKeys(call: ManagementCall) {
+  const { rows } = await call.read({ rows: findKeys(call.db, call.tenant.platformId, realTime(call)) });
+  return { data: rows.map(toKeyView), next_cursor: null, has_more: false };
 }
 
 const toKeyView = (row: KeyRow) => ({

@@ -75,7 +75,7 @@ export const managementKeys = sqliteTable(
     lastUsedAt: integer(),
   },
   (t) => [
-    index("management_keys_by_platform").on(t.platformId, t.environment),
+    index("management_keys_by_platform").on(t.platformId, t.expiresAt),
     // One current key for each environment: of two that issue one, the second fails.
     uniqueIndex("management_keys_current").on(t.platformId, t.environment).where(sql`expires_at is null`),
     index("management_keys_ended").on(t.expiresAt).where(sql`expires_at is not null`),
