@@ -2,6 +2,9 @@
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
 import { keyRoutes } from "./accounts/key-routes.ts";
+import { noticeRoutes } from "./accounts/notice-routes.ts";
+import { pageRoutes } from "./accounts/page-routes.ts";
+import { passwordRoutes } from "./accounts/password-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
@@ -43,7 +46,10 @@ export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...signUpRoutes,
   ...sessionRoutes,
+  ...passwordRoutes,
+  ...pageRoutes,
   ...keyRoutes,
+  ...noticeRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,

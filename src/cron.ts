@@ -1,4 +1,8 @@
 // The trigger of every minute, and the jobs that it starts (JOB-1).
+import { announce } from "./accounts/announcements.ts";
+import { mailNotices } from "./accounts/mail-notices.ts";
+import { pruneCredentials } from "./accounts/prune-credentials.ts";
+import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
@@ -33,6 +37,10 @@ export const JOBS: readonly Job[] = [
   resumeProvisioning,
   watchRegistrations,
   tendSigners,
+  removeUnverified,
+  pruneCredentials,
+  announce,
+  mailNotices,
   mailAlertsJob,
 ];
 

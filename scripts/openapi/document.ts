@@ -125,9 +125,10 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
   const content = Object.fromEntries(
     types.map((type) => [
       type,
-      type.endsWith("json")
-        ? { schema: schemas.of(schema, "output"), ...exampleOf(recorded?.response) }
-        : { schema: reference("Jws"), ...exampleOf(recorded?.texts?.[type]) },
+      {
+        schema: type.endsWith("jwt") ? reference("Jws") : schemas.of(schema, "output"),
+        ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+      },
     ]),
   );
   return { [route.status]: { description, headers, content } };

@@ -45,7 +45,7 @@ export class Stage {
       ...known,
       ...(ask.body !== undefined && { request: ask.body }),
       ...(type.endsWith("json") && { response: presentable(value) }),
-      ...(type.endsWith("jwt") ? { texts: { ...texts, [type]: reply.text } } : texts && { texts }),
+      ...(type === "" || type.endsWith("json") ? texts && { texts } : { texts: { ...texts, [type]: reply.text } }),
     });
     return value;
   }

@@ -1,5 +1,5 @@
 // Store of activity entries, events and directory changes, one at a time or many at once as JSON.
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { activityEntries, directoryChanges, events } from "../db/tables/journal.ts";
@@ -22,6 +22,10 @@ export const insertEntries = (
             ${subjectType}, value ->> 3, value -> 4 from json_each(${part})`,
     ),
   );
+
+/** Of accounts that never began. */
+export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
+  db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
 
 type Event = typeof events.$inferInsert;
 export const insertEvent = (db: Database, row: Event): Statement => db.insert(events).values(row);

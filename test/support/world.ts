@@ -27,7 +27,7 @@ export const BRANDS = ["service"] as const;
 export type Reply = { status: number; body: Json; headers: Headers; text: string };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
 export type Json = any;
-export type Mail = { from: string; to: string; subject: string; text: string; html?: string };
+export type Mail = { from: EmailAddress; to: string; subject: string; text: string; html: string };
 export type CallOptions = { key?: string | null; body?: unknown; rawBody?: string; headers?: Record<string, string> };
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
