@@ -5,6 +5,7 @@ import { keyRoutes } from "./accounts/key-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
+import { standingRoutes } from "./accounts/standing-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
@@ -44,6 +45,7 @@ export const ROUTES: readonly Route[] = [
   ...signUpRoutes,
   ...sessionRoutes,
   ...keyRoutes,
+  ...standingRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,

@@ -46,3 +46,7 @@ export const countLinks = (
       ),
     ([row]) => row?.count ?? 0,
   );
+
+/** Of a closed account. */
+export const deleteLinks = (db: Database, platformId: string): Statement =>
+  db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));

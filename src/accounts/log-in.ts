@@ -22,6 +22,7 @@ import { findLogIn, putPassword } from "./password-store.ts";
 import { checkPassword, hashPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { deleteSession, insertSession } from "./session-store.ts";
+import { whileOpen } from "./store.ts";
 import { newSessionToken } from "./tokens.ts";
 
 const LIMITS = {
@@ -64,6 +65,7 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   const view = { session_token: token, expires_at: toIso(expiresAt), platform_id: platformId };
   await call.commit(
     [
+      whileOpen(db, platformId),
       insertSession(db, { tokenHash, platformId, createdAt: now, usedAt: now, expiresAt }),
       ...(outdated ? [putPassword(db, platformId, await hashPassword(password), now)] : []),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {

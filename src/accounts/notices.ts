@@ -4,7 +4,12 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { insertNotice } from "./notice-store.ts";
 
-export type NoticeKind = "customer.key_issued" | "customer.key_rotated";
+export type NoticeKind =
+  | "customer.key_issued"
+  | "customer.key_rotated"
+  | "customer.account_suspended"
+  | "customer.account_reinstated"
+  | "customer.account_closed";
 
 type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail">;
 

@@ -1,7 +1,7 @@
 // Store of passwords, apart from all other readings of an account.
-import { eq } from "drizzle-orm";
+import { eq, type SQL } from "drizzle-orm";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { passwords, platforms } from "../db/tables/accounts.ts";
 import { byEmail } from "./store.ts";
 
@@ -27,8 +27,19 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
       .where(byEmail(email)),
   );
 
+/** The stored derivation of an account's password. */
+export const findPassword = (db: Database, platformId: string | SQL<string>): Read<string | null> =>
+  read(
+    db.select({ hash: passwords.hash }).from(passwords).where(eq(passwords.platformId, platformId)),
+    ([row]) => row?.hash ?? null,
+  );
+
 export const putPassword = (db: Database, platformId: string, hash: string, now: number): Statement =>
   db
     .insert(passwords)
     .values({ platformId, hash, changedAt: now })
     .onConflictDoUpdate({ target: passwords.platformId, set: { hash, changedAt: now } });
+
+/** Of a closed account. */
+export const deletePassword = (db: Database, platformId: string): Statement =>
+  db.delete(passwords).where(eq(passwords.platformId, platformId));

@@ -4,7 +4,7 @@ import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
@@ -72,4 +72,11 @@ export const updatePlatform = (
           eq(platforms.status, moved?.from ?? before.status),
         ),
       ),
+  );
+
+/** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-18). */
+export const whileOpen = (db: Database, platformId: string): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
   );

@@ -30,6 +30,7 @@ export type ActivityAction =
   | "api_key.rotated"
   | "principal.registered"
   | "principal.attestation_expired"
+  | "principal.closed"
   | "agent.registered"
   | "agent.activated"
   | "agent.scope_changed"
