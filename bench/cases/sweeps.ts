@@ -40,7 +40,7 @@ async function leaveCascade(play: Play): Promise<void> {
   const ended =
     "update principals set status = 'ATTESTATION_EXPIRED', attestation_expires_at = ? where principal_id = ?";
   await change(play.stage, ended, now - SECOND_MS, principalId);
-  const noted = `insert into cascades (principal_id, "trigger", reason, actor_type, actor_id, started_at)
+  const noted = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at)
     values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', ?)`;
   await change(play.stage, noted, principalId, now);
 }
