@@ -73,8 +73,11 @@ export type JobMessage =
   | { readonly kind: "find"; readonly job: string; readonly after: Due }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
-/** New events wait in the outbox. The message names none: the outbox stores its own position. */
-export type OutboxMessage = { kind: "hand_on_events" };
+/**
+ * What a commit has written waits to be followed up. New events are not named: the outbox stores its own position. `activityOf`: the platforms
+ * whose activity logs have new entries to hash.
+ */
+export type OutboxMessage = { readonly kind: "hand_on_events"; readonly activityOf?: readonly string[] };
 
 export type Config = {
   issuer: string;

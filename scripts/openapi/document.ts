@@ -1,6 +1,7 @@
 // Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
 // (HTTP-31). The Worker contains only the printed document.
 import type { Surface } from "../../src/call.ts";
+import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
@@ -78,7 +79,10 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
       requestBody: {
         required: true,
         content: {
-          "application/json": { schema: schemas.of(route.body, "input"), ...exampleOf(recorded?.request) },
+          [route.multipart ? "multipart/form-data" : "application/json"]: {
+            schema: schemas.of(route.body, "input"),
+            ...exampleOf(recorded?.request),
+          },
         },
       },
     }),
@@ -115,6 +119,12 @@ export const headersOf = (route: Route): readonly string[] => [
 /** Headers that not every answer of their operation has: a replay's, and the link to a next page. */
 export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Idempotent-Replayed", "Link"]);
 
+/** Types of text that are no JWS. */
+const TEXTS: Readonly<Record<string, Json>> = { "text/csv": { type: "string" } };
+/** Files, which have no schema: their bytes are what they are. */
+const FILES: ReadonlySet<string> = new Set(MEDIA_TYPES);
+export const isFile = (type: string): boolean => FILES.has(type);
+
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas): Record<string, Json> {
@@ -125,10 +135,12 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
   const content = Object.fromEntries(
     types.map((type) => [
       type,
-      {
-        schema: type.endsWith("jwt") ? reference("Jws") : schemas.of(schema, "output"),
-        ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
-      },
+      isFile(type)
+        ? {}
+        : {
+            schema: type.endsWith("jwt") ? reference("Jws") : (TEXTS[type] ?? schemas.of(schema, "output")),
+            ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+          },
     ]),
   );
   return { [route.status]: { description, headers, content } };

@@ -31,6 +31,10 @@ export const endLinks = (db: Database, platformId: string, kind: LinkKind, now: 
     .set({ usedAt: now })
     .where(and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), isNull(accountLinks.usedAt)));
 
+/** Of a closed account. */
+export const deleteLinks = (db: Database, platformId: string): Statement =>
+  db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
+
 const since = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
   and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, instant));
 

@@ -27,6 +27,10 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
       .where(byEmail(email)),
   );
 
+/** Of a closed account. */
+export const deletePassword = (db: Database, platformId: string): Statement =>
+  db.delete(passwords).where(eq(passwords.platformId, platformId));
+
 export const findPassword = (db: Database, platformId: string | SQL<string>): Read<string | null> =>
   read(
     db.select({ hash: passwords.hash }).from(passwords).where(eq(passwords.platformId, platformId)),

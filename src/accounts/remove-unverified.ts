@@ -3,7 +3,8 @@ import { FIRST } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { deleteEntries } from "../journal/store.ts";
+import { deleteEntries } from "../journal/activity-store.ts";
+import { deleteChains } from "../journal/chain-store.ts";
 import { deleteLinksOf } from "./link-store.ts";
 import { deletePasswords } from "./password-store.ts";
 import { countUnverified, deletePlatforms, unverifiedIds } from "./store.ts";
@@ -27,6 +28,7 @@ export const removeUnverified: BulkJob = {
           deletePasswords(db, those),
           deleteLinksOf(db, those),
           deleteEntries(db, those),
+          ...deleteChains(db, those),
           deletePlatforms(db, those),
         ]);
         return { done: due.count, failed: [], next: due.count === SLICE ? FIRST : null };

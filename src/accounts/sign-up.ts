@@ -6,6 +6,7 @@ import { foldName } from "../core/text.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { beginChain } from "../journal/chain-store.ts";
 import { createLink, sendLink } from "./links.ts";
 import { insertPassword } from "./password-store.ts";
 import { hashPassword, passwordFaults } from "./passwords.ts";
@@ -28,6 +29,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
       insertPlatform(db, row),
       insertPassword(db, platformId, await hashPassword(input.password), now),
       link.statement,
+      beginChain(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.registered",
         actor: { type: "dashboard_admin", id: email },

@@ -1,12 +1,14 @@
 // Store of platform accounts.
-import { and, asc, desc, eq, getTableColumns, gt, lt, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, lt, lte, notInArray, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
-import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
+import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
@@ -14,6 +16,10 @@ export const findPlatform = (db: Database, platformId: string | SQL<string>): Re
 /** The account that an address belongs to. The condition is literal, so that SQLite uses the partial index. */
 export const byEmail = (email: string): SQL | undefined =>
   and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.status} <> 'CLOSED'`);
+
+/** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
+export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string> =>
+  sql<string>`(select tenant_principal_id from platforms where platform_id = ${platformId})`;
 
 export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(byEmail(email)));
@@ -46,6 +52,24 @@ export const listPlatforms = (
       .limit(page.limit + 1),
   );
 
+/** Closed accounts that nobody has erased yet, the earliest closing first. */
+export const findAccountsToErase = (db: Database, closedBefore: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`${platforms.closedAt}`, id: platforms.platformId })
+      .from(platforms)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'CLOSED' and erased_at is null`,
+          lte(platforms.closedAt, closedBefore),
+          sql`(${platforms.closedAt}, ${platforms.platformId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(platforms.closedAt), asc(platforms.platformId))
+      .limit(limit),
+  );
+
 export type Contact = Pick<PlatformRow, "platformId" | "status" | "email" | "adminContactEmail">;
 
 /** The next accounts in the order of their ids. */
@@ -65,6 +89,35 @@ export const listContacts = (db: Database, after: string, limit: number): Read<C
   );
 
 export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);
+
+/**
+ * Makes a document the current one of its type, or counts a supporting one. Relative to what the batch finds: documents that are uploaded at
+ * once all arrive. Refused once the account is stopped or holds enough supporting ones.
+ */
+export function noteDocument(
+  db: Database,
+  { platformId, type, documentId }: Pick<DocumentRow, "platformId" | "type" | "documentId">,
+  now: number,
+): Statement[] {
+  const counted = sql`coalesce(${platforms.documents} ->> '$.supporting', 0)`;
+  const isSupporting = type === "supporting";
+  const set = isSupporting
+    ? sql`json_set(${platforms.documents}, '$.supporting', ${counted} + 1)`
+    : sql`json_set(${platforms.documents}, ${`$.${type}`}, ${documentId})`;
+  return mustChange(
+    db,
+    db
+      .update(platforms)
+      .set({ documents: set, updatedAt: sql`max(${now}, ${platforms.updatedAt} + 1)` })
+      .where(
+        and(
+          eq(platforms.platformId, platformId),
+          notInArray(platforms.status, ["SUSPENDED", "CLOSED"]),
+          isSupporting ? sql`${counted} < ${SUPPORTING_DOCUMENTS_MAX}` : undefined,
+        ),
+      ),
+  );
+}
 
 export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
 

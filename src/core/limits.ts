@@ -34,6 +34,13 @@ export const ENDED_KEY_HOURS = 25;
 export const ANNOUNCEMENT_SUBJECT_MAX_CHARS = 200;
 export const ANNOUNCEMENT_TEXT_MAX_CHARS = 10_000;
 export const DOCUMENT_MAX_BYTES = 10 * 1024 * 1024;
+export const FILE_NAME_MAX_CHARS = 255;
+/** Of one account; the required ones supersede each other and are not counted. */
+export const SUPPORTING_DOCUMENTS_MAX = 50;
+/** A file without a row is removed when it is older: its upload is over, however it ended. */
+export const STRAY_FILE_HOURS = 1;
+/** A year of the retention: never shorter than one of the calendar. */
+export const RETENTION_YEAR_DAYS = 366;
 
 // Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;

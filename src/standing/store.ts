@@ -1,10 +1,10 @@
 // Store of unfinished cascades.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades } from "../db/tables/principals.ts";
 
-export const findCascade = (db: Database, principalId: string): Read<CascadeRow | null> =>
+export const findCascade = (db: Database, principalId: string | SQL<string>): Read<CascadeRow | null> =>
   readOne(db.select().from(cascades).where(eq(cascades.principalId, principalId)));
 
 /** The oldest cascades first. There are few: a row exists while its cascade runs. */

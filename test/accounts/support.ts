@@ -38,6 +38,21 @@ export async function logIn(world: World, email: string, password = PASSWORD): P
 
 export const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
 
+export const ADDRESS = { line1: "Hauptstr. 1", city: "Berlin", postal_code: "10115", country: "DE" };
+
+/** What the review needs. */
+export const PROFILE = {
+  legal_name: "Startup Robotics GmbH",
+  registration_number: "HRB 4711",
+  country: "DE",
+  registered_address: ADDRESS,
+  admin_contact_email: "office@startup.example",
+};
+
+export const patch = (world: World, key: string, body: unknown) => world.call("PATCH", "/v1/platform", { key, body });
+
+export const readAccount = async (world: World, key: string): Promise<Json> =>
+  expectStatus(await world.call("GET", "/v1/platform", { key }), 200);
 /** As a client of another address: failures are counted by it. */
 export const from = (address: string): Record<string, string> => ({ "CF-Connecting-IP": address });
 

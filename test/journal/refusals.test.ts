@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
-import { OPERATION_CONSEQUENCES, READING_POSTS, type Table } from "../../src/journal/consequences.ts";
+import type { Table } from "../../src/journal/consequence.ts";
+import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
 import {

@@ -8,10 +8,15 @@ import type {
   DocumentType,
   Environment,
   LinkKind,
+  MediaType,
   PlatformStatus,
+  RequiredDocument,
   Tier,
   VerificationDecision,
 } from "../../core/vocabulary.ts";
+
+/** The id of the current document of each required type, and how many supporting ones there are. */
+export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & { readonly supporting?: number };
 
 export const platforms = sqliteTable(
   "platforms",
@@ -32,8 +37,8 @@ export const platforms = sqliteTable(
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
     /** Null until the profile names a legal person: name and country (ACC-6). */
     tenantPrincipalId: text(),
-    /** The current document of each required type (ACC-11), here so that a reading of the account needs no other row. */
-    documents: text({ mode: "json" }).$type<Partial<Record<DocumentType, string>>>().notNull().default({}),
+    /** The current documents (ACC-11), here so that a reading of the account needs no other row. */
+    documents: text({ mode: "json" }).$type<CurrentDocuments>().notNull().default({}),
     submittedAt: integer(),
     decision: text().$type<VerificationDecision>(),
     decisionReason: text(),
@@ -135,8 +140,9 @@ export const documents = sqliteTable(
     platformId: text().notNull(),
     type: text().$type<DocumentType>().notNull(),
     status: text().$type<DocumentStatus>().notNull(),
+    /** Empty once it was erased (ACC-31). */
     fileName: text().notNull(),
-    mediaType: text().notNull(),
+    mediaType: text().$type<MediaType>().notNull(),
     sizeBytes: integer().notNull(),
     sha256: text().notNull(),
     createdAt: integer().notNull(),
