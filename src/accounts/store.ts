@@ -159,8 +159,7 @@ const UNVERIFIED: Ending = {
   table: platforms,
   key: platforms.platformId,
   end: platforms.createdAt,
-  // Literal text, so that SQLite uses the partial index.
-  only: sql`status = 'EMAIL_PENDING'`,
+  partial: { index: "platforms_unverified", only: sql`status = 'EMAIL_PENDING'` },
 };
 
 export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>
