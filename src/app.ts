@@ -4,6 +4,9 @@ import { TrieRouter } from "hono/router/trie-router";
 import { documentRoutes } from "./accounts/document-routes.ts";
 import { retentionMs } from "./accounts/erase.ts";
 import { keyRoutes } from "./accounts/key-routes.ts";
+import { noticeRoutes } from "./accounts/notice-routes.ts";
+import { pageRoutes } from "./accounts/page-routes.ts";
+import { passwordRoutes } from "./accounts/password-routes.ts";
 import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
@@ -48,10 +51,13 @@ export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...signUpRoutes,
   ...sessionRoutes,
+  ...passwordRoutes,
+  ...pageRoutes,
   ...keyRoutes,
   ...documentRoutes,
   ...reviewRoutes,
   ...activityRoutes,
+  ...noticeRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,

@@ -1,5 +1,9 @@
 // The triggers of every minute and of every hour, and the jobs that they start (JOB-1).
+import { announce } from "./accounts/announcements.ts";
 import { eraseClosedAccounts } from "./accounts/erase.ts";
+import { mailNotices } from "./accounts/mail-notices.ts";
+import { pruneCredentials } from "./accounts/prune-credentials.ts";
+import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
@@ -39,6 +43,10 @@ const MINUTELY: readonly Job[] = [
   watchRegistrations,
   tendSigners,
   signActivityHeads,
+  removeUnverified,
+  pruneCredentials,
+  announce,
+  mailNotices,
   mailAlertsJob,
   eraseClosedAccounts,
 ];

@@ -137,9 +137,10 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
       type,
       isFile(type)
         ? {}
-        : type.endsWith("json")
-          ? { schema: schemas.of(schema, "output"), ...exampleOf(recorded?.response) }
-          : { schema: TEXTS[type] ?? reference("Jws"), ...exampleOf(recorded?.texts?.[type]) },
+        : {
+            schema: type.endsWith("jwt") ? reference("Jws") : (TEXTS[type] ?? schemas.of(schema, "output")),
+            ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+          },
     ]),
   );
   return { [route.status]: { description, headers, content } };

@@ -103,11 +103,10 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
     recordOperatorEntry(db, actor, now, { action: "platform.verification_decided", subject, platformId, detail }),
     recordNotice(db, after, now, {
       kind: "customer.verification_decided",
-      data: {
-        decision: decision ?? "",
-        accreditation_tier: accreditationTier,
-        ...(decisionReason !== null && { reason: decisionReason }),
-      },
+      data:
+        decision === "reject"
+          ? { decision, reason: decisionReason ?? "" }
+          : { decision: "approve", accreditationTier, reason: decisionReason },
     }),
   ];
 }

@@ -32,7 +32,7 @@ type NewKey = {
   readonly row: KeyRow;
   readonly view: IssuedKey;
   /** What a mail says of it. */
-  readonly notice: Readonly<Record<string, string>>;
+  readonly notice: { readonly environment: Environment; readonly keyPrefix: string };
 };
 
 async function newKey({ env }: Deps, { platformId, environment }: Owner, now: number): Promise<NewKey> {
@@ -41,7 +41,7 @@ async function newKey({ env }: Deps, { platformId, environment }: Owner, now: nu
   return {
     row: { keyHash, keyId: newId("key", now), platformId, environment, keyPrefix, ...stamps },
     view: { raw_key: rawKey, key_prefix: keyPrefix, environment, warning: WARNING },
-    notice: { environment, key_prefix: keyPrefix },
+    notice: { environment, keyPrefix },
   };
 }
 
@@ -113,7 +113,7 @@ export async function rotateKey(call: ManagementCall, { environment: named, grac
       ),
       recordNotice(db, platform, now, {
         kind: "customer.key_rotated",
-        data: { ...notice, previous_key_expires_at: toIso(endsAt) },
+        data: { ...notice, previousEndsAt: grace_hours === 0 ? null : endsAt },
       }),
     ],
     view,

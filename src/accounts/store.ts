@@ -1,5 +1,5 @@
 // Store of platform accounts.
-import { and, desc, eq, getTableColumns, lt, notInArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, lt, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
@@ -7,6 +7,7 @@ import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
 import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
@@ -62,6 +63,24 @@ export const findAccountsToErase = (db: Database, closedBy: number, after: Due, 
           and (closed_at, platform_id) > (${after.at}, ${after.id})`,
       )
       .orderBy(sql`closed_at`, sql`platform_id`)
+      .limit(limit),
+  );
+
+export type Contact = Pick<PlatformRow, "platformId" | "status" | "email" | "adminContactEmail">;
+
+/** The next accounts in the order of their ids. */
+export const listContacts = (db: Database, after: string, limit: number): Read<Contact[]> =>
+  readAll(
+    db
+      .select({
+        platformId: platforms.platformId,
+        status: platforms.status,
+        email: platforms.email,
+        adminContactEmail: platforms.adminContactEmail,
+      })
+      .from(platforms)
+      .where(gt(platforms.platformId, after))
+      .orderBy(asc(platforms.platformId))
       .limit(limit),
   );
 
@@ -122,3 +141,22 @@ export const updatePlatform = (
         ),
       ),
   );
+
+// ---- Accounts that were never verified -----------------------------------------------------------------------------------
+
+const UNVERIFIED: Ending = {
+  table: platforms,
+  key: platforms.platformId,
+  end: platforms.createdAt,
+  // Literal text, so that SQLite uses the partial index.
+  only: sql`status = 'EMAIL_PENDING'`,
+};
+
+export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, UNVERIFIED, by, most);
+
+/** The ids as an expression: the same within a batch until the accounts themselves are deleted. */
+export const unverifiedIds = (by: number, slice: number): SQL => endedKeys(UNVERIFIED, by, slice);
+
+export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
+  db.delete(platforms).where(sql`${platforms.platformId} in ${platformIds}`);

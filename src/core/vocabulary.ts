@@ -51,6 +51,10 @@ export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 export const LINK_KINDS = ["verify_email", "change_email", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
+/** What the operator tells all accounts of (ACC-21). */
+export const ANNOUNCEMENT_KINDS = ["announcement", "maintenance", "deprecation", "security"] as const;
+export type AnnouncementKind = (typeof ANNOUNCEMENT_KINDS)[number];
+
 export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 

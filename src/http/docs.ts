@@ -4,6 +4,7 @@ import type { HonoBase } from "hono/hono-base";
 import type { AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
+import { PAGE_FILES } from "./page-files.ts";
 import { jsonResponse } from "./responses.ts";
 
 export function bindService(app: HonoBase<AppEnv>): void {
@@ -21,6 +22,9 @@ export function bindService(app: HonoBase<AppEnv>): void {
     const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
     return asset ?? next();
   });
+  for (const { path, type, text } of PAGE_FILES) {
+    app.get(path, () => new Response(text, { headers: { "Content-Type": type } }));
+  }
 }
 
 const PAGE = `<!doctype html>

@@ -33,6 +33,10 @@ export const insertEntries = (
     ),
   );
 
+/** Of accounts that never began. */
+export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
+  db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
+
 // ---- Pages ---------------------------------------------------------------------------------------------------------------
 
 export type ActivityFilter = {

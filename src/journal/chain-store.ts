@@ -57,6 +57,12 @@ export const noteChecked = (db: Database, chain: ChainRow, now: number, headSeq:
       .where(and(eq(activityChains.platformId, chain.platformId), eq(activityChains.checkAt, chain.checkAt))),
   );
 
+/** Of accounts that never began. */
+export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
+  db.delete(activityHeads).where(sql`${activityHeads.platformId} in ${platformIds}`),
+  db.delete(activityChains).where(sql`${activityChains.platformId} in ${platformIds}`),
+];
+
 // ---- Heads ---------------------------------------------------------------------------------------------------------------
 
 export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);

@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
+  AnnouncementKind,
   DocumentStatus,
   DocumentType,
   Environment,
@@ -104,7 +105,7 @@ export const sessions = sqliteTable(
     createdAt: integer().notNull(),
     /** Written at most every ten minutes. */
     usedAt: integer().notNull(),
-    /** The absolute end. */
+    /** The end unless it is used again: the idle or the absolute one, whichever comes first. */
     expiresAt: integer().notNull(),
   },
   (t) => [index("sessions_by_platform").on(t.platformId), index("sessions_due").on(t.expiresAt)],
@@ -158,7 +159,7 @@ export const notices = sqliteTable(
     platformId: text().notNull(),
     kind: text().notNull(),
     recipient: text().notNull(),
-    data: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    data: text({ mode: "json" }).$type<object>().notNull(),
     createdAt: integer().notNull(),
     /** From when it may be sent; moved on by each attempt. */
     dueAt: integer().notNull(),
@@ -173,7 +174,7 @@ export const announcements = sqliteTable(
   "announcements",
   {
     announcementId: text().primaryKey(),
-    kind: text().notNull(),
+    kind: text().$type<AnnouncementKind>().notNull(),
     subject: text().notNull(),
     text: text().notNull(),
     createdAt: integer().notNull(),
