@@ -72,7 +72,8 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     ],
     view,
   );
-  call.background(cascading.rest());
+  // What it leaves when it fails is continued by a job.
+  call.background(cascading.rest().catch(() => undefined));
   return view;
 }
 

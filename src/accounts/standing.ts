@@ -81,7 +81,8 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
     ],
     view,
   );
-  call.background(cascading.rest());
+  // What it leaves when it fails is continued by a job.
+  call.background(cascading.rest().catch(() => undefined));
   return view;
 }
 
