@@ -87,6 +87,20 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(15, 7, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),
+  // The key and its platform 2, the newest number 1, and one entry more than the page has.
+  "GET /v1/platform/activity": read(25, 16 * KIB),
+  "GET /v1/platform/activity (subject_id)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (subject_type and subject_id)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (actor)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (action)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (environment)": read(25, 16 * KIB),
+  "GET /v1/platform/activity/heads": read(25, 32 * KIB),
+  "GET /v1/platform/activity/verify": read(12, KIB, { trips: 3 }),
+  "GET /v1/platform (session)": read(5, 4 * KIB),
+  "PATCH /v1/platform": mutation(8, 5, 4 * KIB, { queues: 0 }),
+  "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB, { queues: 0 }),
+  // For each agent fifteen rows: it and its newest version with their indexes, once to read, once to write, and the directory's record.
+  "PATCH /v1/platform (the name, with ten agents)": mutation(172, 46, 4 * KIB, { queues: 0 }),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
@@ -125,6 +139,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/operator/platforms (status=SUSPENDED)": read(21, 16 * KIB),
   "GET /v1/operator/jobs": read(13, 4 * KIB),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
+  "GET /v1/operator/activity": read(25, 16 * KIB),
+  "GET /v1/operator/activity (actor)": read(25, 16 * KIB),
+  "GET /v1/operator/activity (action)": read(25, 16 * KIB),
   "POST /v1/operator/alerts/{alert_id}/acknowledge": mutation(2, 2, KIB, { queues: 0 }),
 
   // Each job once: its own row is read, begun and ended, and what is due is found by an index.
@@ -132,6 +149,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("prune_idempotency_outcomes", BULK, { trips: 5, rowsRead: 9, rowsWritten: 3 }),
   ...job("end_attestations", EACH, { trips: 6, rowsRead: 32, rowsWritten: 15, queues: 1 }),
   ...job("finish_cascades", EACH, { trips: 6, rowsRead: 31, rowsWritten: 11, queues: 1 }),
+  ...job("restate_agents", EACH, { trips: 7, rowsRead: 30, rowsWritten: 12 }),
   ...job("open_status_lists", BULK),
   // Counting reads the places that are taken, which are counted beside these: once an hour.
   "job open_status_lists (counted)": sweep({ trips: 6, rowsRead: 8, rowsWritten: 3 }),
@@ -142,6 +160,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("resume_market_provisioning", EACH, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 6, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
+  ...job("sign_activity_heads", EACH, { trips: 6, rowsRead: 12, rowsWritten: 6 }),
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 

@@ -4,6 +4,14 @@ import { IDENTITY } from "./cases/identity.ts";
 import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
 import { PAYMENTS } from "./cases/payments.ts";
+import { PROFILE } from "./cases/profile.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 
-export const CASES: readonly Case[] = [...MANAGEMENT, ...IDENTITY, ...PAYMENTS, ...OPERATORS, ...SWEEP_CASES];
+export const CASES: readonly Case[] = [
+  ...MANAGEMENT,
+  ...PROFILE,
+  ...IDENTITY,
+  ...PAYMENTS,
+  ...OPERATORS,
+  ...SWEEP_CASES,
+];

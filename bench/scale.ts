@@ -99,7 +99,23 @@ const journalOf = ({ stage, principalId }: Play): Copies[] => [
   },
   { table: "attestations", where: "true", vary: { principal_id: otherId("prn") } },
   { table: "events", where: "true", vary: { id: otherId("evt"), object: NO_TEXT } },
-  { table: "activity_entries", where: "true", vary: { id: otherId("act"), occurred_at: EARLIER("occurred_at") } },
+  // One subject, one actor and one action have all of a platform's history, before what is hashed.
+  {
+    table: "activity_entries",
+    where: `platform_id = '${stage.platform.platformId}' and subject_id = '${principalId}'`,
+    vary: { seq: "-n", occurred_at: EARLIER("occurred_at") },
+  },
+  {
+    table: "activity_chains",
+    where: `platform_id = '${stage.platform.platformId}'`,
+    vary: { platform_id: otherId("plt"), check_at: LATER },
+  },
+  {
+    table: "activity_heads",
+    where: `platform_id = '${stage.platform.platformId}'`,
+    vary: { seq: "-n", signed_at: "signed_at - 86400000 * n", jws: NO_TEXT },
+  },
+  { table: "operator_entries", where: "true", vary: { occurred_at: EARLIER("occurred_at") } },
   { table: "directory_changes", where: "true", vary: { seq: "seq - 1000000 - n" } },
   {
     table: "idempotency_outcomes",

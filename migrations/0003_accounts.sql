@@ -105,5 +105,7 @@ CREATE UNIQUE INDEX `platforms_by_email` ON `platforms` (`email_folded`) WHERE s
 CREATE INDEX `platforms_unverified` ON `platforms` (`created_at`) WHERE status = 'EMAIL_PENDING';--> statement-breakpoint
 CREATE INDEX `platforms_to_erase` ON `platforms` (`closed_at`) WHERE status = 'CLOSED' and erased_at is null;--> statement-breakpoint
 ALTER TABLE `management_keys` ADD `last_used_at` integer;--> statement-breakpoint
+DROP INDEX `management_keys_by_platform`;--> statement-breakpoint
+CREATE INDEX `management_keys_by_platform` ON `management_keys` (`platform_id`,`expires_at`);--> statement-breakpoint
 CREATE UNIQUE INDEX `management_keys_current` ON `management_keys` (`platform_id`,`environment`) WHERE expires_at is null;--> statement-breakpoint
 CREATE INDEX `management_keys_ended` ON `management_keys` (`expires_at`) WHERE expires_at is not null;

@@ -17,6 +17,8 @@ export type Sent = {
   /** With its query. */
   readonly path: string;
   readonly body?: unknown;
+  /** In the place of a body: the parts of a form. */
+  readonly form?: Readonly<Record<string, string | File>>;
 };
 export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string };
 
@@ -36,11 +38,14 @@ export function pick<T>(from: unknown, path: string): T {
 }
 
 export async function send(base: string, sent: Sent, headers: Record<string, string> = {}): Promise<Reply> {
-  const { method, path, body } = sent;
+  const { method, path, body, form } = sent;
+  const parts = new FormData();
+  for (const [name, value] of Object.entries(form ?? {})) parts.append(name, value);
   const response = await fetch(new URL(path, base), {
     method,
     headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(form && { body: parts }),
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }

@@ -1,9 +1,8 @@
 // Prints docs/consequences.md from src/journal/consequences.ts; `--write` updates the file, `--check` exits non-zero when it is behind.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { By, Consequence } from "../src/journal/consequence.ts";
 import {
-  type By,
-  type Consequence,
   JOB_CONSEQUENCES,
   MESSAGE_CONSEQUENCES,
   OPERATION_CONSEQUENCES,
@@ -20,7 +19,8 @@ activity log, the events, the record of the directory's feed, the effect on the 
 operators. \`test/journal/\` plays each case and compares what was written with its row, nothing more and nothing less.
 
 Names in brackets are the affected parties; of an event, the party whose platform gets it. "Also writes" are the tables that the other
-columns do not imply. A document's *new version* is signed with the change; a *new revision* is signed at its next reading.`;
+columns do not imply. A document's *new version* is signed with the change; a *new revision* is signed at its next reading. Of a *stale
+version* the part that the platform controls is signed with the change, and the whole at the next reading.`;
 
 const HEADINGS = [
   "Case",

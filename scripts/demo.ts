@@ -1,5 +1,5 @@
 // `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
-// platform with a sandbox key, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
+// platform from its sign-up to production, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
 // Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
@@ -18,9 +18,8 @@ import {
   pick,
   send,
 } from "./client.ts";
+import { type RequestOptions as Call, goToProduction, signUp } from "./demo-account.ts";
 import { connectOrStart } from "./service.ts";
-
-type Call = { method?: string; body?: Json; headers?: Record<string, string>; expect?: number };
 
 const AMOUNT = "10.00";
 const MARKET = "GLOBAL-USDC";
@@ -37,7 +36,9 @@ async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
 }
 
 const service = await connectOrStart();
-const { base_url: base, sandbox_key: key, chain } = service.description;
+const { base_url: base, chain } = service.description;
+/** The sandbox key of the account that the demo opens. */
+let key = "";
 
 async function request(path: string, call: Call = {}): Promise<Json> {
   const { method = "GET", body, headers = {}, expect = 200 } = call;
@@ -98,7 +99,9 @@ async function ratingOf(agent: Agent): Promise<string> {
 
 async function play(): Promise<void> {
   console.log(`\n${colour(1, "A purchase between two agents")}, at ${base}\n`);
-  await step("GET  /v1/platform                 the account of the sandbox key", () => manage("/v1/platform"));
+  const player = { service: service.description, request, step };
+  const account = await signUp(player);
+  key = account.key;
   const provider = await onboard("Polyglot", "PROVIDER");
   const consumer = await onboard("Buyer", "CONSUMER");
   const { wallet } = accountsOf(chain);
@@ -137,6 +140,7 @@ async function play(): Promise<void> {
   const after = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
   must(after.provider !== before.provider && after.consumer !== before.consumer, "both ratings moved");
   await verifyOffline([provider, consumer], pick(settled, "receipt"));
+  await goToProduction(player, account);
   await summary(provider, settled, before, after);
 }
 

@@ -41,7 +41,9 @@ export const SCRATCH = join(root, ".wrangler/tmp");
 const READY_TIMEOUT_MS = 50_000;
 const POLL_MS = 150;
 const MINUTE_MS = 60_000;
-const CRON = "* * * * *";
+const HOUR_MS = 60 * MINUTE_MS;
+export const EVERY_MINUTE = "* * * * *";
+export const EVERY_HOUR = "0 * * * *";
 // wrangler replaces a runtime that died. The one at the public port then knows no Worker, and every request waits for ever.
 const CRASH = /The Workers runtime crashed/;
 
@@ -170,13 +172,14 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   return { ...group, ended, baseUrl };
 }
 
-/** Fires the Cron Trigger every full minute, which wrangler does not do by itself. Returns the function that stops it. */
+/** Fires the Cron Triggers every full minute and hour, which wrangler does not do by itself. Returns the function that stops it. */
 export function startCron(baseUrl: string, onFailure: (reason: string) => void): () => void {
   let timer: NodeJS.Timeout;
   let stopped = false;
   const fire = async () => {
     plan();
     try {
+      if (Date.now() % HOUR_MS < MINUTE_MS) await fireCron(baseUrl, EVERY_HOUR);
       await fireCron(baseUrl);
     } catch (error) {
       if (stopped) return;
@@ -193,8 +196,8 @@ export function startCron(baseUrl: string, onFailure: (reason: string) => void):
   };
 }
 
-export async function fireCron(baseUrl: string): Promise<void> {
-  const url = `${baseUrl}/cdn-cgi/local/scheduled?cron=${encodeURIComponent(CRON)}`;
+export async function fireCron(baseUrl: string, cron = EVERY_MINUTE): Promise<void> {
+  const url = `${baseUrl}/cdn-cgi/local/scheduled?cron=${encodeURIComponent(cron)}`;
   const response = await fetch(url, { signal: AbortSignal.timeout(MINUTE_MS) });
   const text = await response.text();
   if (!response.ok) throw new Error(`${response.status} ${text}`);

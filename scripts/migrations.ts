@@ -11,7 +11,14 @@ const journalFile = join(folder, "meta", "_journal.json");
  * Tables with a rowid: those of large texts, because a row without one keeps about 1,000 bytes in its page and takes a whole page of 4 KiB
  * for more, and those whose number is their rowid.
  */
-const WITH_ROWID: ReadonlySet<string> = new Set(["aids", "aid_versions", "events", "receipts", "status_lists"]);
+const WITH_ROWID: ReadonlySet<string> = new Set([
+  "aids",
+  "aid_versions",
+  "events",
+  "operator_entries",
+  "receipts",
+  "status_lists",
+]);
 const check = process.argv.includes("--check");
 
 const before = new Set(list());
@@ -20,7 +27,8 @@ const run = spawnSync(process.execPath, [join(root, "node_modules/drizzle-kit/bi
   cwd: root,
   encoding: "utf8",
 });
-if (run.status !== 0) {
+// drizzle-kit exits with 0 also after an error, such as a question that nobody can answer.
+if (run.status !== 0 || !/No schema changes|Your SQL migration file/.test(run.stdout)) {
   process.stderr.write(`${run.stdout}${run.stderr}`);
   process.exit(1);
 }

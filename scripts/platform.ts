@@ -7,6 +7,7 @@ import type { Environment } from "../src/core/vocabulary.ts";
 import type { Database } from "../src/db/batch.ts";
 import { managementKeys, platforms } from "../src/db/tables/accounts.ts";
 import { principals } from "../src/db/tables/principals.ts";
+import { beginChain } from "../src/journal/chain-store.ts";
 
 export type PlatformKey = {
   readonly keyHash: string;
@@ -62,6 +63,7 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
         attestationExpiresAt: now + ATTESTED_DAYS * DAY_MS,
       })
       .onConflictDoNothing(),
+    beginChain(db, platformId, now),
     ...keys.map(({ keyHash, keyPrefix, environment }) =>
       db
         .insert(managementKeys)

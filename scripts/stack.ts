@@ -107,15 +107,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const worker = await startWorker({ ...space, port: servicePort, networks, echo: log });
   cleanup.defer(() => worker.stop());
   cleanup.defer(startCron(worker.baseUrl, (reason) => log(`${reason}\n`)));
-  cleanup.defer(startMailbox(folders(dir).temporary, folders(dir).mail));
+  const workerLog = join(folders(dir).logs, "worker.log");
+  cleanup.defer(startMailbox(folders(dir).temporary, folders(dir).mail, workerLog));
 
   const description = describe(dir, worker.baseUrl, secrets, chains);
   writePrivately(descriptionFile(dir), description);
   cleanup.defer(() => rmSync(descriptionFile(dir), { force: true }));
   const watch = watchChains(chains);
   cleanup.defer(watch.stop);
-  const logFile = shown(join(folders(dir).logs, "worker.log"));
-  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${logFile}`);
+  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${shown(workerLog)}`);
   signal.throwIfAborted();
   const kept = cleanup.move();
   return { description, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };

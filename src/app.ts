@@ -1,7 +1,13 @@
 // The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
+import { documentRoutes } from "./accounts/document-routes.ts";
+import { retentionMs } from "./accounts/erase.ts";
 import { keyRoutes } from "./accounts/key-routes.ts";
+import { noticeRoutes } from "./accounts/notice-routes.ts";
+import { pageRoutes } from "./accounts/page-routes.ts";
+import { passwordRoutes } from "./accounts/password-routes.ts";
+import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
@@ -31,7 +37,9 @@ import { bindRoute } from "./http/router.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
+import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
+import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
@@ -44,7 +52,13 @@ export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...signUpRoutes,
   ...sessionRoutes,
+  ...passwordRoutes,
+  ...pageRoutes,
   ...keyRoutes,
+  ...documentRoutes,
+  ...reviewRoutes,
+  ...activityRoutes,
+  ...noticeRoutes,
   ...standingRoutes,
   ...principalRoutes,
   ...agentRoutes,
@@ -57,6 +71,7 @@ export const ROUTES: readonly Route[] = [
   ...facilitationRoutes,
   ...jobRoutes,
   ...alertRoutes,
+  ...operatorLogRoutes,
 ];
 
 const ENTRANCES: Entrances = {
@@ -69,7 +84,8 @@ const ENTRANCES: Entrances = {
 
 /** Parses what features read from Env, so that a wrong configuration fails the first call and not the hundredth. */
 export const checkConfiguration = memoizeBy((env: Env): true => {
-  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration]) parse(env);
+  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration, retentionMs])
+    parse(env);
   return true;
 });
 

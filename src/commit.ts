@@ -1,6 +1,7 @@
-// One atomic batch. When it wrote an event, the outbox queue is notified; a notification that is lost is made good by the minute's job
-// (EVT-4).
+// One atomic batch. When it wrote an event or an activity entry, the outbox queue is notified; a notification that is lost is made good by a
+// job (EVT-4, EVT-12).
 import type { Deps } from "./context.ts";
+import { platformsOfActivity } from "./db/activity-writers.ts";
 import { commit, type Statement } from "./db/batch.ts";
 import { writesEvents } from "./db/event-writers.ts";
 
@@ -11,8 +12,10 @@ export async function commitAll(
   background?: (work: Promise<unknown>) => void,
 ): Promise<void> {
   await commit(deps.db, statements);
-  if (!writesEvents(statements)) return;
-  const nudge = deps.env.OUTBOX_QUEUE.send({ kind: "hand_on_events" }).catch(() => undefined);
+  const activityOf = platformsOfActivity(statements);
+  if (activityOf.length === 0 && !writesEvents(statements)) return;
+  const message = { kind: "hand_on_events", ...(activityOf.length > 0 && { activityOf }) } as const;
+  const nudge = deps.env.OUTBOX_QUEUE.send(message).catch(() => undefined);
   if (background) background(nudge);
   else await nudge;
 }

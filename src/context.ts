@@ -50,6 +50,7 @@ export type Env = {
   OPERATOR_ALERT_EMAIL: string;
   READ_REPLICAS: string;
   DOCUMENT_RETENTION_YEARS: string;
+  STATUS_PAGE_URL: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;
@@ -72,12 +73,17 @@ export type JobMessage =
   | { readonly kind: "find"; readonly job: string; readonly after: Due }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
-/** New events wait in the outbox. The message names none: the outbox stores its own position. */
-export type OutboxMessage = { kind: "hand_on_events" };
+/**
+ * What a commit has written waits to be followed up. New events are not named: the outbox stores its own position. `activityOf`: the platforms
+ * whose activity logs have new entries to hash.
+ */
+export type OutboxMessage = { readonly kind: "hand_on_events"; readonly activityOf?: readonly string[] };
 
 export type Config = {
   issuer: string;
   operatorName: string;
+  /** Where the operator tells of incidents (HTTP-37). */
+  statusPage: string | null;
   serviceDid: string;
   networks: readonly Network[];
   jurisdictions: ReadonlySet<string>;
@@ -121,6 +127,7 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
 const parseConfig = (env: Env, origin: string): Config => ({
   issuer: env.ISSUER || origin,
   operatorName: env.OPERATOR_NAME,
+  statusPage: parseStatusPage(env.STATUS_PAGE_URL),
   serviceDid: env.SERVICE_DID,
   networks: parseNetworks(env.NETWORKS),
   jurisdictions: new Set(splitList(env.JURISDICTIONS)),
@@ -131,3 +138,11 @@ const parseConfig = (env: Env, origin: string): Config => ({
     windowSeconds: Number(env.RATE_WINDOW_SECONDS),
   },
 });
+
+/** Empty: there is none. */
+function parseStatusPage(text: string): string | null {
+  if (text === "") return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === "https:" && url.username === "" && url.password === "") return url.href;
+  throw new Error("STATUS_PAGE_URL is neither empty nor an https URL");
+}

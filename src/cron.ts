@@ -1,4 +1,10 @@
-// The trigger of every minute, and the jobs that it starts (JOB-1).
+// The triggers of every minute and of every hour, and the jobs that they start (JOB-1).
+import { announce } from "./accounts/announcements.ts";
+import { eraseClosedAccounts } from "./accounts/erase.ts";
+import { mailNotices } from "./accounts/mail-notices.ts";
+import { pruneCredentials } from "./accounts/prune-credentials.ts";
+import { removeUnverified } from "./accounts/remove-unverified.ts";
+import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
@@ -7,6 +13,7 @@ import type { Job } from "./jobs/job.ts";
 import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJobs } from "./jobs/run.ts";
+import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { resumeProvisioning } from "./markets/provision.ts";
 import { tendSigners } from "./markets/tend-signers.ts";
@@ -15,16 +22,18 @@ import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
 import { finishCascades } from "./standing/cascades.ts";
 import { endAttestations } from "./standing/expire.ts";
+import { finishRestatements } from "./standing/restate-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 
 /** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [];
 
-export const JOBS: readonly Job[] = [
+const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
   pruneIdempotencyOutcomes,
   endAttestations,
   finishCascades,
+  finishRestatements,
   openStatusLists,
   autoConfirmTasks,
   abandonIntents,
@@ -33,10 +42,20 @@ export const JOBS: readonly Job[] = [
   resumeProvisioning,
   watchRegistrations,
   tendSigners,
+  signActivityHeads,
+  removeUnverified,
+  pruneCredentials,
+  announce,
+  mailNotices,
   mailAlertsJob,
+  eraseClosedAccounts,
 ];
+const HOURLY: readonly Job[] = [sweepDocuments];
 
-const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": JOBS };
+export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
+
+/** By the triggers of wrangler.toml. */
+const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": MINUTELY, "0 * * * *": HOURLY };
 
 export const runCron = (controller: ScheduledController, env: Env): Promise<void> =>
   startJobs(buildDeps(env, env.ISSUER), SCHEDULE[controller.cron] ?? []);

@@ -7,13 +7,15 @@ import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { runMessage } from "./jobs/run.ts";
+import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 
 export type Message = ChainMessage | OutboxMessage | JobMessage;
+type Queued = MessageBatch<Message>["messages"][number];
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
-type Runners = { readonly [K in Message["kind"]]: Runner<K> };
+type Runners<Kind extends Message["kind"]> = { readonly [K in Kind]: Runner<K> };
 
 /** How long one message waits for the chain: nobody waits for its answer. */
 const WAIT_MS = 5 * SECOND_MS;
@@ -39,11 +41,22 @@ async function onChain(env: Env, network: string, drive: (until: number) => Prom
 
 const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(deps, JOBS, message);
 
-const RUNNERS: Runners = {
+const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
-  hand_on_events: (deps) => handOnEvents(deps, SUBSCRIBERS),
+};
+
+/** Works a message about events and entries of the activity log. What fails holds up nothing else, and all of it is safe to do again. */
+async function handOn(deps: Deps, { activityOf = [] }: OutboxMessage): Promise<void> {
+  const hashing = activityOf.map((platformId) => hashUnlessOthersDo(deps, platformId));
+  const ended = await Promise.allSettled([handOnEvents(deps, SUBSCRIBERS), ...hashing]);
+  for (const one of ended) if (one.status === "rejected") throw one.reason;
+}
+
+const RUNNERS: Runners<Message["kind"]> = {
+  ...CHAIN_RUNNERS,
+  hand_on_events: handOn,
   record: runJob,
   find: runJob,
   run: runJob,
@@ -54,21 +67,30 @@ const RETRY_SECONDS = 5;
 /** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
 const DEAD = "-dead";
 
+/**
+ * Messages about the chain are worked beside each other, since they wait (JOB-13). The others are worked one after the other: those that
+ * deliver events would all move the same mark and refuse each other.
+ */
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
-  await eachAtOnce(batch.messages, async (message) => {
-    try {
-      await (RUNNERS[message.body.kind] as Runner<Message["kind"]>)(deps, message.body as never);
-      message.ack();
-    } catch (thrown) {
-      const text = thrown instanceof Error ? thrown.message : "unknown";
-      console.error(
-        JSON.stringify({ event: "message_failed", kind: message.body.kind, attempts: message.attempts, message: text }),
-      );
-      message.retry({ delaySeconds: RETRY_SECONDS * message.attempts });
-    }
-  });
+  const work = (message: Queued) => workOne(deps, message);
+  await eachAtOnce(batch.messages.filter(isAboutChain), work);
+  for (const message of batch.messages) if (!isAboutChain(message)) await work(message);
+}
+
+const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
+
+async function workOne(deps: Deps, message: Queued): Promise<void> {
+  const { body, attempts } = message;
+  try {
+    await (RUNNERS[body.kind] as Runner<Message["kind"]>)(deps, body as never);
+    message.ack();
+  } catch (thrown) {
+    const text = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
+    message.retry({ delaySeconds: RETRY_SECONDS * attempts });
+  }
 }
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {

@@ -5,13 +5,18 @@ import {
   agentBody,
   agentPath,
   draft,
+  json,
   keyed,
   manage,
   marketBody,
   marketsPath,
+  must,
   openProvider,
+  type Play,
   principalBody,
 } from "../play.ts";
+import type { Stage } from "../stage.ts";
+import { hashLog } from "./activity.ts";
 
 /** A page that few rows match: it may not read the many that do not match. */
 const FILTERS: readonly (readonly [path: string, filter: string])[] = [
@@ -21,6 +26,23 @@ const FILTERS: readonly (readonly [path: string, filter: string])[] = [
   ["/v1/agents", "status=SUSPENDED"],
   ["/v1/agents", "economic_role=CONSUMER"],
 ];
+
+const ACTIVITY = "/v1/platform/activity?limit=20";
+
+/** The principal of most agents, the key, and the act of its registration: each has a long history. */
+const ACTIVITY_FILTERS: readonly (readonly [variant: string, filter: (play: Play) => string | Promise<string>])[] = [
+  ["subject_id", ({ principalId }) => `subject_id=${principalId}`],
+  ["subject_type and subject_id", ({ principalId }) => `subject_type=principal&subject_id=${principalId}`],
+  ["actor", async ({ stage }) => `actor=${await prefixOf(stage)}`],
+  ["action", () => "action=principal.registered"],
+  ["environment", () => "environment=sandbox"],
+];
+
+async function prefixOf(stage: Stage): Promise<string> {
+  const text = "select key_prefix from management_keys where platform_id = ? and environment = 'sandbox'";
+  const [rows = []] = await stage.sql([{ sql: text, params: [stage.platform.platformId] }]);
+  return String(rows[0]?.["key_prefix"]);
+}
 
 export const MANAGEMENT: readonly Case[] = [
   {
@@ -132,5 +154,36 @@ export const MANAGEMENT: readonly Case[] = [
       ask: ({ stage }) => manage(stage, "GET", `${path}?${filter}`),
     }),
   ),
+  {
+    route: "GET /v1/platform/activity",
+    status: 200,
+    timed: "read",
+    filling: true,
+    ask: ({ stage }) => manage(stage, "GET", ACTIVITY),
+  },
+  ...ACTIVITY_FILTERS.map(
+    ([variant, filter]): Case => ({
+      route: "GET /v1/platform/activity",
+      variant,
+      status: 200,
+      filling: true,
+      ask: async (play) => manage(play.stage, "GET", `${ACTIVITY}&${await filter(play)}`),
+    }),
+  ),
+  {
+    route: "GET /v1/platform/activity/heads",
+    status: 200,
+    filling: true,
+    ask: ({ stage }) => manage(stage, "GET", "/v1/platform/activity/heads?limit=20"),
+  },
+  {
+    route: "GET /v1/platform/activity/verify",
+    status: 200,
+    ask: async ({ stage }) => {
+      await hashLog(stage);
+      const { data } = json(await must(stage, manage(stage, "GET", ACTIVITY), 200)) as { data: { id: string }[] };
+      return manage(stage, "GET", `/v1/platform/activity/verify?from=${data[1]?.id}`);
+    },
+  },
   { route: "GET /v1/platform", status: 200, timed: "read", ask: ({ stage }) => manage(stage, "GET", "/v1/platform") },
 ];

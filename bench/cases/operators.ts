@@ -32,6 +32,21 @@ export const OPERATORS: readonly Case[] = [
     filling: true,
     ask: ({ stage }) => operate(stage, "GET", "/v1/operator/alerts?limit=20"),
   },
+  ...["", "actor", "action"].map(
+    (filter): Case => ({
+      route: "GET /v1/operator/activity",
+      ...(filter !== "" && { variant: filter }),
+      status: 200,
+      filling: true,
+      ask: async ({ stage }) => {
+        const [rows = []] = await stage.sql([
+          { sql: "select operator_id as actor, action from operator_entries limit 1" },
+        ]);
+        const query = filter === "" ? "" : `&${filter}=${rows[0]?.[filter] ?? "alert.acknowledged"}`;
+        return operate(stage, "GET", `/v1/operator/activity?limit=20${query}`);
+      },
+    }),
+  ),
   {
     route: "POST /v1/operator/alerts/{alert_id}/acknowledge",
     status: 200,

@@ -3,7 +3,9 @@ import { type Case, nameOf } from "../case.ts";
 import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
+import { hashLog } from "./activity.ts";
 import { raise } from "./operators.ts";
+import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -109,6 +111,14 @@ async function raiseUnmailed(play: Play): Promise<void> {
   await raise(play, Date.now());
 }
 
+/** The log has one entry more than its newest head, and is looked at now. */
+async function leaveHead({ stage, next }: Play): Promise<void> {
+  await principal(stage, stage.platform, next());
+  await hashLog(stage);
+  const text = "update activity_chains set check_at = ? where platform_id = ?";
+  await change(stage, text, Date.now() - SECOND_MS, stage.platform.platformId);
+}
+
 const countList = ({ stage }: Play) => change(stage, "update status_lists set counted_at = 0");
 
 /** Counting a list reads its places: an hourly cost that the list's size bounds. */
@@ -123,6 +133,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
   { job: "end_attestations", arrange: endAttestation },
   { job: "finish_cascades", arrange: leaveCascade },
+  { job: "restate_agents", arrange: leaveRestatement },
   { job: "open_status_lists" },
   { job: "auto_confirm_tasks", arrange: endTask },
   { job: "abandon_intents", arrange: endIntent },
@@ -131,6 +142,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "resume_market_provisioning", arrange: stallMarket },
   { job: "watch_registrations", arrange: askAgain },
   { job: "tend_signers", always: 2 },
+  { job: "sign_activity_heads", arrange: leaveHead },
   { job: "mail_alerts", arrange: raiseUnmailed },
 ];
 

@@ -1,6 +1,7 @@
 // Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
 // (HTTP-31). The Worker contains only the printed document.
 import type { Surface } from "../../src/call.ts";
+import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
@@ -70,14 +71,18 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
-    description: route.description ?? `${route.summary}.`,
+    description: descriptionOf(route),
+    ...(route.deprecated && { deprecated: true }),
     security: securityOf(route),
     ...parameters.of(route),
     ...(route.body && {
       requestBody: {
         required: true,
         content: {
-          "application/json": { schema: schemas.of(route.body, "input"), ...exampleOf(recorded?.request) },
+          [route.multipart ? "multipart/form-data" : "application/json"]: {
+            schema: schemas.of(route.body, "input"),
+            ...exampleOf(recorded?.request),
+          },
         },
       },
     }),
@@ -89,6 +94,14 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
   };
 }
 
+/** Ends with what a deprecated operation's headers say, for who reads and does not call. */
+function descriptionOf({ summary, description = `${summary}.`, deprecated }: Route): string {
+  if (!deprecated) return description;
+  const { since, sunset, link } = deprecated;
+  const end = sunset === undefined ? "" : `, ends on ${sunset}`;
+  return `${description} Deprecated since ${since}${end}${link === undefined ? "" : `; see ${link}`}.`;
+}
+
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
 
 /** The headers of a successful answer. */
@@ -98,11 +111,19 @@ export const headersOf = (route: Route): readonly string[] => [
   "RateLimit-Policy",
   ...(route.idempotency ? ["Idempotent-Replayed"] : []),
   ...(isConditional(route) ? ["ETag"] : []),
-  ...(isList(route) ? ["Link"] : []),
+  ...(route.deprecated ? ["Deprecation"] : []),
+  ...(route.deprecated?.sunset === undefined ? [] : ["Sunset"]),
+  ...(isList(route) || route.deprecated?.link !== undefined ? ["Link"] : []),
 ];
 
 /** Headers that not every answer of their operation has: a replay's, and the link to a next page. */
 export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Idempotent-Replayed", "Link"]);
+
+/** Types of text that are no JWS. */
+const TEXTS: Readonly<Record<string, Json>> = { "text/csv": { type: "string" } };
+/** Files, which have no schema: their bytes are what they are. */
+const FILES: ReadonlySet<string> = new Set(MEDIA_TYPES);
+export const isFile = (type: string): boolean => FILES.has(type);
 
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
@@ -114,9 +135,12 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
   const content = Object.fromEntries(
     types.map((type) => [
       type,
-      type.endsWith("json")
-        ? { schema: schemas.of(schema, "output"), ...exampleOf(recorded?.response) }
-        : { schema: reference("Jws"), ...exampleOf(recorded?.texts?.[type]) },
+      isFile(type)
+        ? {}
+        : {
+            schema: type.endsWith("jwt") ? reference("Jws") : (TEXTS[type] ?? schemas.of(schema, "output")),
+            ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+          },
     ]),
   );
   return { [route.status]: { description, headers, content } };

@@ -9,7 +9,8 @@ export const INFO = {
   summary: "Who answers for a software agent.",
   description:
     "Identity, certificates, on-chain settlement, escrow and ratings for software agents that trade with each other. " +
-    "Every error has the same flat envelope; branch on `code`.",
+    "Every error has the same flat envelope; branch on `code`. " +
+    "The operator tells of incidents at the `status_page` of `/.well-known/aeap`.",
   contact: { name: "The operator of this service" },
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
@@ -74,8 +75,10 @@ export const HEADERS = {
   "RateLimit-Policy": text("The quota (`q`) and its window in seconds (`w`).", '"credential";q=1200;w=60'),
   "Idempotent-Replayed": text("`true` when the answer is the original one.", "true"),
   ETag: text("Names what the answer says; send it in `If-None-Match`.", ETAG),
+  Deprecation: text("Since when the operation is deprecated, in epoch seconds; refusals say it too.", "@1793491200"),
+  Sunset: text("When the operation ends; refusals say it too.", "Sat, 01 May 2027 00:00:00 GMT"),
   Link: text(
-    "The next page, under the same filters; where there is one.",
+    'The next page, under the same filters, where there is one; of a deprecated operation also what to use instead (`rel="deprecation"`).',
     '<https://issuer.example/v1/agents?limit=20&cursor=WyIxMnUiLDE3MzIxXQ>; rel="next"',
   ),
   "WWW-Authenticate": text("How this call is authenticated.", 'Service-Api-Key realm="platforms"'),

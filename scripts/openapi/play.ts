@@ -8,6 +8,7 @@ import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must,
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
+import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
 
 const MARKET = "GLOBAL-USDC";
@@ -17,12 +18,14 @@ const LITTLE_GAS = 10n ** 15n;
 /** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
+  await playProfile(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);
   await handshake(stage, provider);
   await purchase(stage, provider, consumer);
   await readAgents(stage, provider, consumer);
+  await readActivity(stage, consumer);
   await operate(stage, registrationTx);
   const params = { did: provider.did, market: MARKET };
   await stage.show("removeAuthorizedMarket", { params, query: { network: service.chain.network } });
@@ -181,6 +184,14 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");
 }
 
+/** The platform's own log: its newest entries, as a page and as CSV, and the proof that it is whole. */
+async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
+  const query = { subject_type: "agent", subject_id: did, limit: "2" };
+  await stage.show("listActivity", { query });
+  await stage.show("listActivity", { query, headers: { Accept: "text/csv" } });
+  must(pick(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
+}
+
 async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
   await stage.show("listPlatforms", { query: { limit: "1" } });
   const { chain, base_url } = stage.service;
@@ -194,6 +205,8 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
     await showUntil(stage, "listJobs", (job) => job["finished_at"] !== null);
     const alert = await showUntil(stage, "listAlerts", ({ kind }) => kind === "low_gas");
     await stage.show("acknowledgeAlert", { params: { alert_id: pick(alert, "alert_id") } });
+    await showUntil(stage, "listActivityHeads", ({ seq }) => Number(seq) > 0);
+    await showUntil(stage, "listOperatorActivity", ({ action }) => action === "alert.acknowledged");
   } finally {
     await client.setBalance({ address, value });
   }

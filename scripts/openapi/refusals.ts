@@ -21,10 +21,14 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...route.errors,
     ...surfaces.flatMap((surface) => ALWAYS[surface]),
+    // A session in production, before the account has it.
+    ...(surfaces.includes("management") && !route.account ? (["not_accredited", "production_locked"] as const) : []),
     ...(route.withoutCredential ? [route.withoutCredential] : []),
     // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
     "validation_failed",
-    ...(route.method === "get" ? [] : (["invalid_request", "payload_too_large"] as const)),
+    ...(route.method === "get" ? [] : (["invalid_request"] as const)),
+    // A form that is too large is refused for its file.
+    ...(route.method === "get" || route.multipart ? [] : (["payload_too_large"] as const)),
     ...(route.idempotency ? (["idempotency_key_processing", "idempotency_key_reused"] as const) : []),
     "rate_limited",
     "internal_error",

@@ -4,7 +4,7 @@ import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
 import type { ServiceDescription } from "../stack.ts";
-import { headersOf, NOT_ALWAYS } from "./document.ts";
+import { headersOf, isFile, NOT_ALWAYS } from "./document.ts";
 import { OPERATORS, PUBLIC } from "./documents.ts";
 import type { Example } from "./examples.ts";
 
@@ -12,6 +12,8 @@ export type Ask = {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** In the place of a body: the parts of a form. */
+  readonly form?: Readonly<Record<string, string | File>>;
   readonly headers?: Record<string, string>;
   /** The agent that calls. */
   readonly as?: Agent;
@@ -45,7 +47,10 @@ export class Stage {
       ...known,
       ...(ask.body !== undefined && { request: ask.body }),
       ...(type.endsWith("json") && { response: presentable(value) }),
-      ...(type.endsWith("jwt") ? { texts: { ...texts, [type]: reply.text } } : texts && { texts }),
+      ...(ask.form && { request: await presentableForm(ask.form) }),
+      ...(!type.endsWith("json") && !isFile(type) && type !== ""
+        ? { texts: { ...texts, [type]: presentableText(reply.text) } }
+        : texts && { texts }),
     });
     return value;
   }
@@ -55,7 +60,7 @@ export class Stage {
     const missing = OPERATIONS.flatMap((route) => {
       const shown = this.#shown.get(route.operationId);
       if (!shown) return [route.operationId];
-      const texts = typesOf(route).filter((type) => !type.endsWith("json"));
+      const texts = typesOf(route).filter((type) => !type.endsWith("json") && !isFile(type));
       return texts.filter((type) => shown.texts?.[type] === undefined).map((type) => `${route.operationId} (${type})`);
     });
     must(missing.length === 0, `no example is played of ${missing.join(", ")}: see scripts/openapi/play.ts`);
@@ -64,8 +69,8 @@ export class Stage {
 
   async #call(route: Route, ask: Ask): Promise<{ value: unknown; type: string; reply: Reply }> {
     const { base_url: base } = this.service;
-    const { headers = {}, body } = ask;
-    const sent = { method: route.method.toUpperCase(), path: pathOf(route, ask), body };
+    const { headers = {}, body, form } = ask;
+    const sent = { method: route.method.toUpperCase(), path: pathOf(route, ask), body, ...(form && { form }) };
     const reply = await send(base, sent, { ...(await this.#credential(route, ask, sent)), ...headers });
     const said = `${sent.method} ${sent.path} (${route.operationId}) answered`;
     must(reply.status === route.status, `${said} ${reply.status}, not ${route.status}: ${reply.text}`);
@@ -97,6 +102,22 @@ function pathOf(route: Route, { params = {}, query = {} }: Ask): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? ""));
   const text = new URLSearchParams(query).toString();
   return text === "" ? path : `${path}?${text}`;
+}
+
+/** The first lines of a text. */
+const presentableText = (text: string): string =>
+  text
+    .split("\r\n")
+    .slice(0, LIST_SHOWN + 1)
+    .join("\r\n");
+
+/** A form as the document shows it: of a file the first line. */
+async function presentableForm(form: NonNullable<Ask["form"]>): Promise<Record<string, string>> {
+  const parts = Object.entries(form).map(async ([name, value]) => {
+    const text = typeof value === "string" ? value : ((await value.text()).split("\n")[0] ?? "");
+    return [name, text] as const;
+  });
+  return Object.fromEntries(await Promise.all(parts));
 }
 
 /** Hides private keys and shortens lists. */

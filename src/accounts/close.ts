@@ -68,7 +68,10 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
         subject: { type: "platform", id: platformId },
         changes: { platform_status: { from: moved.from, to: moved.to } },
       }),
-      recordNotice(db, before, now, { kind: "customer.account_closed", data: { closed_at: toIso(now) } }),
+      recordNotice(db, before, now, {
+        kind: "customer.account_closed",
+        data: { retentionYears: Number(deps.env.DOCUMENT_RETENTION_YEARS) },
+      }),
     ],
     view,
   );

@@ -1,22 +1,26 @@
-// The current password, which a person states again before a change that only its owner may make (CRED-22). A failure counts as a failed log-in.
+// The one judge of the current password, where a call of a session asks for it again (CRED-21): a session alone must not be enough to take
+// an account over. Its failures count as those of log-ins.
 import type { SessionCall } from "../call.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
-import { beginAttempt } from "./log-in.ts";
-import { checkPassword } from "./passwords.ts";
+import { beginAttempt, judgeAttempt } from "./attempts.ts";
 
-/** @throws ServiceError `current_password_invalid`, or `rate_limited` when too many attempts of this client have failed */
+/**
+ * `stored`: the hash as it was read, null for an account without a password. It is returned for the commit, which guards on it
+ * (`keepsPassword`).
+ * @throws ServiceError `current_password_invalid`, or `rate_limited` after too many failures
+ */
 export async function requireCurrentPassword(
-  call: SessionCall,
+  { deps, clientAddress, background }: SessionCall,
   stored: string | null,
   email: string,
   password: string,
-): Promise<void> {
-  const attempt = await beginAttempt(call.deps, call.clientAddress, email);
-  const { matches } = await checkPassword(password, stored);
-  if (!matches) {
-    throw new ServiceError("current_password_invalid", {
-      field_errors: [fieldError("current_password", "current_password_invalid")],
-    });
+): Promise<string> {
+  const attempt = await beginAttempt(deps, clientAddress, email);
+  const { matches } = await judgeAttempt(attempt, password, stored);
+  if (!matches || stored === null) {
+    const fault = fieldError("current_password", "current_password_invalid", "Is not the account's password.");
+    throw new ServiceError("current_password_invalid", { field_errors: [fault] });
   }
-  call.background(attempt.giveBack());
+  background(attempt.giveBack());
+  return stored;
 }

@@ -1,6 +1,6 @@
 // Routes of promotion and of management keys (ACC-13, ACC-14).
 import { route } from "../http/route.ts";
-import { keyList, keyQuery, promotionView, rotationInput, rotationView } from "./key-schema.ts";
+import { keyList, promotionView, rotationInput, rotationView } from "./key-schema.ts";
 import { getKeys, rotateKey } from "./keys.ts";
 import { promotePlatform } from "./promote.ts";
 
@@ -29,11 +29,10 @@ export const keyRoutes = [
     description: "Keys that work, of both environments, the newest first. A key itself is never shown again.",
     surfaces: ["management"],
     account: true,
-    query: keyQuery,
     status: 200,
     response: { schema: keyList, description: "A page of keys." },
     errors: [],
-    handle: (call, { query }) => getKeys(call, query),
+    handle: (call) => getKeys(call),
   }),
   route({
     method: "post",

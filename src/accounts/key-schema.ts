@@ -1,7 +1,7 @@
 // Management keys on the wire (ACC-13, ACC-14).
 import * as z from "zod";
 import { ROTATION_GRACE_HOURS_MAX } from "../core/limits.ts";
-import { environment, instant, listOf, pageQuery } from "../http/schemas.ts";
+import { environment, instant, listOf } from "../http/schemas.ts";
 
 export const issuedKey = z
   .object({ raw_key: z.string(), key_prefix: z.string(), environment, warning: z.string() })
@@ -19,8 +19,6 @@ export const keyList = listOf(
     })
     .register(z.globalRegistry, { id: "ManagementKey" }),
 ).register(z.globalRegistry, { id: "ManagementKeyList" });
-
-export const keyQuery = z.strictObject(pageQuery);
 
 export const rotationInput = z
   .strictObject({

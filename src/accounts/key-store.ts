@@ -1,9 +1,9 @@
 // Store of management keys.
-import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import type { InProduction } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import type { Ending } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
 
 export type KeyOwner = InProduction & {
@@ -54,14 +54,9 @@ export const touchKey = (db: Database, keyHash: string, now: number, usedBefore:
       ),
     );
 
-/** The keys of an account that still work, the newest first. */
-export const listKeys = (
-  db: Database,
-  platformId: string | SQL<string>,
-  now: number,
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<KeyRow[]> =>
-  readAll(
+/** The keys of an account that work, the newest first: at most two of each environment, because a rotation ends an earlier grace. */
+export const findKeys = (db: Database, platformId: string | SQL<string>, now: number): Read<KeyRow[]> =>
+  read(
     db
       .select()
       .from(managementKeys)
@@ -69,11 +64,9 @@ export const listKeys = (
         and(
           eq(managementKeys.platformId, platformId),
           or(isNull(managementKeys.expiresAt), gt(managementKeys.expiresAt, now)),
-          page.after === null ? undefined : lt(managementKeys.keyId, page.after.id),
         ),
-      )
-      .orderBy(desc(managementKeys.keyId))
-      .limit(page.limit + 1),
+      ),
+    (rows) => rows.sort((a, b) => (a.keyId < b.keyId ? 1 : -1)),
   );
 
 /** The current key of each environment: an account has one where it has any. */
@@ -115,3 +108,6 @@ export const endKeys = (
 /** Of a closed account. */
 export const deleteKeys = (db: Database, platformId: string): Statement =>
   db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));
+
+/** Deleted by prune_account_credentials. */
+export const ENDED_KEYS: Ending = { table: managementKeys, key: managementKeys.keyHash, end: managementKeys.expiresAt };

@@ -1,11 +1,10 @@
 // Management keys of an account (ACC-14): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
-import { askedPage, type ManagementCall } from "../call.ts";
+import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { HOUR_MS } from "../core/limits.ts";
-import { listingOf, toPage } from "../core/page.ts";
 import { requireProduction } from "../core/production.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
@@ -14,7 +13,7 @@ import type { Owner } from "../db/tenant.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import type { RotationInput } from "./key-schema.ts";
-import { endKeys, findCurrentKeys, insertKey, listKeys } from "./key-store.ts";
+import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";
 import { recordNotice } from "./notices.ts";
 import { findPlatform } from "./store.ts";
@@ -33,7 +32,7 @@ type NewKey = {
   readonly row: KeyRow;
   readonly view: IssuedKey;
   /** What a mail says of it. */
-  readonly notice: Readonly<Record<string, string>>;
+  readonly notice: { readonly environment: Environment; readonly keyPrefix: string };
 };
 
 async function newKey({ env }: Deps, { platformId, environment }: Owner, now: number): Promise<NewKey> {
@@ -42,7 +41,7 @@ async function newKey({ env }: Deps, { platformId, environment }: Owner, now: nu
   return {
     row: { keyHash, keyId: newId("key", now), platformId, environment, keyPrefix, ...stamps },
     view: { raw_key: rawKey, key_prefix: keyPrefix, environment, warning: WARNING },
-    notice: { environment, key_prefix: keyPrefix },
+    notice: { environment, keyPrefix },
   };
 }
 
@@ -59,10 +58,10 @@ export async function issueKey(
   return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
 }
 
-export async function getKeys(call: ManagementCall, query: { limit: number; cursor?: string | undefined }) {
-  const page = await askedPage(call, query, listingOf("keys", [], {}));
-  const { rows } = await call.read({ rows: listKeys(call.db, call.tenant.platformId, realTime(call), page) });
-  return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.keyId }), toKeyView);
+/** One page always: an account has few keys that work. */
+export async function getKeys(call: ManagementCall) {
+  const { rows } = await call.read({ rows: findKeys(call.db, call.tenant.platformId, realTime(call)) });
+  return { data: rows.map(toKeyView), next_cursor: null, has_more: false };
 }
 
 const toKeyView = (row: KeyRow) => ({
@@ -114,7 +113,7 @@ export async function rotateKey(call: ManagementCall, { environment: named, grac
       ),
       recordNotice(db, platform, now, {
         kind: "customer.key_rotated",
-        data: { ...notice, previous_key_expires_at: toIso(endsAt) },
+        data: { ...notice, previousEndsAt: grace_hours === 0 ? null : endsAt },
       }),
     ],
     view,

@@ -1,7 +1,8 @@
 // Store of mailed links.
-import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
 import type { LinkKind } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import type { Ending } from "../db/ended.ts";
 import { accountLinks, type LinkRow } from "../db/tables/accounts.ts";
 
 export const findLink = (db: Database, tokenHash: string): Read<LinkRow | null> =>
@@ -30,23 +31,47 @@ export const endLinks = (db: Database, platformId: string, kind: LinkKind, now: 
     .set({ usedAt: now })
     .where(and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), isNull(accountLinks.usedAt)));
 
-/** How many links of a kind were mailed since an instant. */
-export const countLinks = (
-  db: Database,
-  platformId: string | SQL<string>,
-  kind: LinkKind,
-  since: number,
-): Read<number> =>
-  read(
-    db
-      .select({ count: count() })
-      .from(accountLinks)
-      .where(
-        and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, since)),
-      ),
-    ([row]) => row?.count ?? 0,
-  );
-
 /** Of a closed account. */
 export const deleteLinks = (db: Database, platformId: string): Statement =>
   db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
+
+const since = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
+  and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, instant));
+
+/** When the last links of a kind were mailed since an instant, the newest first, at most `most`. */
+export const findMailTimes = (
+  db: Database,
+  platformId: string | SQL<string>,
+  kind: LinkKind,
+  instant: number,
+  most: number,
+): Read<readonly number[]> =>
+  read(
+    db
+      .select({ createdAt: accountLinks.createdAt })
+      .from(accountLinks)
+      .where(since(platformId, kind, instant))
+      .orderBy(desc(accountLinks.createdAt))
+      .limit(most),
+    (rows) => rows.map(({ createdAt }) => createdAt),
+  );
+
+/** Fails the batch (Conflict) unless exactly `times` links of a kind were mailed since an instant: of many that ask at once, one is served. */
+export const mailedOnly = (
+  db: Database,
+  platformId: string,
+  kind: LinkKind,
+  instant: number,
+  times: number,
+): Statement =>
+  guard(
+    db,
+    sql`(select count(*) from account_links
+         where platform_id = ${platformId} and kind = ${kind} and created_at > ${instant}) = ${times}`,
+  );
+
+export const deleteLinksOf = (db: Database, platformIds: SQL): Statement =>
+  db.delete(accountLinks).where(sql`${accountLinks.platformId} in ${platformIds}`);
+
+/** Deleted by prune_account_credentials. */
+export const ENDED_LINKS: Ending = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };

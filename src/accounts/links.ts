@@ -1,47 +1,102 @@
-// Single-use links by mail (ACC-10): the address proves itself by opening one. The token is in the mail alone, so a mail that is lost is
-// not sent again: the next one carries another token.
+// Single-use links by mail (ACC-10, CRED-22): the address proves itself by opening one. The token is in the mail alone, so a mail that is lost
+// is not sent again: the next one carries another token.
 import type { Deps } from "../context.ts";
-import { HOUR_MS, LINK_HOURS } from "../core/limits.ts";
+import { HOUR_MS, LINK_HOURS, LINK_MAILS_PER_HOUR, LINK_REST_SECONDS, SECOND_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
 import type { LinkKind } from "../core/vocabulary.ts";
-import type { Database, Statement } from "../db/batch.ts";
-import { insertLink } from "./link-store.ts";
+import { commit, type Database, type Read, type Statement } from "../db/batch.ts";
+import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
+import type { MailKind } from "../mail/catalogue.ts";
+import { endLinks, findMailTimes, insertLink, mailedOnly } from "./link-store.ts";
+import { causeOf, mailTo } from "./mails.ts";
+import { ownerOfEmail } from "./store.ts";
 import { newLinkToken } from "./tokens.ts";
 
-const PATHS: Readonly<Record<LinkKind, string>> = {
-  verify_email: "/v1/platform/verify-email",
-  change_email: "/v1/platform/verify-email",
-  reset_password: "/v1/platform/password/reset",
-};
+const MAILS = {
+  verify_email: "verify_email",
+  change_email: "verify_new_email",
+  reset_password: "reset_password",
+} as const satisfies Record<LinkKind, MailKind>;
 
-const SUBJECTS: Readonly<Record<LinkKind, string>> = {
-  verify_email: "Verify your email address",
-  change_email: "Verify your new email address",
-  reset_password: "Choose a new password",
-};
-
+type LinkTarget = Pick<LinkRow, "platformId" | "kind" | "email">;
 export type NewLink = { readonly statement: Statement; readonly send: (deps: Deps) => Promise<void> };
 
 /** A new link: its row for the commit, and its mail for the time after. */
-export async function createLink(
-  db: Database,
-  to: { readonly platformId: string; readonly kind: LinkKind; readonly email: string },
-  now: number,
-): Promise<NewLink> {
+export async function createLink(db: Database, to: LinkTarget, now: number): Promise<NewLink> {
   const { token, tokenHash } = await newLinkToken();
   const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt: null };
   return {
     statement: insertLink(db, row),
-    send: async ({ env, config }) => {
-      const url = `${config.issuer}${PATHS[to.kind]}?token=${token}`;
-      const text = `${SUBJECTS[to.kind]}: ${url}\n\nThe link works once, within ${LINK_HOURS} hours.`;
-      await env.MAIL.send({ from: env.MAIL_FROM, to: to.email, subject: SUBJECTS[to.kind], text });
-    },
+    send: (deps) => mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS }),
   };
 }
 
 /** Sends after the answer. A failure is logged, without the address or the token. */
 export const sendLink = (deps: Deps, { send }: NewLink): Promise<void> =>
   send(deps).catch((thrown: unknown) => {
-    const message = thrown instanceof Error ? thrown.name : "unknown";
-    console.error(JSON.stringify({ event: "mail_failed", message }));
+    console.error(JSON.stringify({ event: "mail_failed", message: causeOf(thrown) }));
   });
+
+// ---- How often -----------------------------------------------------------------------------------------------------------
+
+/** When links of one kind were mailed to an account within the last hour, the newest first. */
+type MailTimes = readonly number[];
+
+export const findRecentMails = (
+  db: Database,
+  platformId: Parameters<typeof findMailTimes>[1],
+  kind: LinkKind,
+  now: number,
+): Read<MailTimes> => findMailTimes(db, platformId, kind, now - HOUR_MS, LINK_MAILS_PER_HOUR);
+
+/** The milliseconds until another link may be mailed: one a minute, and five an hour. */
+export function waitAfter(times: MailTimes, now: number): number {
+  const [newest] = times;
+  const oldest = times[LINK_MAILS_PER_HOUR - 1];
+  const rest = newest === undefined ? 0 : newest + LINK_REST_SECONDS * SECOND_MS - now;
+  const hour = oldest === undefined ? 0 : oldest + HOUR_MS - now;
+  return Math.max(0, rest, hour);
+}
+
+/** The last link that is mailed is the one of its kind that counts. Of many calls that read the same times, one succeeds. */
+export const replaceLink = (
+  db: Database,
+  { platformId, kind }: LinkTarget,
+  link: NewLink,
+  times: MailTimes,
+  now: number,
+): Statement[] => [
+  mailedOnly(db, platformId, kind, now - HOUR_MS, times.length),
+  endLinks(db, platformId, kind, now),
+  link.statement,
+];
+
+// ---- For whoever asks ----------------------------------------------------------------------------------------------------
+
+/** The answer to whoever asks for a mail, the same for every address. */
+export const ASKED = { status: "accepted" } as const;
+
+/** The reads for a mail to whoever owns an address: the same for every address. */
+export const recentMailsTo = (db: Database, email: string, kind: LinkKind, now: number): Read<MailTimes> =>
+  findRecentMails(db, ownerOfEmail(email), kind, now);
+
+/** Mails a link to the account's own address after the answer, so that the answer's time tells nothing. */
+export async function mailLink(
+  deps: Deps,
+  { platformId, email }: Pick<PlatformRow, "platformId" | "email">,
+  kind: LinkKind,
+  times: MailTimes,
+  now: number,
+): Promise<void> {
+  if (waitAfter(times, now) > 0) return;
+  const to = { platformId, kind, email };
+  const link = await createLink(deps.db, to, now);
+  try {
+    await commit(deps.db, replaceLink(deps.db, to, link, times, now));
+  } catch (thrown) {
+    // Another call at the same moment mails it.
+    if (thrown instanceof Conflict) return;
+    throw thrown;
+  }
+  await sendLink(deps, link);
+}

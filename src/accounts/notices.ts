@@ -2,30 +2,35 @@
 import { newId } from "../core/ids.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { MailData, MailKind } from "../mail/catalogue.ts";
 import { insertNotice } from "./notice-store.ts";
 
-export type NoticeKind =
-  | "customer.key_issued"
-  | "customer.key_rotated"
-  | "customer.account_suspended"
-  | "customer.account_reinstated"
-  | "customer.account_closed";
+export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
-type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail">;
+type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
 
-/** `data` is what the mail says, and nothing secret. */
-export const recordNotice = (
+/** What every notice says: whom it is about, and since when. */
+type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
+export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: Told<MailData[K]> };
+
+/** Where notices go. */
+export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
+  adminContactEmail ?? email;
+
+/** `data` is what the mail says beside the account and the instant, and nothing secret. */
+export const recordNotice = <K extends NoticeKind>(
   db: Database,
   platform: Addressed,
   now: number,
-  notice: { readonly kind: NoticeKind; readonly data: Readonly<Record<string, string>> },
+  { kind, data }: Notice<K>,
+  recipient: string = contactOf(platform),
 ): Statement =>
   insertNotice(db, {
     noticeId: newId("ntc", now),
     platformId: platform.platformId,
-    kind: notice.kind,
-    recipient: platform.adminContactEmail ?? platform.email,
-    data: notice.data,
+    kind,
+    recipient,
+    data: { ...data, account: platform.legalName ?? platform.email, at: now },
     createdAt: now,
     dueAt: now,
   });

@@ -1,7 +1,7 @@
 // Store of passwords, apart from all other readings of an account.
-import { eq, type SQL } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { passwords, platforms } from "../db/tables/accounts.ts";
 import { byEmail } from "./store.ts";
 
@@ -27,6 +27,10 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
       .where(byEmail(email)),
   );
 
+/** Of a closed account. */
+export const deletePassword = (db: Database, platformId: string): Statement =>
+  db.delete(passwords).where(eq(passwords.platformId, platformId));
+
 /** The stored derivation of an account's password. */
 export const findPassword = (db: Database, platformId: string | SQL<string>): Read<string | null> =>
   read(
@@ -34,12 +38,24 @@ export const findPassword = (db: Database, platformId: string | SQL<string>): Re
     ([row]) => row?.hash ?? null,
   );
 
-export const putPassword = (db: Database, platformId: string, hash: string, now: number): Statement =>
-  db
-    .insert(passwords)
-    .values({ platformId, hash, changedAt: now })
-    .onConflictDoUpdate({ target: passwords.platformId, set: { hash, changedAt: now } });
+export const insertPassword = (db: Database, platformId: string, hash: string, now: number): Statement =>
+  db.insert(passwords).values({ platformId, hash, changedAt: now });
 
-/** Of a closed account. */
-export const deletePassword = (db: Database, platformId: string): Statement =>
-  db.delete(passwords).where(eq(passwords.platformId, platformId));
+type Replacement = { readonly platformId: string; readonly before: string; readonly hash: string };
+
+/** Fails (Conflict) when another password was stored since `before` was read. */
+export const replacePassword = (db: Database, { platformId, before, hash }: Replacement, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(passwords)
+      .set({ hash, changedAt: now })
+      .where(and(eq(passwords.platformId, platformId), eq(passwords.hash, before))),
+  );
+
+/** Fails the batch (Conflict) when the password that was judged is no longer the account's. */
+export const keepsPassword = (db: Database, platformId: string, hash: string): Statement =>
+  guard(db, sql`exists (select 1 from passwords where platform_id = ${platformId} and hash = ${hash})`);
+
+export const deletePasswords = (db: Database, platformIds: SQL): Statement =>
+  db.delete(passwords).where(sql`${passwords.platformId} in ${platformIds}`);

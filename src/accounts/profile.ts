@@ -3,7 +3,8 @@ import { askedPage, type ManagementCall, type OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, toPage } from "../core/page.ts";
-import { type PlatformStatus, REQUIRED_DOCUMENTS } from "../core/vocabulary.ts";
+import type { PlatformStatus } from "../core/vocabulary.ts";
+import { requirementsOf } from "./requirements.ts";
 import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
 export async function getPlatform(call: ManagementCall) {
@@ -40,27 +41,13 @@ export function toPlatformView(platform: ListedPlatform) {
   };
 }
 
-/** The conditions of the next state (ACC-3). */
-export function requirementsOf(platform: ListedPlatform) {
-  const { status } = platform;
-  const currently_due =
-    status === "EMAIL_PENDING"
-      ? ["email_verification"]
-      : status === "PROFILE_PENDING"
-        ? missingProfile(platform)
-        : status === "KYB_PENDING"
-          ? [...REQUIRED_DOCUMENTS]
-          : [];
-  return { currently_due, pending_verification: status === "IN_REVIEW" ? [...REQUIRED_DOCUMENTS] : [], errors: [] };
-}
-
-const PROFILE = [
-  ["legal_name", (platform: ListedPlatform) => platform.legalName],
-  ["registration_number", (platform: ListedPlatform) => platform.registrationNumber],
-  ["country", (platform: ListedPlatform) => platform.country],
-  ["registered_address", (platform: ListedPlatform) => platform.registeredAddress],
-  ["admin_contact_email", (platform: ListedPlatform) => platform.adminContactEmail],
-] as const;
-
-const missingProfile = (platform: ListedPlatform): string[] =>
-  PROFILE.filter(([, value]) => !value(platform)).map(([name]) => name);
+/** For the operator: the account with its last review. */
+export const toReviewView = (platform: ListedPlatform) => ({
+  ...toPlatformView(platform),
+  review: {
+    submitted_at: toIsoOrNull(platform.submittedAt),
+    decision: platform.decision,
+    reason: platform.decisionReason,
+    decided_at: toIsoOrNull(platform.decidedAt),
+  },
+});

@@ -1,6 +1,9 @@
-// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7).
+// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-40).
 import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { patchPlatform, precheckProfile } from "./patch-profile.ts";
 import { getPlatform, getPlatforms } from "./profile.ts";
+import { profilePatch } from "./profile-schema.ts";
 import { platformList, platformQuery, platformView } from "./schema.ts";
 
 export const accountRoutes = [
@@ -16,6 +19,24 @@ export const accountRoutes = [
     response: { schema: platformView, description: "The account of the presented key." },
     errors: [],
     handle: (call) => getPlatform(call),
+  }),
+  route({
+    method: "patch",
+    path: "/v1/platform",
+    operationId: "patchPlatform",
+    tag: "Platform",
+    summary: "Change the account's profile",
+    description:
+      "A complete profile takes a new account to KYB_PENDING. The tenant principal follows the name and the country, and the " +
+      "identity documents of its agents with it.",
+    surfaces: ["management"],
+    account: true,
+    body: profilePatch,
+    status: 200,
+    response: { schema: platformView, description: "The account." },
+    errors: ["no_changes_requested"],
+    handle: (call, { body }) => patchPlatform(call, body),
+    precheck: (call, { body }) => precheckProfile(call, validFields(profilePatch, body)),
   }),
   route({
     method: "get",

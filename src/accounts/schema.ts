@@ -5,7 +5,30 @@ import { environment, instant, listOf, pageQuery, tier } from "../http/schemas.t
 
 export const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
 
-const account = {
+const registeredAddress = z
+  .object({
+    line1: z.string(),
+    line2: z.string().optional(),
+    city: z.string(),
+    region: z.string().optional(),
+    postal_code: z.string(),
+    country: z.string(),
+  })
+  .register(z.globalRegistry, { id: "RegisteredAddress" });
+
+const requirements = z
+  .object({
+    currently_due: z.array(z.string()),
+    pending_verification: z.array(z.string()),
+    errors: z.array(
+      z
+        .object({ requirement: z.string(), code: z.string(), reason: z.string() })
+        .register(z.globalRegistry, { id: "RequirementError" }),
+    ),
+  })
+  .register(z.globalRegistry, { id: "Requirements" });
+
+export const accountMembers = {
   platform_id: z.string(),
   platform_status: platformStatus,
   legal_name: z.string().nullable(),
@@ -14,22 +37,9 @@ const account = {
   email: z.string(),
   admin_contact_email: z.string().nullable(),
   registration_number: z.string().nullable(),
-  registered_address: z
-    .object({
-      line1: z.string(),
-      line2: z.string().optional(),
-      city: z.string(),
-      region: z.string().optional(),
-      postal_code: z.string(),
-      country: z.string(),
-    })
-    .nullable(),
+  registered_address: registeredAddress.nullable(),
   website: z.string().nullable(),
-  requirements: z.object({
-    currently_due: z.array(z.string()),
-    pending_verification: z.array(z.string()),
-    errors: z.array(z.object({ requirement: z.string(), code: z.string(), reason: z.string() })),
-  }),
+  requirements,
   accreditation_tier: tier,
   tenant_principal_id: z.string().nullable(),
   promoted_at: instant.nullable(),
@@ -37,10 +47,10 @@ const account = {
 };
 
 export const platformView = z
-  .object({ ...account, environment: environment })
+  .object({ ...accountMembers, environment: environment })
   .register(z.globalRegistry, { id: "Platform" });
 
-export const platformAccount = z.object(account).register(z.globalRegistry, { id: "PlatformAccount" });
+export const platformAccount = z.object(accountMembers).register(z.globalRegistry, { id: "PlatformAccount" });
 
 export const platformQuery = z.strictObject({ ...pageQuery, status: platformStatus.optional() });
 export const platformList = listOf(platformAccount).register(z.globalRegistry, { id: "PlatformList" });

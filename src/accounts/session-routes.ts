@@ -2,11 +2,8 @@
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { logIn, logOut } from "./log-in.ts";
+import { NO_COOKIE, sessionCookie } from "./session-cookie.ts";
 import { logInInput, sessionView } from "./session-schema.ts";
-
-// The prefix makes browsers refuse the cookie of another host or path, or without Secure.
-const COOKIE = "__Host-session";
-const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
 
 export const sessionRoutes = [
   route({
@@ -25,7 +22,7 @@ export const sessionRoutes = [
     errors: ["invalid_credentials", "email_not_verified", "account_suspended"],
     handle: async (call, { body }) => {
       const session = await logIn(call, body);
-      const cookie = `${COOKIE}=${session.session_token}; Expires=${new Date(session.expires_at).toUTCString()}; ${ATTRIBUTES}`;
+      const cookie = sessionCookie(session.session_token, session.expires_at);
       return answer(201, { "Content-Type": "application/json", "Set-Cookie": cookie }, JSON.stringify(session));
     },
   }),
@@ -41,7 +38,7 @@ export const sessionRoutes = [
     errors: [],
     handle: async (call) => {
       await logOut(call);
-      return answer(204, { "Set-Cookie": `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}` }, null);
+      return answer(204, { "Set-Cookie": NO_COOKIE }, null);
     },
   }),
 ];

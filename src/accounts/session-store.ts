@@ -1,8 +1,10 @@
 // Store of sessions.
 import { and, eq, lte, type SQL, sql } from "drizzle-orm";
+import { DAY_MS, HOUR_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import { type Database, type Read, readOne, type Statement } from "../db/batch.ts";
+import type { Ending } from "../db/ended.ts";
 import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
 
 export type SessionOwner = InProduction & {
@@ -39,13 +41,21 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
 export const ownerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
 
-export const insertSession = (db: Database, row: SessionRow): Statement => db.insert(sessions).values(row);
+export const insertSession = (
+  db: Database,
+  row: Pick<SessionRow, "tokenHash" | "platformId">,
+  now: number,
+): Statement => db.insert(sessions).values({ ...row, createdAt: now, usedAt: now, expiresAt: endAfterUse(now, now) });
+
+/** When a session ends unless it is used again: 12 hours after its use, and not after its absolute end. */
+const endAfterUse = (createdAt: number | typeof sessions.createdAt, usedAt: number): SQL<number> =>
+  sql<number>`min(${createdAt} + ${SESSION_DAYS * DAY_MS}, ${usedAt + SESSION_IDLE_HOURS * HOUR_MS})`;
 
 /** Leaves a use that another call has written meanwhile. */
 export const touchSession = (db: Database, tokenHash: string, now: number, usedBefore: number): Statement =>
   db
     .update(sessions)
-    .set({ usedAt: now })
+    .set({ usedAt: now, expiresAt: endAfterUse(sessions.createdAt, now) })
     .where(and(eq(sessions.tokenHash, tokenHash), lte(sessions.usedAt, usedBefore)));
 
 export const deleteSession = (db: Database, tokenHash: string): Statement =>
@@ -54,3 +64,6 @@ export const deleteSession = (db: Database, tokenHash: string): Statement =>
 /** Signs the account out everywhere. */
 export const deleteSessions = (db: Database, platformId: string): Statement =>
   db.delete(sessions).where(eq(sessions.platformId, platformId));
+
+/** Deleted by prune_account_credentials. */
+export const ENDED_SESSIONS: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };

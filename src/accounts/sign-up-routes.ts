@@ -30,12 +30,14 @@ export const signUpRoutes = [
     operationId: "verifyEmail",
     tag: "Platform",
     summary: "Verify an email address",
-    description: "Uses the token of a mailed link up. The first verification issues the sandbox key, once.",
+    description:
+      "Uses the token of a mailed link up. The first verification issues the sandbox key, once; that of a new address makes it the " +
+      "account's.",
     surfaces: ["public"],
     body: tokenInput,
     status: 200,
     response: { schema: verifiedView, description: "The verified address, and the new account's sandbox key." },
-    errors: [],
+    errors: ["email_already_in_use", "account_suspended"],
     idempotency: "secret",
     keysOf: keysOfLink,
     handle: (call, { body }) => verifyEmail(call, body),

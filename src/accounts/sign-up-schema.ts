@@ -25,9 +25,10 @@ export const registrationInput = z
   .register(z.globalRegistry, { id: "RegistrationInput" });
 export type RegistrationInput = z.infer<typeof registrationInput>;
 
-export const tokenInput = z
-  .strictObject({ token: z.string().min(1).max(200) })
-  .register(z.globalRegistry, { id: "TokenInput" });
+/** The token of a mailed link, as it is presented. */
+export const linkToken = z.string().min(1).max(200);
+
+export const tokenInput = z.strictObject({ token: linkToken }).register(z.globalRegistry, { id: "TokenInput" });
 export type TokenInput = z.infer<typeof tokenInput>;
 
 export const addressInput = z.strictObject({ email: emailInput }).register(z.globalRegistry, { id: "AddressInput" });

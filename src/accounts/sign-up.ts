@@ -6,8 +6,9 @@ import { foldName } from "../core/text.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { beginChain } from "../journal/chain-store.ts";
 import { createLink, sendLink } from "./links.ts";
-import { putPassword } from "./password-store.ts";
+import { insertPassword } from "./password-store.ts";
 import { hashPassword, passwordFaults } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
 import type { RegistrationInput } from "./sign-up-schema.ts";
@@ -26,8 +27,9 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
   await call.commit(
     [
       insertPlatform(db, row),
-      putPassword(db, platformId, await hashPassword(input.password), now),
+      insertPassword(db, platformId, await hashPassword(input.password), now),
       link.statement,
+      beginChain(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.registered",
         actor: { type: "dashboard_admin", id: email },

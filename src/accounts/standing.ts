@@ -3,12 +3,13 @@
 import { type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
-import type { CascadeTrigger, PlatformStatus } from "../core/vocabulary.ts";
+import type { ActivityAction, CascadeTrigger, OperatorAction, PlatformStatus } from "../core/vocabulary.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import { type ActivityAction, recordActivity } from "../journal/activity.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
 import { accountReads } from "../standing/subjects.ts";
-import { type NoticeKind, recordNotice } from "./notices.ts";
+import { recordNotice } from "./notices.ts";
 import { toPlatformView } from "./profile.ts";
 import { type PlatformTrigger, platformMachine } from "./states.ts";
 import { findPlatform, type PlatformChange, updatePlatform } from "./store.ts";
@@ -20,7 +21,9 @@ type Decision = {
   readonly moveOf: (before: PlatformRow) => Move<PlatformStatus>;
   readonly set: (before: PlatformRow, reason: string) => PlatformChange;
   readonly action: ActivityAction;
-  readonly notice: NoticeKind;
+  /** In the operators' own log. */
+  readonly act: OperatorAction;
+  readonly notice: "customer.account_suspended" | "customer.account_reinstated";
 };
 
 const SUSPENSION: Decision = {
@@ -28,6 +31,7 @@ const SUSPENSION: Decision = {
   moveOf: ({ status }) => move(platformMachine, status, "suspend"),
   set: ({ status }, reason) => ({ suspensionReason: reason, suspendedFrom: status }),
   action: "account.suspended",
+  act: "platform.suspended",
   notice: "customer.account_suspended",
 };
 
@@ -46,6 +50,7 @@ const REINSTATEMENT: Decision = {
     move(platformMachine, status, RETURNS[suspendedFrom ?? status] ?? "reinstate_profile"),
   set: () => ({ suspensionReason: null, suspendedFrom: null }),
   action: "account.reinstated",
+  act: "platform.reinstated",
   notice: "customer.account_reinstated",
 };
 
@@ -57,7 +62,8 @@ export const reinstatePlatform = (call: OperatorCall, platformId: string, input:
 
 async function decideStanding(call: OperatorCall, platformId: string, { reason }: Reasoned, decision: Decision) {
   const { db, deps, now, actor } = call;
-  const { trigger, action, notice } = decision;
+  const { trigger, action, act, notice } = decision;
+  const subject = { type: "platform", id: platformId };
   const { platform: before, ...found } = await call.read({
     platform: findPlatform(db, platformId),
     ...accountReads(db, platformId, trigger),
@@ -74,9 +80,10 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action,
         actor,
-        subject: { type: "platform", id: platformId },
+        subject,
         changes: { platform_status: { from: moved.from, to: moved.to }, reason: { from: null, to: reason } },
       }),
+      recordOperatorEntry(db, actor, now, { action: act, subject, platformId, detail: { reason } }),
       recordNotice(db, before, now, { kind: notice, data: { reason } }),
     ],
     view,

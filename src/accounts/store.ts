@@ -1,11 +1,14 @@
 // Store of platform accounts.
-import { and, desc, eq, getTableColumns, lt, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, lt, notInArray, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
+import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
+import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
@@ -13,6 +16,10 @@ export const findPlatform = (db: Database, platformId: string | SQL<string>): Re
 /** The account that an address belongs to. The condition is literal, so that SQLite uses the partial index. */
 export const byEmail = (email: string): SQL | undefined =>
   and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.status} <> 'CLOSED'`);
+
+/** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
+export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string> =>
+  sql<string>`(select tenant_principal_id from platforms where platform_id = ${platformId})`;
 
 export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(byEmail(email)));
@@ -45,7 +52,68 @@ export const listPlatforms = (
       .limit(page.limit + 1),
   );
 
+/** Closed accounts that nobody has erased yet, the earliest closing first. Without the index named, SQLite goes through all closed ones. */
+export const findAccountsToErase = (db: Database, closedBy: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`closed_at`.as("at"), id: sql<string>`platform_id`.as("id") })
+      .from(sql`platforms indexed by platforms_to_erase`)
+      .where(
+        sql`status = 'CLOSED' and erased_at is null and closed_at <= ${closedBy}
+          and (closed_at, platform_id) > (${after.at}, ${after.id})`,
+      )
+      .orderBy(sql`closed_at`, sql`platform_id`)
+      .limit(limit),
+  );
+
+export type Contact = Pick<PlatformRow, "platformId" | "status" | "email" | "adminContactEmail">;
+
+/** The next accounts in the order of their ids. */
+export const listContacts = (db: Database, after: string, limit: number): Read<Contact[]> =>
+  readAll(
+    db
+      .select({
+        platformId: platforms.platformId,
+        status: platforms.status,
+        email: platforms.email,
+        adminContactEmail: platforms.adminContactEmail,
+      })
+      .from(platforms)
+      .where(gt(platforms.platformId, after))
+      .orderBy(asc(platforms.platformId))
+      .limit(limit),
+  );
+
 export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);
+
+/**
+ * Makes a document the current one of its type, or counts a supporting one. Relative to what the batch finds: documents that are uploaded at
+ * once all arrive. Refused once the account is stopped or holds enough supporting ones.
+ */
+export function noteDocument(
+  db: Database,
+  { platformId, type, documentId }: Pick<DocumentRow, "platformId" | "type" | "documentId">,
+  now: number,
+): Statement[] {
+  const counted = sql`coalesce(${platforms.documents} ->> '$.supporting', 0)`;
+  const isSupporting = type === "supporting";
+  const set = isSupporting
+    ? sql`json_set(${platforms.documents}, '$.supporting', ${counted} + 1)`
+    : sql`json_set(${platforms.documents}, ${`$.${type}`}, ${documentId})`;
+  return mustChange(
+    db,
+    db
+      .update(platforms)
+      .set({ documents: set, updatedAt: sql`max(${now}, ${platforms.updatedAt} + 1)` })
+      .where(
+        and(
+          eq(platforms.platformId, platformId),
+          notInArray(platforms.status, ["SUSPENDED", "CLOSED"]),
+          isSupporting ? sql`${counted} < ${SUPPORTING_DOCUMENTS_MAX}` : undefined,
+        ),
+      ),
+  );
+}
 
 export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
 
@@ -80,3 +148,21 @@ export const whileOpen = (db: Database, platformId: string): Statement =>
     db,
     sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
   );
+
+// ---- Accounts that were never verified -----------------------------------------------------------------------------------
+
+const UNVERIFIED: Ending = {
+  table: platforms,
+  key: platforms.platformId,
+  end: platforms.createdAt,
+  partial: { index: "platforms_unverified", only: sql`status = 'EMAIL_PENDING'` },
+};
+
+export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, UNVERIFIED, by, most);
+
+/** The ids as an expression: the same within a batch until the accounts themselves are deleted. */
+export const unverifiedIds = (by: number, slice: number): SQL => endedKeys(UNVERIFIED, by, slice);
+
+export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
+  db.delete(platforms).where(sql`${platforms.platformId} in ${platformIds}`);

@@ -1,22 +1,21 @@
-// The mailed link proves the address (ACC-10): of a new account, which then gets its sandbox key, or of an account that moves to another one.
+// The mailed link proves the address (ACC-10): of a new account, which then gets its sandbox key, or of an account that moves to another one
+// (ACC-19).
 import type { PublicCall } from "../call.ts";
-import type { Deps } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
-import { fieldError, validationError } from "../core/errors.ts";
-import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
-import type { Actor, LinkKind } from "../core/vocabulary.ts";
-import { commit } from "../db/batch.ts";
+import type { Actor } from "../core/vocabulary.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
+import { moveAddress } from "./change-email.ts";
 import { issueKey } from "./keys.ts";
-import { countLinks, endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
-import { createLink, sendLink } from "./links.ts";
+import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
+import { ASKED, mailLink, recentMailsTo } from "./links.ts";
 import { recordNotice } from "./notices.ts";
 import type { TokenInput } from "./sign-up-schema.ts";
 import { platformMachine } from "./states.ts";
-import { findPlatform, findPlatformByEmail, ownerOfEmail, updatePlatform } from "./store.ts";
+import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 
 /** The owner of an Idempotency-Key here: the link, whose token seals the answer with the key. */
 export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
@@ -34,12 +33,13 @@ export async function verifyEmail(call: PublicCall, { token }: TokenInput) {
   });
   if (!link || !platform || link.usedAt !== null || link.expiresAt <= now) throw usedUp();
   if (link.kind === "verify_email") return beginAccount(call, link, platform);
+  if (link.kind === "change_email") return moveAddress(call, link, platform);
   throw usedUp();
 }
 
-/** One code for every link that does not count: which it was is nobody's business. */
-export const usedUp = () =>
-  validationError([fieldError("token", "invalid_value", "The link is unknown, was used, or has ended.")]);
+/** One refusal for every link that does not count: which it was is nobody's business. */
+const usedUp = (): ServiceError => validationError([USED_UP]);
+export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, was used, or has ended.");
 
 async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow) {
   const { db, deps, now } = call;
@@ -70,29 +70,13 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
   return view;
 }
 
-/** How often a link of one kind is mailed to one account. */
-const REST_MS = MINUTE_MS;
-const PER_HOUR = 5;
-
 /** Answers the same for every address, and works after the answer, so that its time tells nothing either. */
 export async function resendVerification(call: PublicCall, { email }: { readonly email: string }) {
   const { db, deps, now } = call;
-  const { platform, ...mailed } = await call.read({
+  const { platform, mailed } = await call.read({
     platform: findPlatformByEmail(db, email),
-    lately: countLinks(db, ownerOfEmail(email), "verify_email", now - REST_MS),
-    thisHour: countLinks(db, ownerOfEmail(email), "verify_email", now - HOUR_MS),
+    mailed: recentMailsTo(db, email, "verify_email", now),
   });
-  if (platform?.status !== "EMAIL_PENDING" || mailed.lately > 0 || mailed.thisHour >= PER_HOUR) return ASKED;
-  call.background(mailLink(deps, platform, "verify_email", now));
+  if (platform?.status === "EMAIL_PENDING") call.background(mailLink(deps, platform, "verify_email", mailed, now));
   return ASKED;
 }
-
-/** Makes the last mailed link of its kind the one that counts. */
-async function mailLink(deps: Deps, { platformId, email }: PlatformRow, kind: LinkKind, now: number): Promise<void> {
-  const link = await createLink(deps.db, { platformId, kind, email }, now);
-  await commit(deps.db, [endLinks(deps.db, platformId, kind, now), link.statement]);
-  await sendLink(deps, link);
-}
-
-/** The answer to whoever asks for a mail. */
-export const ASKED = { status: "accepted" } as const;

@@ -10,7 +10,7 @@ import { buildAid, liveOf } from "../identity/aid.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { findPrincipal } from "../principals/store.ts";
+import { findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
 import { defaultTier } from "./roles.ts";
@@ -39,6 +39,8 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   await call.commit(
     [
       insertAgent(db, agent),
+      // Its name may change, and the answer states it.
+      ...(principal.tenant ? [refuseChangedPrincipal(db, principal)] : []),
       recordActivity(db, agent, now, { action: "agent.registered", actor: caller.actor, subject }),
       recordEvent(db, agent, now, { type: "agent.registered", object: toAgentView(deps.config, source, now) }),
     ],

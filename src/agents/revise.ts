@@ -2,13 +2,13 @@
 // statements of one batch.
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
-import { type Actor, isFinal } from "../core/vocabulary.ts";
+import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import { clearPlace, insertCertificate, listCertificates, replaceCertificates } from "../identity/certificate-store.ts";
-import { type ActivityAction, type Changes, recordActivity } from "../journal/activity.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
@@ -65,7 +65,7 @@ export async function reviseAgent(
   return {
     after,
     statements: [
-      ...updateAgent(db, before.agent, columns, { documented: newVersion, also }),
+      ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: before.principal, also }),
       ...(agent.status !== before.agent.status && before.certificate !== null
         ? [listCertificates(db, [agent.did], agent.status)]
         : []),

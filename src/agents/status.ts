@@ -2,10 +2,9 @@
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { tryMove } from "../core/machine.ts";
-import { type AgentStatus, isRunning } from "../core/vocabulary.ts";
+import { type ActivityAction, type AgentStatus, isRunning } from "../core/vocabulary.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
-import type { ActivityAction } from "../journal/activity.ts";
 import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";

@@ -1,11 +1,12 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { type AgentStatus, type EconomicRole, isRunning } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { principals } from "../db/tables/principals.ts";
+import { type AgentRow, agentMarkets, agents, aidVersions } from "../db/tables/agents.ts";
+import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import {
   type AgentWithPrincipal,
@@ -16,7 +17,7 @@ import {
   withPrincipal,
 } from "../identity/store.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
-import { principalStands, standsAt } from "../principals/store.ts";
+import { principalStands, principalUnchanged, standsAt } from "../principals/store.ts";
 import type { Bounds } from "./delegation.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
@@ -148,7 +149,7 @@ export const updateAgent = (
   db: Database,
   before: AgentRow,
   set: Partial<AgentRow>,
-  options: { readonly documented: boolean; readonly also?: SQL | undefined },
+  options: { readonly documented: boolean; readonly owner: PrincipalRow; readonly also?: SQL | undefined },
 ): Statement[] =>
   mustChange(
     db,
@@ -160,6 +161,8 @@ export const updateAgent = (
           eq(agents.did, before.did),
           eq(agents.status, before.status),
           eq(agents.version, before.version),
+          // What is signed states the owner's name, and of a tenant principal that may change.
+          options.owner.tenant ? principalUnchanged(options.owner) : undefined,
           options.also,
         ),
       ),
@@ -234,6 +237,79 @@ export const moveAgents = (
     .where(and(named(dids), eq(agents.status, from), also)),
   allOf(db, dids),
 ];
+
+const inOrder = [asc(agents.createdAt), asc(agents.did)] as const;
+const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
+  and(eq(agents.principalId, principalId), sql`(${agents.createdAt}, ${agents.did}) > (${after.at}, ${after.id})`);
+
+/** What the newest version of an agent states; null for a DRAFT. */
+const stated = (member: "certificate" | "principal.name" | "principal.country", name: string) =>
+  sql<string | null>`json_extract(${aidVersions.content}, ${sql.raw(`'$.identity.${member}'`)})`.as(name);
+const withStated = {
+  agent: getTableColumns(agents),
+  certificate: stated("certificate", "stated_certificate"),
+  name: stated("principal.name", "stated_name"),
+  country: stated("principal.country", "stated_country"),
+};
+
+/** A slice of all agents of a principal, in both environments, with what their newest versions state, and their markets. */
+export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => {
+  const where = ofOwner(principalId, after);
+  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
+  return {
+    agents: readAll(
+      db
+        .select(withStated)
+        .from(agents)
+        .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
+        .where(where)
+        .orderBy(...inOrder)
+        .limit(slice),
+    ),
+    markets: readAll(
+      db
+        .select()
+        .from(agentMarkets)
+        .where(sql`(did, environment) in ${found}`)
+        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+    ),
+  };
+};
+
+/** Refuses when a principal has another number of agents up to a position, null for all: one may have come after the reading. */
+export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | null, count: number): Statement => {
+  const within = upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`;
+  const where = and(sql`principal_id = ${principalId}`, within);
+  return guard(db, sql`(select count(*) from agents where ${where}) = ${sql.raw(String(count))}`);
+};
+
+/** Marks the documents of agents stale, as `touchDocument`: another row that they show has changed. */
+export const touchDocuments = (db: Database, dids: readonly string[]): Statement =>
+  db
+    .update(agents)
+    .set({ revision: sql`${agents.revision} + 1` })
+    .where(sql`did in (select value from json_each(${JSON.stringify(dids)}))`);
+
+/** Gives each of the agents a new version, or none: each must be at the version that the new one was decided on. */
+export const advanceVersions = (
+  db: Database,
+  before: readonly Pick<AgentRow, "did" | "version">[],
+  now: number,
+): Statement[] => {
+  const known = JSON.stringify(before.map(({ did, version }) => [did, version]));
+  return [
+    db
+      .update(agents)
+      .set({
+        version: sql`${agents.version} + 1`,
+        revision: sql`${agents.revision} + 1`,
+        updatedAt: sql`max(${agents.updatedAt}, ${now})`,
+      })
+      .from(sql`json_each(${known}) as known`)
+      .where(sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1`),
+    guard(db, sql`changes() = ${sql.raw(String(before.length))}`),
+  ];
+};
 
 /** A condition for agents that are given back: their account took them, and their principal stands at the commit (AGT-18). */
 export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;

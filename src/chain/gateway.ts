@@ -95,7 +95,6 @@ export type WantedSplit = {
   readonly threshold: bigint;
 };
 
-/** The next step towards the wanted state. `impossible`: the contract can never have it. */
 /** The next call towards a wanted state; `done`: the contract has it; `impossible`: it never will. */
 export type Plan<T> =
   | { readonly state: "done"; readonly onChain: T }

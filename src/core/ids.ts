@@ -32,21 +32,42 @@ const TIME_BYTES = 6;
 const BYTES = 16;
 
 /** A new id of the given kind; `now` is epoch milliseconds. */
-export const newId = (prefix: IdPrefix, now: number): string => `${prefix}_${crockford(uuidV7(now))}`;
+export const newId = (prefix: IdPrefix, now: number): string => encodeId(prefix, uuidV7(now));
+
+/** The id of 16 bytes. */
+export const encodeId = (prefix: IdPrefix, bytes: Uint8Array): string => `${prefix}_${crockford(bytes)}`;
+
+/** The 16 bytes of an id of the given kind; null for any other text. */
+export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
+  if (!idPattern(prefix).test(id)) return null;
+  let value = 0n;
+  for (const digit of id.slice(prefix.length + 1)) value = value * 32n + BigInt(ALPHABET.indexOf(digit));
+  return Uint8Array.from({ length: BYTES }, (_, i) => Number((value >> BigInt(8 * (BYTES - 1 - i))) & 0xffn));
+}
 
 export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-7][0-9A-HJKMNP-TV-Z]{25}$`);
 
 /** RFC 9562, section 5.7: 48 bits of time, version, 74 random bits, variant. */
 function uuidV7(now: number): Uint8Array {
   const bytes = crypto.getRandomValues(new Uint8Array(BYTES));
-  let time = Math.floor(now);
-  for (let at = TIME_BYTES - 1; at >= 0; at--) {
-    bytes[at] = time % 256;
-    time = Math.floor(time / 256);
-  }
+  return asUuidV7(bytes, now);
+}
+
+/** Sets the time, the version and the variant; the other bits stay. */
+export function asUuidV7(bytes: Uint8Array, now: number): Uint8Array {
+  writeNumber(bytes.subarray(0, TIME_BYTES), Math.floor(now));
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
   return bytes;
+}
+
+/** Fills the bytes with a whole number, the highest byte first. */
+export function writeNumber(bytes: Uint8Array, number: number): void {
+  let rest = number;
+  for (let at = bytes.length - 1; at >= 0; at--) {
+    bytes[at] = rest % 256;
+    rest = Math.floor(rest / 256);
+  }
 }
 
 /** 128 bits as 26 characters of five bits each, with two zero bits before them. */

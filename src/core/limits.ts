@@ -16,6 +16,9 @@ export const ROTATION_GRACE_HOURS_MAX = 24;
 export const PASSWORD_MIN_CHARS = 12;
 export const PASSWORD_MAX_CHARS = 128;
 export const LINK_HOURS = 24;
+/** How often links of one kind are mailed to one account. */
+export const LINK_REST_SECONDS = 60;
+export const LINK_MAILS_PER_HOUR = 5;
 /** An account that was never verified is removed after this. */
 export const UNVERIFIED_DAYS = 7;
 export const SESSION_IDLE_HOURS = 12;
@@ -26,7 +29,18 @@ export const KEY_USE_MINUTES = 1;
 export const LOG_IN_WINDOW_MINUTES = 15;
 export const LOG_IN_FAILURES_PER_ACCOUNT = 10;
 export const LOG_IN_FAILURES_PER_ADDRESS = 30;
+/** How long an ended key is kept: a rotation under an Idempotency-Key is replayed by the key that it ended. */
+export const ENDED_KEY_HOURS = 25;
+export const ANNOUNCEMENT_SUBJECT_MAX_CHARS = 200;
+export const ANNOUNCEMENT_TEXT_MAX_CHARS = 10_000;
 export const DOCUMENT_MAX_BYTES = 10 * 1024 * 1024;
+export const FILE_NAME_MAX_CHARS = 255;
+/** Of one account; the required ones supersede each other and are not counted. */
+export const SUPPORTING_DOCUMENTS_MAX = 50;
+/** A file without a row is removed when it is older: its upload is over, however it ended. */
+export const STRAY_FILE_HOURS = 1;
+/** A year of the retention: never shorter than one of the calendar. */
+export const RETENTION_YEAR_DAYS = 366;
 
 // Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;

@@ -1,6 +1,7 @@
 // Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the
 // filters.
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
+import { shortHash } from "./short-hash.ts";
 
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
@@ -16,7 +17,7 @@ export function listingOf(
   filters: Readonly<Record<string, unknown>>,
 ): Listing {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
-  return shortHash(JSON.stringify([name, whose, given.sort(([a], [b]) => (a < b ? -1 : 1))]));
+  return shortHash(JSON.stringify([name, whose, given.sort(([a], [b]) => (a < b ? -1 : 1))])).toString(36);
 }
 
 export const encodeCursor = (listing: Listing, { at, id }: Position): string =>
@@ -59,17 +60,4 @@ export function toPage<R, T>(
   const more = rows.length > page.limit;
   const next = more && last ? encodeCursor(page.listing, position(last)) : null;
   return { data: shown.map(format), next_cursor: next, has_more: more };
-}
-
-/** 53 bits of a text (cyrb53): enough to tell listings apart, and no secret. */
-function shortHash(text: string): string {
-  let [high, low] = [0xdeadbeef, 0x41c6ce57];
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    high = Math.imul(high ^ code, 2654435761);
-    low = Math.imul(low ^ code, 1597334677);
-  }
-  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
-  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
-  return (4294967296 * (2097151 & low) + (high >>> 0)).toString(36);
 }

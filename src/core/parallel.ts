@@ -1,7 +1,7 @@
 // Works a list with a bounded number of its entries at a time.
 
 /** The limit of an invocation's concurrent requests. */
-export const AT_ONCE = 6;
+const AT_ONCE = 6;
 
 /** `work` must not throw: one entry stops no other. */
 export async function eachAtOnce<T>(entries: readonly T[], work: (entry: T) => Promise<void>): Promise<void> {

@@ -39,10 +39,14 @@ export const REQUIRED_DOCUMENTS = [
   "director_identification",
   "ownership_and_control_structure",
 ] as const;
+export type RequiredDocument = (typeof REQUIRED_DOCUMENTS)[number];
 export const DOCUMENT_TYPES = [...REQUIRED_DOCUMENTS, "supporting"] as const;
 export type DocumentType = (typeof DOCUMENT_TYPES)[number];
 export const DOCUMENT_STATUSES = ["current", "superseded"] as const;
 export type DocumentStatus = (typeof DOCUMENT_STATUSES)[number];
+/** The formats of documents, judged by their bytes. */
+export const MEDIA_TYPES = ["application/pdf", "image/png", "image/jpeg"] as const;
+export type MediaType = (typeof MEDIA_TYPES)[number];
 
 export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
 export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
@@ -50,6 +54,10 @@ export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 /** What a mailed link proves or allows (ACC-10). */
 export const LINK_KINDS = ["verify_email", "change_email", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
+
+/** What the operator tells all accounts of (ACC-21). */
+export const ANNOUNCEMENT_KINDS = ["announcement", "maintenance", "deprecation", "security"] as const;
+export type AnnouncementKind = (typeof ANNOUNCEMENT_KINDS)[number];
 
 export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
@@ -120,3 +128,53 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };
+
+/** The actions of the activity log (EVT-7). */
+export const ACTIVITY_ACTIONS = [
+  "account.registered",
+  "account.email_verified",
+  "account.profile_changed",
+  "account.document_submitted",
+  "account.verification_submitted",
+  "account.verification_decided",
+  "account.promoted",
+  "account.password_changed",
+  "account.password_reset",
+  "account.email_changed",
+  "account.suspended",
+  "account.reinstated",
+  "account.closed",
+  "account.attestation_renewed",
+  "session.created",
+  "session.ended",
+  "api_key.issued",
+  "api_key.rotated",
+  "principal.registered",
+  "principal.attestation_expired",
+  "principal.suspended",
+  "principal.reactivated",
+  "principal.closed",
+  "agent.registered",
+  "agent.activated",
+  "agent.scope_changed",
+  "agent.markets_changed",
+  "agent.document_changed",
+  "agent.certificate_reissued",
+  "agent.suspended",
+  "agent.reactivated",
+  "agent.revoked",
+  "agent.terminated",
+] as const;
+export type ActivityAction = (typeof ACTIVITY_ACTIONS)[number];
+
+/** The actions of the operators' own log (EVT-16). */
+export const OPERATOR_ACTIONS = [
+  "alert.acknowledged",
+  "document.read",
+  "notice.sent",
+  "platform.verification_decided",
+  "platform.suspended",
+  "platform.reinstated",
+  "platform.attestation_renewed",
+] as const;
+export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

@@ -17,7 +17,10 @@ const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrow
 const stillOrNow: SQL<number> = sql`case when max(${escrows.threshold}, ${escrows.otherThreshold}) = ${escrows.chainThreshold}
   then cast(unixepoch('subsec') * 1000 as integer) else ${escrows.behindSince} end`;
 
-/** Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or threshold was written meanwhile. */
+/**
+ * Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or
+ * threshold was written meanwhile.
+ */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] => [
   ...mustChange(
     db,
@@ -93,6 +96,7 @@ export const linkThresholds = (db: Database, { did, network }: Vault): Statement
     .set({
       otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
         and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
+      behindSince: stillOrNow,
     })
     .where(onVault({ did, network }));
 

@@ -4,10 +4,12 @@ export type Answer = {
   readonly answer: true;
   readonly status: number;
   readonly headers: Record<string, string>;
-  readonly body: string | null;
+  readonly body: Body;
 };
+/** A stream is read once, by the client. */
+type Body = string | ReadableStream<Uint8Array> | null;
 
-export const answer = (status: number, headers: Record<string, string>, body: string | null): Answer => ({
+export const answer = (status: number, headers: Record<string, string>, body: Body): Answer => ({
   answer: true,
   status,
   headers,

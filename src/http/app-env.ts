@@ -12,7 +12,13 @@ export type RateState = {
 
 export type AppEnv = {
   Bindings: Env;
-  /** `challenge`: how who is refused with 401 authenticates. */
-  Variables: { requestId: string; rate?: RateState; deps?: Deps; challenge?: string };
+  /** `challenge`: how who is refused with 401 authenticates. `deprecation`: the headers of a deprecated route. */
+  Variables: {
+    requestId: string;
+    rate?: RateState;
+    deps?: Deps;
+    challenge?: string;
+    deprecation?: Readonly<Record<string, string>>;
+  };
 };
 export type AppContext = Context<AppEnv>;

@@ -4,12 +4,14 @@ import type { HonoBase } from "hono/hono-base";
 import type { AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
+import { PAGE_FILES } from "./page-files.ts";
 import { jsonResponse } from "./responses.ts";
 
 export function bindService(app: HonoBase<AppEnv>): void {
   app.get("/openapi.json", (context) => {
     const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
-    return new Response(openapiDocument(depsOf(context).config.issuer), { headers });
+    const { issuer, statusPage } = depsOf(context).config;
+    return new Response(openapiDocument(issuer, statusPage), { headers });
   });
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));
@@ -20,6 +22,9 @@ export function bindService(app: HonoBase<AppEnv>): void {
     const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
     return asset ?? next();
   });
+  for (const { path, type, text } of PAGE_FILES) {
+    app.get(path, () => new Response(text, { headers: { "Content-Type": type } }));
+  }
 }
 
 const PAGE = `<!doctype html>

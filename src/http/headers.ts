@@ -1,10 +1,11 @@
-// The headers of every answer: the request's id, security headers, the quota, and CORS (HTTP-23, HTTP-25, HTTP-30).
+// The headers of every answer: the request's id, security headers, the quota, the end of a deprecated route, and CORS (HTTP-23, HTTP-25,
+// HTTP-30, HTTP-36).
 import type { AppContext } from "./app-env.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
 import { rateHeaders } from "./rate-limit.ts";
 import type { Route } from "./route.ts";
 
-const EXPOSED = "ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link";
+const EXPOSED = ["ETag", "Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Link"];
 
 export function decorate(context: AppContext, routes: readonly Route[]): void {
   const { headers } = context.res;
@@ -15,8 +16,11 @@ export function decorate(context: AppContext, routes: readonly Route[]): void {
   if (!headers.has("Cache-Control") || !context.env.ISSUER) headers.set("Cache-Control", "no-store");
   const rate = context.get("rate");
   if (rate) for (const [name, value] of Object.entries(rateHeaders(rate))) headers.set(name, value);
+  const deprecation = context.get("deprecation") ?? {};
+  // A list's own link to its next page stays.
+  for (const [name, value] of Object.entries(deprecation)) headers.append(name, value);
   if (isOpenToAnyOrigin(routes, context.req.method, context.req.path)) {
     headers.set("Access-Control-Allow-Origin", "*");
-    headers.set("Access-Control-Expose-Headers", EXPOSED);
+    headers.set("Access-Control-Expose-Headers", [...new Set([...EXPOSED, ...Object.keys(deprecation)])].join(", "));
   }
 }

@@ -35,11 +35,11 @@ export function parseIdempotencyKey(
  * environment, or by agent (IDM-2).
  */
 export async function openIdempotency(
-  { idempotencyKey: key, body, route, context }: Incoming,
+  { idempotencyKey: key, identity, route, context }: Incoming,
   { space, secret }: Pick<IdempotencyOwner, "space" | "secret">,
 ): Promise<Idempotency | null> {
   if (key === null) return null;
-  const canonical = body === undefined ? "" : canonicalJson(body);
+  const canonical = identity === undefined ? "" : canonicalJson(identity);
   // The decoded path: a DID in it is the same raw or with %3A.
   const path = JSON.stringify([route.path, context.req.param()]);
   return {

@@ -16,6 +16,8 @@ export type Incoming = {
   /** The body as it was read, and the same after its schema accepted it. */
   readonly body: unknown;
   readonly validBody: unknown;
+  /** What two sendings of one request have in common: the body, of a form without its boundary and its bytes (IDM-4). */
+  readonly identity: unknown;
   readonly route: Route;
   /** Null when there is none, the route takes none, or it is malformed (then the call is refused). */
   readonly idempotencyKey: string | null;

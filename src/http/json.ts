@@ -6,28 +6,39 @@ import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../core/limits.ts";
 /** Fields whose JSON numbers keep their own characters, so that no binary float rounds an amount (HTTP-4). */
 const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
 
-export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+/** How much of a body is read, and the refusal of a longer one. */
+export type BodyLimit = { readonly maxBytes: number; readonly tooLarge: () => ServiceError };
+
+export async function readBody(
+  request: Request,
+  { maxBytes, tooLarge }: BodyLimit = JSON_LIMIT,
+): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > JSON_BODY_MAX_BYTES) throw tooLarge();
+  if (declared > maxBytes) throw tooLarge();
   if (!request.body) return new Uint8Array(0);
-  const chunks: Uint8Array[] = [];
+  // A body of a declared length is in memory once.
+  let body = new Uint8Array(Math.max(0, declared));
   let size = 0;
   for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength;
-    if (size > JSON_BODY_MAX_BYTES) throw tooLarge();
-    chunks.push(chunk);
+    const needed = size + chunk.byteLength;
+    if (needed > maxBytes) throw tooLarge();
+    if (needed > body.length) body = enlarged(body, Math.min(maxBytes, Math.max(needed, 2 * body.length)));
+    body.set(chunk, size);
+    size = needed;
   }
-  const body = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return body;
+  return body.subarray(0, size);
+}
+
+function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length);
+  larger.set(bytes);
+  return larger;
 }
 
 const tooLarge = () =>
   new ServiceError("payload_too_large", { detail: { max_bytes: JSON_BODY_MAX_BYTES, max_depth: JSON_DEPTH_MAX } });
+
+const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge };
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 

@@ -1,12 +1,14 @@
 // The methods and the CORS rule of every path, from the routes and from the few paths beside them (HTTP-20, HTTP-21, HTTP-25).
 import { memoizeBy } from "../core/memo.ts";
 import { DOCS_ASSETS } from "./docs.ts";
+import { PAGE_FILES } from "./page-files.ts";
 import type { Route } from "./route.ts";
 
 type PathRule = { readonly pattern: RegExp; readonly methods: readonly string[]; readonly cors: boolean };
 
 const DOCS = ["/docs", "/docs/", "/docs/start.js", ...[...DOCS_ASSETS].map((asset) => `/docs/${asset}`)];
-const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS].map((path) => ({
+const FILES = PAGE_FILES.map(({ path }) => path);
+const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS, ...FILES].map((path) => ({
   pattern: new RegExp(`^${path.replaceAll(".", "\\.")}$`),
   methods: ["GET", "HEAD"],
   cors: path === "/openapi.json" || path === "/healthz",

@@ -6,6 +6,9 @@ import type { Config } from "../context.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
+/** Dates or instants in UTC as ISO 8601; `link` leads to what to use instead: a URL, or a path of the service. */
+export type Deprecation = { readonly since: string; readonly sunset?: string; readonly link?: string };
+
 /** The valid parts of a request, for the handler. */
 export type Input<P, Q, B> = {
   readonly params: P;
@@ -31,6 +34,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
+  /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-39). */
+  readonly multipart?: { readonly fileMaxBytes: number };
   /** The body holds a foreign document: its numbers stay numbers. */
   readonly verbatim?: true;
   /** Faults across fields; they run on the raw body even when its schema found faults. */
@@ -52,6 +57,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
+  /** Callers should leave it (HTTP-36). */
+  readonly deprecated?: Deprecation;
   /**
    * Names the form of an answer that is the same for everybody, so that a shared cache may keep it; null for any other request. The
    * cache keeps only answers that say `Cache-Control: public`.

@@ -2,16 +2,18 @@
 import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
-import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { type Entrances, openCall, presentsCredential } from "./call.ts";
 import { unlessKnown } from "./conditional.ts";
+import { deprecationHeaders } from "./deprecation.ts";
 import { depsOf } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
-import { emptyBody, parseJson, readBody } from "./json.ts";
+import { type BodyLimit, emptyBody, parseJson, readBody } from "./json.ts";
+import { FORM_MAX_BYTES, formObject, identityOf, parseMultipart } from "./multipart.ts";
 import { refuseFaults, refuseUnknownPath } from "./precheck.ts";
 import { chargeAddress } from "./rate-limit.ts";
 import { databaseFor } from "./replicas.ts";
@@ -21,7 +23,9 @@ import { throughSharedCache } from "./shared-cache.ts";
 import { type Parsed, parsePart, queryObject } from "./validation.ts";
 
 export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
+  const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
+    if (deprecation) context.set("deprecation", deprecation);
     const asked = await parseRequest(context, route);
     const isAnonymous = !presentsCredential(entrances, asked.incoming);
     const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked, isAnonymous));
@@ -47,11 +51,12 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
   const params = parsePart(route.params ?? NO_PARAMS, context.req.param());
   const { raw: rawQuery, repeated } = queryObject(url);
   const parsedQuery = parsePart(route.query ?? NO_QUERY, rawQuery);
-  const query: Parsed<unknown> =
-    repeated.length === 0 ? parsedQuery : { ok: false, faults: [...faultsOf(parsedQuery), ...repeated] };
+  const query = withFaults(parsedQuery, repeated);
   const received = await receiveBody(context, route);
-  const body =
-    received.unreadable || route.body === undefined ? NOTHING : parsePart(route.body, received.body, route.rules);
+  const body = withFaults(
+    received.unreadable || route.body === undefined ? NOTHING : parsePart(route.body, received.body, route.rules),
+    received.repeated ?? [],
+  );
   const key = route.idempotency
     ? parseIdempotencyKey(context.req.header("idempotency-key"))
     : { ok: true as const, value: null };
@@ -65,6 +70,7 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
     url,
     rawBody: received.rawBody,
     body: received.body,
+    identity: received.identity,
     validBody: body.ok ? body.value : undefined,
     route,
     idempotencyKey: key.ok && !received.unreadable ? key.value : null,
@@ -77,6 +83,8 @@ const NO_PARAMS = z.object({});
 const NO_QUERY = z.strictObject({});
 const NOTHING: Parsed<unknown> = { ok: true, value: undefined };
 const faultsOf = (part: Parsed<unknown>) => (part.ok ? [] : part.faults);
+const withFaults = (part: Parsed<unknown>, more: readonly FieldError[]): Parsed<unknown> =>
+  more.length === 0 ? part : { ok: false, faults: [...faultsOf(part), ...more] };
 
 async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAnonymous: boolean): Promise<unknown> {
   const { incoming, params, query, rawQuery, body, key, unreadable } = asked;
@@ -106,25 +114,42 @@ function environmentFaults({ context, route }: Incoming): FieldError[] {
   return [fieldError("Service-Environment", "invalid_value", "Must be sandbox or production.")];
 }
 
-type Received = Pick<Incoming, "rawBody" | "body"> & { readonly unreadable?: ServiceError };
+type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
+  readonly unreadable?: ServiceError;
+  /** The parts of a form that are sent more than once. */
+  readonly repeated?: readonly FieldError[];
+};
 
 /**
  * A body that is too large is refused before authentication, and so is charged to the address. An unreadable one is refused where faults
  * of values are: after the caller and the object of the path are known (HTTP-18).
  */
-async function receiveBody(context: AppContext, { body: schema, verbatim }: Route): Promise<Received> {
-  const rawBody = await readBody(context.req.raw).catch(async (refusal) => {
+async function receiveBody(context: AppContext, { body: schema, multipart, verbatim }: Route): Promise<Received> {
+  const rawBody = await readBody(context.req.raw, multipart && formLimit(multipart)).catch(async (refusal) => {
     await chargeAddress(context, depsOf(context));
     throw refusal;
   });
+  const type = context.req.header("content-type") ?? null;
   try {
-    if (schema === undefined) return { rawBody, body: emptyBody(rawBody) };
-    return { rawBody, body: parseJson(rawBody, context.req.header("content-type") ?? null, verbatim === true) };
+    if (multipart) return { rawBody, ...(await receiveForm(rawBody, type)) };
+    const body = schema === undefined ? emptyBody(rawBody) : parseJson(rawBody, type, verbatim === true);
+    return { rawBody, body, identity: body };
   } catch (refusal) {
     if (!(refusal instanceof ServiceError)) throw refusal;
-    return { rawBody, body: undefined, unreadable: refusal };
+    return { rawBody, body: undefined, identity: undefined, unreadable: refusal };
   }
 }
+
+async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): Promise<Omit<Received, "rawBody">> {
+  const { raw, repeated } = await formObject(parseMultipart(rawBody, type));
+  return { body: raw, identity: identityOf(raw), repeated };
+}
+
+/** A form that no file of the allowed size can have filled is refused for its file. */
+const formLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
+  maxBytes: fileMaxBytes + FORM_MAX_BYTES,
+  tooLarge: () => validationError([fieldError("file", "file_too_large")]),
+});
 
 function finish({ context, deps, route, url }: Incoming, result: unknown): Response {
   if (isAnswer(result)) {

@@ -65,6 +65,10 @@ export const currencyInput = z
   .string()
   .regex(/^[A-Z]{3,6}$/, "Must be three to six capital letters, such as USDC.")
   .register(z.globalRegistry, { id: "CurrencyInput" });
+export const countryInput = z
+  .string()
+  .regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE.")
+  .register(z.globalRegistry, { id: "CountryInput" });
 /** A compact JWS or JWT. */
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** An amount as the service writes it, in whole currency units. */

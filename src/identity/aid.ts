@@ -12,7 +12,8 @@ import { worstEscrowState } from "../escrow/states.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
 import { type AidContent, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
-import { insertAidVersion, storeAid } from "./store.ts";
+import type { SigningKey } from "../protocol/jwks.ts";
+import { type AidVersionRow, insertAidVersion, storeAid } from "./store.ts";
 
 /** The rows that a document is built from, read in one trip. */
 export type AidSource = {
@@ -172,16 +173,29 @@ function escrowPillar(
 export async function signVersion(db: Database, deps: Deps, source: AidSource, now: number): Promise<Statement[]> {
   if (source.certificate === null) return [];
   const content = buildAid(deps.config, source, now);
-  const { did, version, revision } = content;
+  const { did, revision } = content;
   const { signing } = await deps.ca();
-  const [whole, controlled] = await Promise.all([
-    signAid(content, signing),
-    signAid(platformControlled(content), signing),
-  ]);
-  return [
-    storeAid(db, { did, revision, content: whole.canonical, proof: whole.proof }),
-    insertAidVersion(db, { did, version, content: controlled.canonical, proof: controlled.proof }),
-  ];
+  const [whole, version] = await Promise.all([signAid(content, signing), signControlled(content, signing)]);
+  return [storeAid(db, { did, revision, content: whole.canonical, proof: whole.proof }), insertAidVersion(db, version)];
+}
+
+/**
+ * Signs a version alone, which is kept for good. The whole document is stale then, and signed at its next reading. A version states no
+ * escrow. `source.agent` is the agent after the change.
+ */
+export async function signVersionAlone(
+  deps: Deps,
+  source: Omit<AidSource, "escrows">,
+  now: number,
+): Promise<AidVersionRow> {
+  const content = buildAid(deps.config, { ...source, escrows: [] }, now);
+  return signControlled(content, (await deps.ca()).signing);
+}
+
+async function signControlled(content: AidContent, key: SigningKey): Promise<AidVersionRow> {
+  const { did, version } = content;
+  const { canonical, proof } = await signAid(platformControlled(content), key);
+  return { did, version, content: canonical, proof };
 }
 
 /** The content that the platform controls, without rating and escrow, so that a version is immutable. */

@@ -208,7 +208,7 @@ export const findListToSign = (
   );
 };
 
-/** Stores a signed list; of several readers that sign at once, one is stored */
+/** Stores a signed list; of several readers that sign at once, one is stored. */
 export const keepSigned = (
   db: Database,
   listId: number,

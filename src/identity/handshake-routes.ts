@@ -119,7 +119,7 @@ export const handshakeRoutes = [
     cors: true,
     surfaces: ["public"],
     handle: async (call) => {
-      const { issuer, serviceDid } = call.deps.config;
+      const { issuer, serviceDid, statusPage } = call.deps.config;
       const view = {
         service_did: serviceDid,
         issuer,
@@ -127,6 +127,7 @@ export const handshakeRoutes = [
         challenge_endpoint: `${issuer}/v1/verify/challenge`,
         status_lists_uri: `${issuer}/.well-known/aeap-status-lists/1`,
         proof_formats: ["aeap-req:v1", "bound", "challenge_response"],
+        status_page: statusPage,
       };
       return answer(200, CACHED, JSON.stringify(view));
     },

@@ -67,5 +67,6 @@ export const discoveryView = z
     challenge_endpoint: z.string(),
     status_lists_uri: z.string(),
     proof_formats: z.array(z.string()),
+    status_page: z.string().nullable(),
   })
   .register(z.globalRegistry, { id: "Discovery" });

@@ -17,6 +17,7 @@ import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { inParts } from "../journal/parts.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
@@ -216,5 +217,14 @@ export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Stat
     });
 };
 
-export const insertAidVersion = (db: Database, row: typeof aidVersions.$inferInsert): Statement =>
-  db.insert(aidVersions).values(row);
+export type AidVersionRow = typeof aidVersions.$inferSelect;
+
+export const insertAidVersion = (db: Database, row: AidVersionRow): Statement => db.insert(aidVersions).values(row);
+
+/** Many at once, as `insertAidVersion`. */
+export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
+  inParts(rows.map(({ did, version, content, proof }) => [did, version, content, proof])).map((part) =>
+    db
+      .insert(aidVersions)
+      .select(sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${part})`),
+  );

@@ -1,11 +1,11 @@
 // Mails about alerts to the operator's address (JOB-11).
 import type { Deps } from "../context.ts";
-import { toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
+import { composeMail, sendMail } from "../mail/mail.ts";
 import { findUnmailed, giveMailBack, noteMailed, takeMail } from "./alert-store.ts";
 
 const AT_ONCE = 50;
@@ -51,12 +51,8 @@ async function mailKind(
     throw thrown;
   }
   try {
-    await env.MAIL.send({
-      from: env.MAIL_FROM,
-      to: env.OPERATOR_ALERT_EMAIL,
-      subject: `[${config.operatorName}] ${kind.replaceAll("_", " ")}: ${alerts.length}`,
-      text: textOf(alerts, config.issuer),
-    });
+    const from = { name: config.operatorName, email: env.MAIL_FROM };
+    await sendMail(env.MAIL, from, env.OPERATOR_ALERT_EMAIL, composeMail("operator.alerts", { kind, alerts }, config));
   } catch (thrown) {
     await commit(db, [giveMailBack(db, kind)]);
     throw thrown;
@@ -70,9 +66,3 @@ async function mailKind(
   ]);
   return true;
 }
-
-const textOf = (alerts: readonly AlertRow[], issuer: string): string =>
-  [
-    ...alerts.map(({ raisedAt, subject, message }) => `${toIso(raisedAt)}  ${subject}\n  ${message}`),
-    `All alerts, and how to acknowledge them: ${issuer}/v1/operator/alerts`,
-  ].join("\n\n");

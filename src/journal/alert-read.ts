@@ -6,6 +6,7 @@ import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
 import type { AlertQuery, AlertView } from "./alert-schema.ts";
 import { acknowledge, findAlert, listAlerts } from "./alert-store.ts";
+import { recordOperatorEntry } from "./operator-log.ts";
 
 export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<Page<AlertView>> {
   const page = await askedPage(call, query, listingOf("alerts", [], { status: query.status }));
@@ -19,7 +20,10 @@ export async function acknowledgeAlert(call: OperatorCall, alertId: string): Pro
   if (!alert) throw new ServiceError("not_found");
   if (alert.acknowledgedAt !== null) return toView(alert);
   const view = toView({ ...alert, acknowledgedAt: now, acknowledgedBy: actor.id });
-  await call.commit(acknowledge(db, alertId, actor.id, now), view);
+  const subject = { type: "alert", id: alertId };
+  const detail = { kind: alert.kind, subject: alert.subject };
+  const entry = recordOperatorEntry(db, actor, now, { action: "alert.acknowledged", subject, detail });
+  await call.commit([...acknowledge(db, alertId, actor.id, now), entry], view);
   return view;
 }
 

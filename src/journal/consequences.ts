@@ -1,87 +1,16 @@
 // Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
-// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions) and the outbox's
-// mark are not consequences.
+// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
+// the running hash of the activity log, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../context.ts";
-import type {
-  AgentStatus,
-  AlertKind,
-  EscrowState,
-  IntentStatus,
-  MarketStatus,
-  OperationStatus,
-  PrincipalStatus,
-  TaskStatus,
-} from "../core/vocabulary.ts";
-import type { ActivityAction } from "./activity.ts";
-import type { EventType } from "./events.ts";
-import type { ChangeType } from "./feed.ts";
-
-type NamesIn<M> = {
-  [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
-}[keyof M];
-export type Table =
-  | NamesIn<typeof import("../db/tables/accounts.ts")>
-  | NamesIn<typeof import("../db/tables/agents.ts")>
-  | NamesIn<typeof import("../db/tables/chain.ts")>
-  | NamesIn<typeof import("../db/tables/journal.ts")>
-  | NamesIn<typeof import("../db/tables/money.ts")>
-  | NamesIn<typeof import("../db/tables/principals.ts")>;
-
-type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
-/** `none`: the row does not exist before or after. */
-export type StateChange =
-  | `principal ${Move<PrincipalStatus>}`
-  | `agent ${Move<AgentStatus>}`
-  | `market ${Move<MarketStatus>}`
-  | `escrow ${Move<EscrowState>}`
-  | `intent ${Move<IntentStatus>}`
-  | `task ${Move<TaskStatus>}`
-  | `chain operation ${Move<OperationStatus>}`
-  | `alert ${Move<"open" | "acknowledged">}`;
-
-/**
- * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
- * is signed at the next reading, `signed` (IDN-18).
- */
-export type DocumentEffect = "unsigned version" | "new version" | "new revision" | "signed";
-
-/** The last three are new values in the status list. */
-export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
-
-export type Mail = "alerts to the operator";
-
-/** The party that is affected; of an event, the party whose platform gets it. */
-export type Party = "principal" | "agent" | "provider" | "consumer";
-/** One entry for each effect; a party that is not named has none. */
-export type By<T> = { readonly [P in Party]?: readonly T[] };
-
-export type Consequence = {
-  /** The case; the cases of one row differ. */
-  readonly when: string;
-  readonly states: readonly StateChange[];
-  /** Written tables that the other columns do not imply. */
-  readonly tables: readonly Table[];
-  readonly activity: readonly ActivityAction[] | { readonly none: string };
-  readonly events: By<EventType>;
-  readonly directory: By<ChangeType>;
-  readonly document: By<DocumentEffect>;
-  readonly certificate: By<CertificateEffect>;
-  readonly alerts: readonly AlertKind[];
-  readonly mails: readonly Mail[];
-};
-type Cases = readonly Consequence[];
-
-const NONE = {};
-/** No alert and no mail. */
-const NO_NOTICE = { alerts: [], mails: [] } as const;
-/** No effect outside the listed tables. */
-const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
+import { ACCOUNT_OPERATIONS } from "./account-consequences.ts";
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
+const RECORDED_WITH_PROFILE = { none: "recorded with the change of the profile" } as const;
 const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
-const OPERATORS_OWN = { none: "an operator's act, kept in the alert itself: it has no platform" } as const;
+const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
 
 const NOTHING = { states: [], tables: [], activity: NOTHING_NEW, ...UNSEEN } as const;
@@ -91,6 +20,8 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  ...ACCOUNT_OPERATIONS,
+
   registerPrincipal: [
     {
       when: "always",
@@ -594,7 +525,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
     {
       when: "open",
       states: ["alert open → acknowledged"],
-      tables: [],
+      tables: ["operator_entries"],
       activity: OPERATORS_OWN,
       ...UNSEEN,
     },
@@ -645,6 +576,20 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: NONE,
       certificate: { agent: ["suspended"] },
+      ...NO_NOTICE,
+    },
+  ],
+
+  restate_agents: [
+    {
+      when: "a crash left agents that state another name",
+      states: [],
+      tables: ["agents", "restatements"],
+      activity: RECORDED_WITH_PROFILE,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
       ...NO_NOTICE,
     },
   ],
@@ -794,6 +739,17 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       alerts: ["waiting_transaction"],
       mails: [],
     },
+  ],
+
+  sign_activity_heads: [
+    {
+      when: "entries were added since the last head",
+      states: [],
+      tables: ["activity_chains", "activity_heads"],
+      activity: NO_EDIT,
+      ...UNSEEN,
+    },
+    { when: "none was added", states: [], tables: ["activity_chains"], activity: NO_EDIT, ...UNSEEN },
   ],
 
   mail_alerts: [

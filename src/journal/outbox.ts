@@ -1,6 +1,7 @@
 // Delivers events to their subscribers after the commit (EVT-4). The outbox is read by number from the last mark, so a lost notification
 // loses nothing, and a crash in between delivers the same events again.
 import type { Deps } from "../context.ts";
+import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
@@ -13,7 +14,8 @@ export const SLICE = 100;
 /** Delivers all new events. */
 export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   for (let handedOn = 0; ; ) {
-    const slice = await handOnSlice(deps, subscribers);
+    // Another run that delivered the same events has moved the mark: what is left is read again.
+    const slice = await retryConflicts(() => handOnSlice(deps, subscribers));
     handedOn += slice;
     if (slice < SLICE) return handedOn;
   }

@@ -1,27 +1,8 @@
-// Store of activity entries, events and directory changes, one at a time or many at once as JSON.
+// Store of events and directory changes, one at a time or many at once as JSON.
 import { sql } from "drizzle-orm";
-import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { activityEntries, directoryChanges, events } from "../db/tables/journal.ts";
+import { directoryChanges, events } from "../db/tables/journal.ts";
 import { inParts } from "./parts.ts";
-
-type Entry = typeof activityEntries.$inferInsert;
-export const insertEntry = (db: Database, row: Entry): Statement => db.insert(activityEntries).values(row);
-
-type EntryOfOne = Pick<Entry, "platformId" | "id" | "environment" | "subjectId" | "changes">;
-type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
-
-export const insertEntries = (
-  db: Database,
-  { at, action, actor, subjectType }: Shared,
-  each: readonly EntryOfOne[],
-): Statement[] =>
-  inParts(each.map((row) => [row.platformId, row.id, row.environment, row.subjectId, row.changes])).map((part) =>
-    db.insert(activityEntries).select(
-      sql`select value ->> 0, value ->> 1, value ->> 2, ${at}, ${action}, ${actor.type}, ${actor.id},
-            ${subjectType}, value ->> 3, value -> 4 from json_each(${part})`,
-    ),
-  );
 
 type Event = typeof events.$inferInsert;
 export const insertEvent = (db: Database, row: Event): Statement => db.insert(events).values(row);

@@ -13,7 +13,7 @@ export async function documentChange(deps: Deps, source: AidSource, now: number)
   const agent: AgentRow = { ...before, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
   const { version, updatedAt } = agent;
   return [
-    ...updateAgent(db, before, { version, updatedAt }, { documented: true }),
+    ...updateAgent(db, before, { version, updatedAt }, { documented: true, owner: source.principal }),
     ...(await signVersion(db, deps, { ...source, agent }, now)),
     ...(certificate === null ? [] : [recordDirectoryChange(db, agent.environment, agent.did, "updated", now)]),
   ];

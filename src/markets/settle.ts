@@ -275,7 +275,8 @@ function escrowRow(
     threshold,
     otherThreshold: 0,
     chainThreshold,
-    behindSince: 0,
+    // A rating may have moved since the contract got its threshold: then the contract is behind already.
+    behindSince: Date.now(),
     state: escrowStateAt("FUNDING", balance, threshold),
     updatedAt: now,
   };

@@ -42,6 +42,11 @@ export class AttemptGuard extends DurableObject {
     this.ctx.storage.sql.exec("delete from attempts where id = ?", id);
   }
 
+  /** Forgets the failures of one account. */
+  forgive(account: string): void {
+    this.ctx.storage.sql.exec("delete from attempts where account = ?", account);
+  }
+
   /** Nothing is kept of an address that has been quiet for a window. */
   override async alarm(): Promise<void> {
     await this.ctx.storage.deleteAll();

@@ -4,7 +4,7 @@ import { type FieldError, fieldError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { AttestationRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { AttestationInput, ProposedAttestation } from "./schema.ts";
 
 type AttestationColumns = Pick<
@@ -58,3 +58,19 @@ export function attestationFaults(input: ProposedAttestation, environment: Envir
     faults.push(fault("verifier_id", "No such Verifier is registered.", "not_found"));
   return faults;
 }
+
+/** The current attestation of a principal, as it is recorded beside those before and to come. */
+export const currentAttestation = (
+  row: PrincipalRow,
+  { proof, recordedAt }: Pick<AttestationRow, "proof" | "recordedAt">,
+): AttestationRow => ({
+  attestationId: row.attestationId,
+  principalId: row.principalId,
+  verifierId: row.attestationVerifierId,
+  model: row.attestationModel,
+  tier: row.attestationTier,
+  proof,
+  issuedAt: row.attestationIssuedAt,
+  expiresAt: row.attestationExpiresAt,
+  recordedAt,
+});

@@ -4,9 +4,10 @@ import { type FieldError, fieldError, ServiceError, validationError } from "../c
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import { present } from "../db/batch.ts";
-import type { AttestationRow, PrincipalRow } from "../db/tables/principals.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { attestationFaults, expandAttestation } from "./attestations.ts";
+import { attestationFaults, currentAttestation, expandAttestation } from "./attestations.ts";
+import { countryFaults } from "./countries.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
 import { findCustomer, findDuplicate, insertAttestation, insertPrincipal } from "./store.ts";
 import { toPrincipalView } from "./views.ts";
@@ -55,7 +56,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   await call.commit(
     [
       insertPrincipal(db, row),
-      insertAttestation(db, attestationOf(row, input)),
+      insertAttestation(db, currentAttestation(row, { proof: proofOf(input), recordedAt: now })),
       recordActivity(db, row, now, {
         action: "principal.registered",
         actor: found.caller.actor,
@@ -67,18 +68,8 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   return view;
 }
 
-/** The principal's first attestation, as it is recorded beside those to come. */
-const attestationOf = (row: PrincipalRow, { verification_attestation: given }: PrincipalInput): AttestationRow => ({
-  attestationId: row.attestationId,
-  principalId: row.principalId,
-  verifierId: row.attestationVerifierId,
-  model: row.attestationModel,
-  tier: row.attestationTier,
-  proof: "proof" in given ? (given.proof ?? null) : null,
-  issuedAt: row.attestationIssuedAt,
-  expiresAt: row.attestationExpiresAt,
-  recordedAt: row.createdAt,
-});
+const proofOf = ({ verification_attestation: given }: PrincipalInput): string | null =>
+  "proof" in given ? (given.proof ?? null) : null;
 
 /** Finds the further faults of a body that the schema refuses. */
 export function precheckPrincipal(call: ManagementCall, input: ProposedPrincipal): Precheck {
@@ -96,8 +87,3 @@ function principalFaults(call: ManagementCall, input: ProposedPrincipal, custome
     ...(customerId !== null && !customer ? [fieldError("customer_id", "not_found")] : []),
   ];
 }
-
-const countryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
-  jurisdictions.has(country)
-    ? []
-    : [fieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];

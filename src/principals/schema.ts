@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ENTITY_TYPES } from "../core/vocabulary.ts";
 import {
   attestationModel,
+  countryInput,
   environment,
   idInput,
   instant,
@@ -38,7 +39,7 @@ const entityType = z.enum(ENTITY_TYPES).register(z.globalRegistry, { id: "Entity
 export const principalInput = z
   .strictObject({
     legal_name: name(300),
-    country: z.string().regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE."),
+    country: countryInput,
     entity_type: entityType,
     external_ref: name(200),
     customer_id: idInput.nullable().optional(),

@@ -30,8 +30,8 @@ export const findPrincipal = (db: Database, tenant: Tenant, principalId: string)
       ),
   );
 
-/** Without a tenant: for jobs. */
-export const findPrincipalById = (db: Database, principalId: string): Read<PrincipalRow | null> =>
+/** Without a tenant: for jobs, and for the tenant principal of an account that the same trip reads. */
+export const findPrincipalById = (db: Database, principalId: string | SQL<string>): Read<PrincipalRow | null> =>
   readOne(db.select().from(principals).where(eq(principals.principalId, principalId)));
 
 /**
@@ -167,6 +167,53 @@ export const movePrincipal = (
         ),
       ),
   );
+
+type Named = Pick<PrincipalRow, "legalName" | "country" | "updatedAt">;
+
+/** Writes the name and country of a tenant principal, which follow the account's profile (ACC-6). */
+export const renamePrincipal = (
+  db: Database,
+  before: PrincipalRow,
+  { legalName, country, updatedAt }: Named,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ legalName, nameFolded: foldName(legalName), country, updatedAt })
+      .where(and(eq(principals.principalId, before.principalId), eq(principals.updatedAt, before.updatedAt))),
+  );
+
+type Attested = Omit<PrincipalRow, "legalName" | "nameFolded" | "country">;
+
+/** Records the current attestation of a principal as it was read, with the status that it gives. */
+export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attested): Statement[] => {
+  const { status, statusReason, attestationId, attestationVerifierId, attestationModel, attestationTier } = after;
+  const { attestationIssuedAt, attestationExpiresAt, updatedAt } = after;
+  const attestation = { attestationId, attestationVerifierId, attestationModel, attestationTier, attestationIssuedAt };
+  return mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ status, statusReason, ...attestation, attestationExpiresAt, updatedAt })
+      .where(
+        and(
+          eq(principals.principalId, before.principalId),
+          eq(principals.status, before.status),
+          eq(principals.updatedAt, before.updatedAt),
+        ),
+      ),
+  );
+};
+
+type Known = Pick<PrincipalRow, "principalId" | "updatedAt">;
+
+/** A condition of a write that states what it read of a principal: nothing of it has changed since. */
+export const principalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
+  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.updated_at = ${updatedAt})`;
+
+/** Refuses the batch when the principal has changed since it was read. */
+export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, principalUnchanged(known));
 
 // ---- All principals of an account ------------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 // Store of unfinished cascades.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Condition, type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades } from "../db/tables/principals.ts";
 
-export const findCascade = (db: Database, subjectId: string): Read<CascadeRow | null> =>
+export const findCascade = (db: Database, subjectId: string | SQL<string>): Read<CascadeRow | null> =>
   readOne(db.select().from(cascades).where(eq(cascades.subjectId, subjectId)));
 
 /** The oldest cascades first. There are few: a row exists while its cascade runs. */

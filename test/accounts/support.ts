@@ -1,5 +1,5 @@
 // An account from its sign-up on, as a person would play it: by the mailed links and over HTTP.
-import { expectStatus, type Json, type World } from "../support/world.ts";
+import { env, expectStatus, type Json, type World } from "../support/world.ts";
 
 export const PASSWORD = "correct horse battery staple";
 
@@ -37,3 +37,44 @@ export async function logIn(world: World, email: string, password = PASSWORD): P
 }
 
 export const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
+
+export const ADDRESS = { line1: "Hauptstr. 1", city: "Berlin", postal_code: "10115", country: "DE" };
+
+/** What the review needs. */
+export const PROFILE = {
+  legal_name: "Startup Robotics GmbH",
+  registration_number: "HRB 4711",
+  country: "DE",
+  registered_address: ADDRESS,
+  admin_contact_email: "office@startup.example",
+};
+
+export const patch = (world: World, key: string, body: unknown) => world.call("PATCH", "/v1/platform", { key, body });
+
+export const readAccount = async (world: World, key: string): Promise<Json> =>
+  expectStatus(await world.call("GET", "/v1/platform", { key }), 200);
+/** As a client of another address: failures are counted by it. */
+export const from = (address: string): Record<string, string> => ({ "CF-Connecting-IP": address });
+
+/** Another client for each call. */
+let clients = 0;
+export const freshClient = (): Record<string, string> => from(`198.51.${Math.floor(++clients / 250)}.${clients % 250}`);
+
+/** The number of links that were mailed to an address. */
+export const linksTo = (world: World, address: string): number =>
+  world.mails.filter(({ to, text }) => to === address && /[?&]token=/.test(text)).length;
+
+/** A call of the session that a log-in begins. */
+export const postAs = (
+  world: World,
+  token: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+) => post(world, path, body, { ...bearer(token), ...headers });
+
+/** Stored rows of an account, by table. */
+export async function rowsOf(table: string, platformId: string): Promise<Json[]> {
+  const { results } = await env.DB.prepare(`select * from ${table} where platform_id = ?`).bind(platformId).all();
+  return results;
+}

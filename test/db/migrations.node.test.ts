@@ -116,6 +116,26 @@ describe("a database of the first version", () => {
     expect(await rows("select * from outbox")).toEqual([{ name: "all", seq: 1 }]);
   });
 
+  it("numbers the activity of each platform in its order, and has it hashed within a day", async () => {
+    expect(
+      await rows("select platform_id, seq, subject_id, hash from activity_entries order by platform_id, seq"),
+    ).toEqual([
+      { platform_id: "plt_1", seq: 1, subject_id: "first", hash: null },
+      { platform_id: "plt_1", seq: 2, subject_id: "second", hash: null },
+      { platform_id: "plt_1", seq: 3, subject_id: "third", hash: null },
+      { platform_id: "plt_2", seq: 1, subject_id: "other", hash: null },
+    ]);
+    const now = Date.now();
+    const chains = await rows(
+      "select platform_id, seq, hash, head_seq, check_at from activity_chains order by platform_id",
+    );
+    expect(chains.map(({ check_at: _, ...chain }) => chain)).toEqual([
+      { platform_id: "plt_1", seq: 0, hash: "0".repeat(64), head_seq: 0 },
+      { platform_id: "plt_2", seq: 0, hash: "0".repeat(64), head_seq: 0 },
+    ]);
+    for (const { check_at } of chains) expect(Number(check_at)).toBeLessThan(now + 24 * 3_600_000);
+  });
+
   it("keeps its settlements and their receipts", async () => {
     expect(await rows("select transaction_id, gross, operational_wallet, consumer_willed from transactions")).toEqual([
       { transaction_id: "fac_1", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 1 },
@@ -154,6 +174,25 @@ async function insertFirstVersion(): Promise<void> {
   await insert("events", { ...event, id: "evt_1", occurred_at: 10, dispatched_at: 11 });
   await insert("events", { ...event, id: "evt_3", occurred_at: 30, dispatched_at: 31 });
   await insertSettlements();
+  await insertActivity();
+}
+
+async function insertActivity(): Promise<void> {
+  const platform = { status: "ACCREDITED", legal_name: "Acme", country: "DE", email: "ops@acme.test", created_at: 1 };
+  await insert(
+    "platforms",
+    { ...platform, platform_id: "plt_1", tenant_principal_id: "prn_1", updated_at: 1 },
+    { ...platform, platform_id: "plt_2", tenant_principal_id: "prn_2", updated_at: 1 },
+  );
+  const entry = { environment: "sandbox", action: "agent.registered", actor_type: "system", actor_id: "job" };
+  const own = { ...entry, platform_id: "plt_1", subject_type: "agent" };
+  await insert(
+    "activity_entries",
+    { ...own, id: "act_2", occurred_at: 20, subject_id: "second" },
+    { ...own, id: "act_1", occurred_at: 10, subject_id: "first" },
+    { ...own, id: "act_3", occurred_at: 20, subject_id: "third" },
+    { ...own, id: "act_0", occurred_at: 15, subject_id: "other", platform_id: "plt_2" },
+  );
 }
 
 async function insertSettlements(): Promise<void> {

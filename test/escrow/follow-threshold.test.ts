@@ -36,6 +36,13 @@ const stored = async () => {
   if (!row) throw new Error("no escrow");
   return row;
 };
+/** Opens a market of the environment that the key belongs to. */
+const open = async (did: string, key: string) => {
+  const path = `/v1/agents/${did}/scope/authorized_markets`;
+  const market = { market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) };
+  const [opened] = expectStatus(await world.call("POST", path, { key, body: { markets: [market] } }), 200).markets;
+  expect(opened).toMatchObject({ status: "ACTIVE" });
+};
 const key = () => ({ did: provider.did, environment: "sandbox" as const, network: NETWORK });
 
 describe("a rating that moves the threshold", () => {
@@ -92,9 +99,7 @@ describe("a rating that moves the threshold", () => {
 describe("a vault that both environments use", () => {
   it("has the higher threshold of the two in the contract, whichever moves (MKT-20)", async () => {
     const shared = await world.provider();
-    const path = `/v1/agents/${shared.did}/scope/authorized_markets`;
-    const market = { market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) };
-    expectStatus(await world.call("POST", path, { key: world.liveKey, body: { markets: [market] } }), 200);
+    await open(shared.did, world.liveKey);
     const { db } = world.deps;
     const rowOf = async (environment: "sandbox" | "production") => {
       const rows = await db.select().from(escrows).where(eq(escrows.did, shared.did));
@@ -138,14 +143,59 @@ describe("a vault that both environments use", () => {
     await world.deps.db.update(agents).set({ agentRating: 0.9 }).where(eq(agents.did, rated.did));
     await commit(world.deps.db, moveThreshold(world.deps.db, before, { ...before, threshold: 9_000_000 }));
     expect(await followThreshold(world.deps, { ...key(), did: rated.did }, Date.now() + 10_000)).toBe(true);
-    const path = `/v1/agents/${rated.did}/scope/authorized_markets`;
-    const market = { market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) };
-    expectStatus(await world.call("POST", path, { key: world.liveKey, body: { markets: [market] } }), 200);
+    await open(rated.did, world.liveKey);
     const rows = await world.deps.db.select().from(escrows).where(eq(escrows.did, rated.did));
     // A rating of the sandbox counts for nothing in production.
     expect(rows.map((row) => [row.environment, row.threshold, row.otherThreshold, row.chainThreshold]).sort()).toEqual([
       ["production", 15_000_000, 9_000_000, 15_000_000],
       ["sandbox", 9_000_000, 15_000_000, 15_000_000],
     ]);
+  });
+});
+
+describe("a rating that moves while the contract gets the threshold of a market that opens", () => {
+  const rate = (did: string, agentRating: number | null) =>
+    world.deps.db.update(agents).set({ agentRating }).where(eq(agents.did, did));
+  /** The fourth trip reads what the chain's answer is written onto. */
+  const openWhileRated = async (did: string, rating: number | null) => {
+    world.meter.beforeBatch(4, () => rate(did, rating));
+    await open(did, world.key);
+  };
+  const thresholds = async (did: string) =>
+    (await world.deps.db.select().from(escrows).where(eq(escrows.did, did)))
+      .map((row) => [row.environment, row.threshold, row.otherThreshold, row.chainThreshold])
+      .sort();
+  const dueSince = async (did: string, environment: string) => {
+    const found = await followThresholds.find(world.deps, null, 1_000);
+    return found.find(({ id }) => id === `${did} ${environment} ${NETWORK}`)?.at;
+  };
+
+  it("leaves its escrow behind since it opened", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const before = Date.now();
+    await openWhileRated(did, 0.9);
+    expect(await thresholds(did)).toEqual([["sandbox", 9_000_000, 0, 15_000_000]]);
+    expect(await dueSince(did, "sandbox")).toBeGreaterThanOrEqual(before);
+    expect(await dueSince(did, "sandbox")).toBeLessThanOrEqual(Date.now());
+  });
+
+  it("leaves the escrow of the other environment behind since then, though it was behind before", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await rate(did, 0.9);
+    await open(did, world.liveKey);
+    const behind = { threshold: 12_000_000, behindSince: 1 };
+    await world.deps.db.update(escrows).set(behind).where(eq(escrows.did, did));
+    expect(await dueSince(did, "production")).toBe(1);
+    const before = Date.now();
+    await openWhileRated(did, null);
+    // The contract got what the other waited for, and is behind with what the new one wants.
+    expect(await thresholds(did)).toEqual([
+      ["production", 12_000_000, 15_000_000, 12_000_000],
+      ["sandbox", 15_000_000, 12_000_000, 12_000_000],
+    ]);
+    for (const environment of ["sandbox", "production"]) {
+      expect(await dueSince(did, environment)).toBeGreaterThanOrEqual(before - 1);
+      expect(await dueSince(did, environment)).toBeLessThanOrEqual(Date.now());
+    }
   });
 });

@@ -3,12 +3,13 @@
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../src/chain/contracts/abi.ts";
-import { account, chainOf, payOnChain, rpc, spoil } from "../support/chain.ts";
+import { account, chainOf, payOnChain, spoil } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, refused, stateOf } from "./support.ts";
 
 const LAB = "lab-moved";
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const { lab, mine } = labOf(LAB);
 const receiptOf = (hash: string) => lab("eth_getTransactionReceipt", hash);
 
 let world: World;
@@ -42,7 +43,7 @@ async function mineAgainBehindAnother(hash: string): Promise<void> {
   const fees = { maxPriorityFeePerGas: "0x4a817c800", maxFeePerGas: "0xba43b7400" };
   await lab("eth_sendTransaction", { from: account(7), to: chainOf(LAB).token, data, gas: "0x2dc6c0", ...fees });
   expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
-  await lab("anvil_mine", "0x1");
+  await mine();
 }
 
 describe("a payment that a reorganisation moved within its block", () => {

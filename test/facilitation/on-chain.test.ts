@@ -7,7 +7,8 @@ import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { account, chainOf, type PayOptions, payOnChain, rpc, send } from "../support/chain.ts";
+import { account, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, PATH, type Pair, refused } from "./support.ts";
 
@@ -16,8 +17,7 @@ const CONFIRMATIONS = 3;
 const DAY_MS = 86_400_000;
 const [ADMIN, REGISTRAR] = [account(0), account(1)];
 
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
-const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+const { lab, mine } = labOf(LAB);
 /** Sets the time of the next block, from which the chain's clock continues. */
 const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms / 1_000));
 const contract = () => chainOf(LAB).settlement_contract;

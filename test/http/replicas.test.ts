@@ -71,7 +71,9 @@ async function ask(of: World, { method, path, surfaces, body }: Route, query = "
     ? await world.prove(agent, verb, concrete, rawBody)
     : named.includes("operator")
       ? { Authorization: `Bearer ${inject("operatorKey")}` }
-      : {};
+      : named.includes("session")
+        ? { Authorization: `Bearer ${await of.session()}` }
+        : {};
   const key = named.includes("management") ? world.key : null;
   const reply = await fresh.call(verb, concrete, { key, headers, ...(rawBody !== "" && { rawBody }) });
   expect([401, 403, 429, 500]).not.toContain(reply.status);

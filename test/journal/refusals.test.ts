@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
-import { OPERATION_CONSEQUENCES, READING_POSTS, type Table } from "../../src/journal/consequences.ts";
+import type { Table } from "../../src/journal/consequence.ts";
+import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
 import {
@@ -98,6 +99,11 @@ type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
 
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
+  patchPlatform: [
+    ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
+    ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
+    ["an unknown field", "validation_failed", () => patch("/v1/platform", { legal_name: "X", colour: "red" })],
+  ],
   registerPrincipal: [
     ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
     [

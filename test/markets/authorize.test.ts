@@ -8,20 +8,14 @@ import { provisionMarkets } from "../../src/markets/provision.ts";
 import { account, chainOf, payOnChain } from "../support/chain.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { market, marketsPath, openMarkets } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
 });
 
-const open = (did: string, markets: unknown[]) =>
-  world.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
-const market = (overrides = {}) => ({
-  market: "DE-USDC",
-  network: "base-sepolia",
-  operational_wallet: account(8),
-  ...overrides,
-});
+const open = (did: string, markets: readonly unknown[]) => openMarkets(world, did, markets);
 
 async function walletOnChain(did: string): Promise<string | null> {
   const seen = await world.deps.chain.readProvider("base-sepolia", didHash(did));
@@ -54,10 +48,7 @@ describe("opening a market", () => {
   it("is decided again when the chain's answer is written while another wallet is requested", async () => {
     const { did } = await world.agent("PROVIDER");
     const silent = withSilentChain(world);
-    const ask = (wallet: string) =>
-      silent.call("POST", `/v1/agents/${did}/scope/authorized_markets`, {
-        body: { markets: [market({ operational_wallet: wallet })] },
-      });
+    const ask = (wallet: string) => openMarkets(silent, did, [market({ operational_wallet: wallet })]);
     expectStatus(await ask(account(8)), 200);
     const row = eq(agentMarkets.did, did);
     const settled = { status: "ACTIVE", escrowWallet: account(7) } as const;
@@ -97,7 +88,7 @@ describe("opening a market", () => {
     const provider = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(provider.did, [market({ network: "eip155:84532" })]), 200);
     expect(markets[0]).toMatchObject({ network: "base-sepolia", caip2: "eip155:84532", status: "ACTIVE" });
-    const path = `/v1/agents/${provider.did}/scope/authorized_markets/DE-USDC?network=eip155%3A84532`;
+    const path = `${marketsPath(provider.did)}/DE-USDC?network=eip155%3A84532`;
     expect((await world.call("DELETE", path)).status).toBe(204);
   });
 
@@ -147,7 +138,7 @@ describe("opening a market", () => {
 
   it("with a sandbox key never moves the wallet of a production market: one network has one split", async () => {
     const provider = await world.agent("PROVIDER");
-    const path = `/v1/agents/${provider.did}/scope/authorized_markets`;
+    const path = marketsPath(provider.did);
     const body = { markets: [market({ market: "GLOBAL-USDC" })] };
     expectStatus(await world.call("POST", path, { key: world.liveKey, body }), 200);
     const other = await open(provider.did, [market({ operational_wallet: account(7) })]);
@@ -169,7 +160,7 @@ describe("opening a market", () => {
     expect(markets).toMatchObject([{ status: "PROVISIONING", operational_wallet: other, escrow_wallet: null }]);
     const job = { did: provider.did, environment: "sandbox" as const, network: "base-sepolia" };
     expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
-    const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
+    const list = await world.call("GET", marketsPath(provider.did));
     expect(list.body.data).toMatchObject([{ status: "ACTIVE", operational_wallet: other }]);
     expect(await walletOnChain(provider.did)).toBe(other);
   });
@@ -204,15 +195,17 @@ describe("opening a market", () => {
     expect(reply.status).toBe(422);
     expect(reply.body.code).toBe(code);
     expect(reply.body.field_errors[0].code).toBe(fieldCode);
-    const list = await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`);
+    const list = await world.call("GET", marketsPath(provider.did));
     expect(list.body.data).toEqual([]);
   });
 });
 
 describe("one split for both environments of a network", () => {
-  const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
   const openLive = (did: string, wallet: string) =>
-    world.call("POST", path(did), { key: world.liveKey, body: { markets: [market({ operational_wallet: wallet })] } });
+    world.call("POST", marketsPath(did), {
+      key: world.liveKey,
+      body: { markets: [market({ operational_wallet: wallet })] },
+    });
   const OTHER = () => account(7).toLowerCase();
 
   it("is what the signed document names, whichever key set it last", async () => {
@@ -221,7 +214,7 @@ describe("one split for both environments of a network", () => {
     expect(await walletOnChain(provider.did)).toBe(OTHER());
     const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
     expect(aid.escrow.wallets[0].operational_wallet).toBe(OTHER());
-    const list = expectStatus(await world.call("GET", path(provider.did)), 200);
+    const list = expectStatus(await world.call("GET", marketsPath(provider.did)), 200);
     expect(list.data[0]).toMatchObject({ status: "ACTIVE", operational_wallet: OTHER() });
   });
 
@@ -242,7 +235,7 @@ describe("one split for both environments of a network", () => {
     const job = { did, environment: "sandbox" as const, network: "base-sepolia" };
     expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
     expect(await walletOnChain(did)).toBe(OTHER());
-    const list = expectStatus(await world.call("GET", path(did)), 200);
+    const list = expectStatus(await world.call("GET", marketsPath(did)), 200);
     expect(list.data[0]).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
   });
 });
@@ -262,7 +255,7 @@ describe("a production market that opens while a sandbox key's transaction is on
     const [refused] = expectStatus(await open(did, [market()]), 200).markets;
     expect(refused).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
     await vi.waitFor(async () => expect(await walletOnChain(did)).toBe(wallet), { timeout: 20_000 });
-    const path = `/v1/agents/${did}/scope/authorized_markets`;
+    const path = marketsPath(did);
     const live = async () => (await world.call("GET", path, { key: world.liveKey })).body.data[0];
     await vi.waitFor(async () => expect(await live()).toMatchObject({ status: "ACTIVE", operational_wallet: wallet }), {
       timeout: 20_000,
@@ -312,7 +305,7 @@ describe("the list of a provider's markets", () => {
     const provider = await world.agent("PROVIDER");
     const codes = ["AT", "BE", "DE", "EU", "GLOBAL"].map((jurisdiction) => `${jurisdiction}-USDC`);
     await open(provider.did, codes.map((code) => market({ market: code })).reverse());
-    const path = `/v1/agents/${provider.did}/scope/authorized_markets`;
+    const path = marketsPath(provider.did);
     const seen: string[] = [];
     let cursor = "";
     do {
@@ -332,7 +325,7 @@ describe("taking a market away", () => {
   it("removes it from the document and makes a new version", async () => {
     const provider = await world.agent("PROVIDER");
     expectStatus(await open(provider.did, [market()]), 200);
-    const path = `/v1/agents/${provider.did}/scope/authorized_markets/DE-USDC?network=base-sepolia`;
+    const path = `${marketsPath(provider.did)}/DE-USDC?network=base-sepolia`;
     expect((await world.call("DELETE", path)).status).toBe(204);
     const aid = expectStatus(await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
     expect(aid.identity.authorized_markets).toEqual([]);

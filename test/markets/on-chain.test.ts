@@ -3,10 +3,10 @@
 // alone.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
-import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import type { Deps } from "../../src/context.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
@@ -15,46 +15,25 @@ import { followThreshold, followThresholds } from "../../src/escrow/follow-thres
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
-import { account, chainOf, rpc, send, spoil } from "../support/chain.ts";
-import { deliver } from "../support/queue.ts";
+import { account, chainOf, send, spoil } from "../support/chain.ts";
+import { labOf, REGISTRAR, RICH } from "../support/lab.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
+import { useLab } from "./support.ts";
 
 const LAB = "lab-markets";
-const [ADMIN, REGISTRAR] = [account(0), account(1)];
+const ADMIN = account(0);
 const REGISTRAR_ROLE = keccak256(stringToHex("REGISTRAR_ROLE"));
-const RICH = "0x8ac7230489e80000";
-const MINUTE_MS = 60_000;
 
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
-const mine = (blocks: number) => lab("anvil_mine", `0x${blocks.toString(16)}`);
+const { lab, mine } = labOf(LAB);
 const contract = () => chainOf(LAB).settlement_contract;
 const call = (functionName: "grantRole" | "revokeRole") =>
   encodeFunctionData({ abi: settlementAbi, functionName, args: [REGISTRAR_ROLE, REGISTRAR as `0x${string}`] });
 
 let world: World;
-beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+const { job, open, marketOf, work, alone } = useLab(LAB, (created) => {
+  world = created;
 });
-afterEach(async () => {
-  await spoil(LAB);
-  await lab("anvil_setBalance", REGISTRAR, RICH);
-  await lab("evm_setAutomine", true);
-});
-
-const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
-const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
-const open = (did: string) => world.call("POST", path(did), { body });
-const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-const work = (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]);
-const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
-/** The minute's jobs on this network alone: they also run on the chains that other files use. */
-const alone = (): Deps => ({ ...world.deps, config: { ...world.deps.config, networks: [network()] } });
-const network = () => {
-  const found = world.deps.config.networks.find((known) => known.network === LAB);
-  if (!found) throw new Error("no such network");
-  return found;
-};
 const openAlerts = async (kind: string) =>
   (await openDatabase(env.DB).select().from(alerts)).filter((row) => row.kind === kind && row.acknowledgedAt === null);
 
@@ -124,11 +103,12 @@ describe("a market", () => {
     const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
     const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
     const { did } = await deaf.agent("PROVIDER");
-    const reply = await deaf.call("POST", path(did), { body });
+    const reply = await open(did, deaf);
     expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
     await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
-    const market = async () => (await deaf.call("GET", path(did))).body.data[0];
-    await vi.waitFor(async () => expect(await market()).toMatchObject({ status: "ACTIVE" }), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await marketOf(did, deaf)).toMatchObject({ status: "ACTIVE" }), {
+      timeout: 20_000,
+    });
   });
 });
 
@@ -239,7 +219,7 @@ describe("a threshold", () => {
     await lab("evm_setAutomine", false);
     const before = await count();
     const registered = await stored(did);
-    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 200));
+    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 3_000));
     expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
     expect(await count()).toBe(before + 1);
     // The registration is watched as before.

@@ -8,19 +8,11 @@ import { account } from "../support/chain.ts";
 import { moveClock } from "../support/clock.ts";
 import { withHeldQueue, withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { market, openMarkets } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
-});
-
-const open = (did: string, markets: unknown[], by: World = world) =>
-  by.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body: { markets } });
-const market = (overrides = {}) => ({
-  market: "DE-USDC",
-  network: "base-sepolia",
-  operational_wallet: account(8),
-  ...overrides,
 });
 
 describe("the same market twice in one body", () => {
@@ -29,14 +21,14 @@ describe("the same market twice in one body", () => {
     ["by both names of its network", "eip155:84532"],
   ])("is one market: %s", async (_name, network) => {
     const { did } = await world.agent("PROVIDER");
-    const { markets } = expectStatus(await open(did, [market(), market({ network })]), 200);
+    const { markets } = expectStatus(await openMarkets(world, did, [market(), market({ network })]), 200);
     expect(markets).toMatchObject([{ market: "DE-USDC", network: "base-sepolia", status: "ACTIVE" }]);
   });
 
   it("with two wallets is refused", async () => {
     const { did } = await world.agent("PROVIDER");
     const twice = [market(), market({ network: "eip155:84532", operational_wallet: account(7) })];
-    const { field_errors } = expectStatus(await open(did, twice), 422);
+    const { field_errors } = expectStatus(await openMarkets(world, did, twice), 422);
     expect(field_errors).toMatchObject([{ field: "markets.1.operational_wallet", code: "invalid_value" }]);
   });
 });
@@ -51,7 +43,9 @@ describe("a market whose chain part fails after it was requested", () => {
     const { did } = await world.agent("PROVIDER");
     const held = withHeldQueue(world);
     held.meter.beforeBatch(trip, () => Promise.reject(fault));
-    expect(expectStatus(await open(did, [market()], held), 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
+    expect(expectStatus(await openMarkets(held, did, [market()]), 200).markets).toMatchObject([
+      { status: "PROVISIONING" },
+    ]);
     const entries = await world.deps.db.select().from(activityEntries).where(eq(activityEntries.subjectId, did));
     expect(entries.filter(({ action }) => action === "agent.markets_changed")).toHaveLength(1);
   });
@@ -59,7 +53,7 @@ describe("a market whose chain part fails after it was requested", () => {
   it("is taken up again in a sandbox whose clock is ahead", async () => {
     const { did } = await world.agent("PROVIDER");
     await moveClock(world, 30 * 86_400_000);
-    const reply = await open(did, [market()], withSilentChain(world));
+    const reply = await openMarkets(withSilentChain(world), did, [market()]);
     await moveClock(world, 0);
     expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
     const sent: unknown[] = [];

@@ -1,51 +1,29 @@
 // A chain that stands still: the rows of src/journal/consequences.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Deps } from "../../src/context.ts";
+import { describe, expect, it } from "vitest";
+import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import {
-  type Consequence,
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-} from "../../src/journal/consequences.ts";
+import type { Consequence } from "../../src/journal/consequence.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../../src/journal/consequences.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
-import { account, rpc, spoil } from "../support/chain.ts";
+import { account, spoil } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
+import { labOf, REGISTRAR } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
 import { withHeldQueue, withSilentChain } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { env, expectStatus, type World } from "../support/world.ts";
+import { market, openMarkets, useLab } from "./support.ts";
 
 const LAB = "lab-waiting";
-const REGISTRAR = account(1);
-const RICH = "0x8ac7230489e80000";
-const MINUTE_MS = 60_000;
-
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
+const { lab, mine } = labOf(LAB);
 
 let world: World;
-beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+const { job, open, marketOf, work, alone } = useLab(LAB, (created) => {
+  world = created;
 });
-afterEach(async () => {
-  await spoil(LAB);
-  await lab("anvil_setBalance", REGISTRAR, RICH);
-  await lab("evm_setAutomine", true);
-});
-
-const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
-const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: account(8) }] };
-const marketOf = async (did: string) => (await world.call("GET", path(did))).body.data[0];
-const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
-const work = (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]);
-/** The minute's jobs on this network alone: they also run on the chains that other files use. */
-const alone = (): Deps => {
-  const networks = world.deps.config.networks.filter(({ network }) => network === LAB);
-  return { ...world.deps, config: { ...world.deps.config, networks } };
-};
 
 function rowOf(rows: readonly Consequence[] | undefined, when: string): Seen {
   const row = rows?.find((each) => each.when === when);
@@ -54,13 +32,14 @@ function rowOf(rows: readonly Consequence[] | undefined, when: string): Seen {
 }
 
 describe("a registration that waits writes exactly its row:", () => {
+  /** Long enough for the signer to answer on a busy machine. A transaction that no block takes is waited for until then. */
   const waits = (did: string) => async () => {
-    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBeNull();
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 3_000)).toBeNull();
     return { agent: [did] };
   };
   const asked = async () => {
     const { did } = await world.agent("PROVIDER");
-    expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
+    expectStatus(await open(did, withSilentChain(world)), 200);
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
     return did;
   };
@@ -77,7 +56,7 @@ describe("a registration that waits writes exactly its row:", () => {
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
     await lab("anvil_setBalance", REGISTRAR, "0x0");
     const act = async () => {
-      expectStatus(await withHeldQueue(world).call("POST", path(did), { body }), 200);
+      expectStatus(await open(did, withHeldQueue(world)), 200);
       return { agent: [did] };
     };
     const row = rowOf(OPERATION_CONSEQUENCES["authorizeMarkets"], "the registrar has no gas");
@@ -93,7 +72,7 @@ describe("a registration that waits writes exactly its row:", () => {
     const row = rowOf(JOB_CONSEQUENCES["tend_signers"], "a transaction has waited for five minutes");
     expect(await observe(world, act)).toEqual(row);
     await lab("evm_setAutomine", true);
-    await lab("anvil_mine", "0x1");
+    await mine();
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
   });
@@ -115,9 +94,8 @@ describe("a network that stands still", () => {
   it("keeps no other network's messages waiting: after some that waited in vain, its own are left to the minute's job", async () => {
     const [stuck, free] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
     const silent = withSilentChain(world);
-    expectStatus(await silent.call("POST", path(stuck.did), { body }), 200);
-    const elsewhere = { markets: [{ ...body.markets[0], network: "base-sepolia" }] };
-    expectStatus(await silent.call("POST", path(free.did), { body: elsewhere }), 200);
+    expectStatus(await open(stuck.did, silent), 200);
+    expectStatus(await openMarkets(silent, free.did, [market()]), 200);
     await lab("evm_setAutomine", false);
     const messages = [
       ...Array.from({ length: 18 }, () => ({ kind: "provision_market", ...job(stuck.did) })),
@@ -131,7 +109,7 @@ describe("a network that stands still", () => {
     expect(await marketOf(free.did)).toMatchObject({ status: "ACTIVE" });
     expect(await marketOf(stuck.did)).toMatchObject({ status: "PROVISIONING" });
     await lab("evm_setAutomine", true);
-    await lab("anvil_mine", "0x1");
+    await mine();
     await work(stuck.did);
     expect(await marketOf(stuck.did)).toMatchObject({ status: "ACTIVE" });
   }, 60_000);
@@ -153,7 +131,7 @@ describe("the signer of a network", () => {
     await lab("evm_setAutomine", false);
     const dids = await Promise.all([1, 2, 3].map(() => world.agent("PROVIDER")));
     for (const { did } of dids) {
-      expectStatus(await withSilentChain(world).call("POST", path(did), { body }), 200);
+      expectStatus(await open(did, withSilentChain(world)), 200);
       expect(await provisionMarkets(world.deps, job(did), Date.now() + 2_000)).toBeNull();
     }
     await ageSent(LAB, 20_000);
@@ -162,7 +140,7 @@ describe("the signer of a network", () => {
     expect(standing).toMatchObject({ ok: true, value: { waiting: 3, reason: "node_silent" } });
     await spoil(LAB);
     await lab("evm_setAutomine", true);
-    await lab("anvil_mine", "0x1");
+    await mine();
     await ageSent(LAB, 20_000);
     for (const { did } of dids) {
       await work(did);

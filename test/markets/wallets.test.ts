@@ -16,6 +16,7 @@ import { deliver } from "../support/queue.ts";
 import { ageSent } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { marketsPath } from "./support.ts";
 
 const LAB = "lab-wallets";
 const HOUR_MS = 3_600_000;
@@ -32,10 +33,9 @@ afterEach(async () => {
   await rpc(LAB, "anvil_mine", ["0x1"]);
 });
 
-const path = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
 const ask = (by: World, did: string, market: string, wallet: string) =>
-  by.call("POST", path(did), { body: { markets: [{ market, network: LAB, operational_wallet: wallet }] } });
-const remove = (did: string, market: string) => world.call("DELETE", `${path(did)}/${market}?network=${LAB}`);
+  by.call("POST", marketsPath(did), { body: { markets: [{ market, network: LAB, operational_wallet: wallet }] } });
+const remove = (did: string, market: string) => world.call("DELETE", `${marketsPath(did)}/${market}?network=${LAB}`);
 const job = (did: string, environment: "sandbox" | "production" = "sandbox") => ({ did, environment, network: LAB });
 /** Drives the waiting markets for a moment. */
 const drive = (did: string, environment?: "sandbox" | "production") =>
@@ -188,7 +188,7 @@ describe("a sandbox key's wallet that is on its way", () => {
   it("does not arrive once a live key has opened a market with the contract's wallet", async () => {
     const did = await withOtherOnItsWay();
     const body = { markets: [{ market: "DE-USDC", network: LAB, operational_wallet: A }] };
-    expectStatus(await withSilentChain(world).call("POST", path(did), { key: world.liveKey, body }), 200);
+    expectStatus(await withSilentChain(world).call("POST", marketsPath(did), { key: world.liveKey, body }), 200);
     expect(await drive(did, "production")).toBeNull();
     await resumeBlocks();
     await minutes(did);

@@ -2,68 +2,22 @@
 // transactions, refuses bytes, wants other fees, and undoes blocks. The network `lab-signer` belongs to this file
 // alone.
 import { encodeFunctionData } from "viem/utils";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
-import type { Submission } from "../../src/chain/gateway.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { addressOf } from "../../src/chain/sign.ts";
-import { signerOn, tendSigner } from "../../src/objects/signers.ts";
-import type { SignerStanding } from "../../src/objects/transactions.ts";
-import { account, chainOf, rpc, spoil } from "../support/chain.ts";
+import { SECOND_MS } from "../../src/core/limits.ts";
+import { signerOn } from "../../src/objects/signers.ts";
+import { account, chainOf, spoil } from "../support/chain.ts";
+import { REGISTRAR, RICH } from "../support/lab.ts";
 import { ageSent, keptHashes, replaceKey } from "../support/signer.ts";
-import { env, type Json } from "../support/world.ts";
+import { env } from "../support/world.ts";
+import { type Asked, nextDid, outcome, soon, useSigner } from "./support.ts";
 
 const LAB = "lab-signer";
-const REGISTRAR = account(1);
-const SECOND_MS = 1_000;
 /** A request that failed is made once more. */
 const ATTEMPTS = 2;
-const RICH = "0x8ac7230489e80000";
-
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
-const mine = (blocks = 1) => lab("anvil_mine", `0x${blocks.toString(16)}`);
-const count = async (block: "latest" | "pending") => Number(await lab("eth_getTransactionCount", REGISTRAR, block));
-const transaction = (hash: string) => lab("eth_getTransactionByHash", hash);
-const isMined = async (hash: string) => (await lab("eth_getTransactionReceipt", hash)) !== null;
-
-const signer = signerOn(env, "registrar", LAB);
-let last = 0;
-const nextDid = () => `did:aeap:${String(++last).padStart(8, "0")}-0000-4000-8000-000000000000`;
-/** A registration that nobody has asked for yet. */
-function registration(did = nextDid(), wallet = account(8)) {
-  const { settlement_contract: to, token } = chainOf(LAB);
-  const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
-  return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
-}
-type Asked = ReturnType<typeof registration>;
-const soon = () => Date.now() + 20_000;
-const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead", soon());
-
-async function submitted(asked: Asked): Promise<string> {
-  const result = await submit(asked);
-  if (!result.ok || result.value.state !== "submitted") throw new Error(JSON.stringify(result));
-  return result.value.txHash;
-}
-async function tend(): Promise<SignerStanding> {
-  const result = await tendSigner(env, "registrar", LAB);
-  if (!result.ok) throw new Error(result.error.reason);
-  return result.value;
-}
-const outcome = (value: Submission) => ({ ok: true, value });
+const { lab, mine, registration, submit, submitted, tend, count, transaction, isMined } = useSigner(LAB);
 const unheard = { ok: false, error: { kind: "chain_unavailable" } };
-
-beforeEach(() => spoil(LAB));
-afterEach(async () => {
-  await spoil(LAB);
-  await lab("anvil_setBalance", REGISTRAR, RICH);
-  await lab("evm_setAutomine", true);
-  await ageSent(LAB, 60 * SECOND_MS);
-  await tend();
-  await mine();
-  await tend();
-  expect((await tend()).waiting).toBe(0);
-});
 
 describe("an answer that is lost", () => {
   it("after the node took the transaction: the same call again names it, and nothing else is sent", async () => {

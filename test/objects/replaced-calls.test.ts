@@ -1,60 +1,19 @@
-// A call that is not wanted any more while it waits for its block (CHN-15), and counts that are not believed (CHN-16). The network `lab-replaced` belongs to this file alone.
+// A call that is not wanted any more while it waits for its block (CHN-15), and counts that are not believed (CHN-16). The network
+// `lab-replaced` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
-import type { Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { signerOn, tendSigner } from "../../src/objects/signers.ts";
-import type { SignerStanding } from "../../src/objects/transactions.ts";
-import { account, chainOf, rpc, spoil } from "../support/chain.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
+import { tendSigner } from "../../src/objects/signers.ts";
+import { account, chainOf, spoil } from "../support/chain.ts";
+import { REGISTRAR } from "../support/lab.ts";
 import { ageDoubt, ageSent, keptHashes } from "../support/signer.ts";
-import { env, type Json } from "../support/world.ts";
+import { env } from "../support/world.ts";
+import { type Asked, outcome, soon, useSigner } from "./support.ts";
 
 const LAB = "lab-replaced";
-const REGISTRAR = account(1);
-const MINUTE_MS = 60_000;
-
-const lab = (method: string, ...params: unknown[]): Promise<Json> => rpc(LAB, method, params);
-const mine = (blocks = 1) => lab("anvil_mine", `0x${blocks.toString(16)}`);
-const count = async (block: "latest" | "pending") => Number(await lab("eth_getTransactionCount", REGISTRAR, block));
-const transaction = (hash: string) => lab("eth_getTransactionByHash", hash);
-const isMined = async (hash: string) => (await lab("eth_getTransactionReceipt", hash)) !== null;
-
-const signer = signerOn(env, "registrar", LAB);
-let last = 0;
-const nextDid = () => `did:aeap:${String(++last).padStart(8, "0")}-0000-4000-8000-000000000000`;
-function registration(did = nextDid(), wallet = account(8)) {
-  const { settlement_contract: to, token } = chainOf(LAB);
-  const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
-  return { key: `provider_split:${did}`, call: { network: LAB, to, data } };
-}
-type Asked = ReturnType<typeof registration>;
-const soon = () => Date.now() + 20_000;
-const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead", soon());
-
-async function submitted(asked: Asked): Promise<string> {
-  const result = await submit(asked);
-  if (!result.ok || result.value.state !== "submitted") throw new Error(JSON.stringify(result));
-  return result.value.txHash;
-}
-async function tend(): Promise<SignerStanding> {
-  const result = await tendSigner(env, "registrar", LAB);
-  if (!result.ok) throw new Error(result.error.reason);
-  return result.value;
-}
-const outcome = (value: Submission) => ({ ok: true, value });
-
-beforeEach(() => spoil(LAB));
-afterEach(async () => {
-  await spoil(LAB);
-  await lab("evm_setAutomine", true);
-  await ageSent(LAB, MINUTE_MS);
-  await tend();
-  await mine();
-  await tend();
-  expect((await tend()).waiting).toBe(0);
-});
+const { lab, mine, signer, registration, submit, submitted, tend, count, transaction, isMined } = useSigner(LAB);
 
 describe("another call for a purpose whose first call waits", () => {
   const toOther = ({ key }: Asked, wallet = account(7)) => ({ key, call: registration(didOf(key), wallet).call });

@@ -89,7 +89,10 @@ describe("settling", () => {
     const { found } = await readBatch(db, { found: findPublicAgent(db, consumer.did) });
     if (!found) throw new Error("no such agent");
     expect((await open(consumer, "5.00")).status).toBe(201);
-    await commit(db, updateAgent(db, found.agent, { displayName: "Renamed" }, { documented: true }));
+    await commit(
+      db,
+      updateAgent(db, found.agent, { displayName: "Renamed" }, { documented: true, owner: found.principal }),
+    );
     expect((await spendState(world, consumer.did))[0]?.open).toBe(5_000_000);
   });
 });

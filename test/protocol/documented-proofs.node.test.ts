@@ -1,8 +1,11 @@
-// The code that docs/proofs.md prints signs as the service verifies (PRF-3).
+// The code that docs/proofs.md prints signs as the service verifies (PRF-3), and verifies what the service hashes and signs (EVT-12, EVT-13).
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { exportJWK } from "jose";
 import { expect, it } from "vitest";
+import { signActivityHead } from "../../src/protocol/activity-head.ts";
 import { requestDigest, verifyProof } from "../../src/protocol/proof.ts";
+import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
 
 type Signer = { did: string; certificate: string; privateKey: string };
 type Printed = {
@@ -47,4 +50,35 @@ it.each(REQUESTS)("the headers of %s %s verify", async (method, query, body) => 
     ["verify"],
   );
   expect(await verifyProof({ statement, proof, key, now: Date.now() })).toMatchObject({ ok: true });
+});
+
+type Entry = { readonly seq: number; readonly subject: string; readonly changes?: object };
+type PrintedLog = {
+  verifyLog: (entries: readonly Entry[], heads: readonly { jws: string }[], by: object) => Promise<string>;
+};
+
+it("verifies an activity log, and finds an edited entry, a missing one and a foreign head", async () => {
+  const found = /```js\n(import \{ createHash \} from[\s\S]*?)```/.exec(page)?.[1] ?? "";
+  const code = found.replace('from "jose"', `from "${import.meta.resolve("jose")}"`);
+  const url = `data:text/javascript,${encodeURIComponent(code)}`;
+  const { verifyLog } = (await import(/* @vite-ignore */ url)) as PrintedLog;
+  const entries: Entry[] = [
+    { seq: 1, subject: "ü" },
+    { subject: "b", seq: 2, changes: { z: { from: null, to: [1, 0.5] }, a: { to: "x" } } },
+    { seq: 3, subject: "c" },
+  ];
+  const hashes = [FIRST_HASH];
+  for (const entry of entries) hashes.push(await nextHash(hashes.at(-1) ?? "", entry));
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const { privateKey, publicKey } = (await crypto.subtle.generateKey(algorithm, true, ["sign"])) as CryptoKeyPair;
+  const claims = { iss: "https://service.test", sub: "plt_1", seq: 2, hash: hashes[2] ?? "", iat: 1 };
+  const head = async (sub: string) => ({ jws: await signActivityHead({ ...claims, sub }, { kid: "k", privateKey }) });
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: "k", alg: "ES256" }] };
+  const by = { issuer: "https://service.test", platformId: "plt_1", jwks };
+  expect(await verifyLog(entries, [await head("plt_1")], by)).toBe(hashes[3]);
+  const edited = entries.map((entry) => (entry.seq === 1 ? { ...entry, subject: "u" } : entry));
+  await expect(verifyLog(edited, [await head("plt_1")], by)).rejects.toThrow("not what was signed");
+  const removed = entries.filter(({ seq }) => seq !== 2);
+  await expect(verifyLog(removed, [await head("plt_1")], by)).rejects.toThrow("entry 2 is missing");
+  await expect(verifyLog(entries, [await head("plt_2")], by)).rejects.toThrow();
 });

@@ -142,7 +142,7 @@ describe("an attestation that ends", () => {
     // One trip to find what is due; then for each slice one to read it and one for all that changes.
     expect(trips).toBe(7);
     expect(statements).toBeLessThan(60);
-    expect(rowsWritten).toBeLessThanOrEqual(12 + 7 * 501);
+    expect(rowsWritten).toBeLessThanOrEqual(12 + 10 * 501);
     expect((await eventsOf("agent.status_changed")).length - events0).toBe(501);
     const left = await db.select().from(agents).where(eq(agents.principalId, principalId));
     expect(new Set(left.map((agent) => agent.status))).toEqual(new Set(["SUSPENDED"]));

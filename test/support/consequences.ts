@@ -1,5 +1,5 @@
 // Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables.
-import type { Consequence, Party, Table } from "../../src/journal/consequences.ts";
+import type { Consequence, Party, Table } from "../../src/journal/consequence.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
 import { env, type Json, type World } from "./world.ts";
@@ -23,6 +23,7 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "certificates",
   "alerts",
   "alert_mails",
+  "notices",
   "outbox",
 ]);
 
@@ -52,7 +53,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
           .map(({ after }) => after.kind),
       ),
     ],
-    mails: of("alert_mails").length === 0 ? [] : ["alerts to the operator"],
+    mails: mailsIn(difference),
   };
 }
 
@@ -66,7 +67,7 @@ export const expectedOf = (row: Consequence): Seen => ({
   document: sorted(row.document),
   certificate: sorted(row.certificate),
   alerts: row.alerts,
-  mails: row.mails,
+  mails: row.mails.toSorted(),
 });
 
 const sorted = (by: ByParty): ByParty =>
@@ -81,7 +82,10 @@ function added(changes: readonly Change[]): Json[] {
 }
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  const entries = added(changes).map((row): Effect => [row.subject_id, row.action]);
+  // A key concerns its account.
+  const entries = added(changes).map(
+    (row): Effect => [row.subject_type === "api_key" ? row.platform_id : row.subject_id, row.action],
+  );
   if (new Set(entries.map(String)).size < entries.length) throw new Error(`written twice: ${entries.join("; ")}`);
   return Object.values(byParty(parties, entries)).flat().sort();
 }
@@ -91,20 +95,36 @@ type Effect = readonly [id: string, effect: string];
 /** The parties whose platforms get an event: the agent or principal of the object, or both parties of a shared one. */
 function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string>): Effect[] {
   const rows = added(changes).map((row) => ({ ...row, object: JSON.parse(row.object) }));
-  const texts = rows.map(({ platform_id, type, object }) => JSON.stringify([platform_id, type, object]));
+  const texts = rows.map(({ platform_id, environment, type, object }) =>
+    JSON.stringify([platform_id, environment, type, object]),
+  );
   if (new Set(texts).size < texts.length) throw new Error("one platform got an event twice");
   return rows.flatMap(({ type, object, platform_id }): Effect[] => {
     const shared = object.provider_did !== undefined;
-    const named = shared ? [object.provider_did, object.consumer_did] : [object.did ?? object.principal_id];
+    const named = shared
+      ? [object.provider_did, object.consumer_did]
+      : [object.did ?? object.principal_id ?? object.platform_id];
     const concerned = named.filter((id) => owners.get(id) === platform_id);
     if (concerned.length === 0) throw new Error(`a platform got ${type}, which does not concern it`);
     return concerned.map((id) => [id, type]);
   });
 }
 
+/** Notices that wait for their job, links, which are mailed at once, and the hour of an alert's mail. */
+function mailsIn(difference: Difference): string[] {
+  const fresh = (table: Table): Json[] =>
+    (difference.get(table) ?? []).flatMap(({ before, after }) => (before === null ? [after] : []));
+  return [
+    ...fresh("notices").map(({ kind }): string => kind),
+    ...fresh("account_links").map(({ kind }): string => (kind === "change_email" ? "verify_new_email" : kind)),
+    ...(difference.has("alert_mails") ? ["alerts to the operator"] : []),
+  ].sort();
+}
+
 // ---- Rows that change ----------------------------------------------------------------------------------------------------
 
 const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json) => string])[] = [
+  ["platforms", "account", ({ status }) => status],
   ["principals", "principal", ({ status }) => status],
   ["agents", "agent", ({ status }) => status],
   ["agent_markets", "market", ({ status }) => status],
@@ -157,7 +177,7 @@ function effectOf({ versions, revisions, signed, whole }: Numbers): string {
   if (versions === 0 && revisions === 0 && signed === 0) return whole ? "signed" : "";
   if (versions === 0 && revisions === 1 && signed === 0 && !whole) return "new revision";
   if (versions === revisions && signed === 0 && !whole) return "unsigned version";
-  if (versions === revisions && signed === versions && whole) return "new version";
+  if (versions === revisions && signed === versions) return whole ? "new version" : "stale version";
   throw new Error(`an effect without a name: ${JSON.stringify({ versions, revisions, signed, whole })}`);
 }
 
@@ -204,7 +224,8 @@ function byParty(parties: Parties, effects: readonly Effect[]): ByParty {
 
 async function platformsOf(parties: Parties): Promise<Map<string, string>> {
   const { results } = await env.DB.prepare(
-    "select did as id, platform_id from agents union all select principal_id, platform_id from principals",
+    `select did as id, platform_id from agents union all select principal_id, platform_id from principals
+     union all select platform_id, platform_id from platforms`,
   ).all<{ id: string; platform_id: string }>();
   const ids = new Set(Object.values(parties).flat());
   return new Map(results.filter(({ id }) => ids.has(id)).map(({ id, platform_id }) => [id, platform_id]));

@@ -8,8 +8,19 @@ export type Change = { readonly before: Json; readonly after: Json };
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 
+/** Columns that the queue fills after the commits, at any time: how far each activity log is hashed. */
+const FOLLOWING: Readonly<Record<string, readonly string[]>> = {
+  activity_entries: ["hash"],
+  activity_chains: ["seq", "hash"],
+};
+const without = (row: Json, columns: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !columns.includes(name)));
+
 const TABLES =
   "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'";
+
+/** When a key and a session were last used: written after the answer of any call, and no consequence of it. */
+const USES: Readonly<Record<string, string>> = { management_keys: "last_used_at", sessions: "used_at" };
 
 export async function takeSnapshot(): Promise<Snapshot> {
   const named = await env.DB.prepare(TABLES).all<{ name: string }>();
@@ -18,10 +29,15 @@ export async function takeSnapshot(): Promise<Snapshot> {
     tables.map((name) => env.DB.prepare(`select name from pragma_table_info('${name}') where pk > 0 order by pk`)),
   );
   const rows = await env.DB.batch<Json>(tables.map((name) => env.DB.prepare(`select * from "${name}"`)));
+  tables.forEach((name, i) => {
+    const column = USES[name];
+    for (const row of rows[i]?.results ?? []) if (column !== undefined) delete row[column];
+  });
   return new Map(
     tables.map((name, i) => {
       const key = (keys[i]?.results ?? []).map((column) => column.name);
-      const keyed = (rows[i]?.results ?? []).map((row) => [key.map((column) => row[column]).join(" "), row] as const);
+      const kept = (rows[i]?.results ?? []).map((row) => without(row, FOLLOWING[name] ?? []));
+      const keyed = kept.map((row) => [key.map((column) => row[column]).join(" "), row] as const);
       return [name, new Map(keyed)];
     }),
   );

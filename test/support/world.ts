@@ -17,6 +17,7 @@ import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS } from "./chain.ts";
+import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
 import { checkPlans, type Traffic } from "./plans.ts";
 
@@ -24,11 +25,15 @@ export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
 export const BRANDS = ["service"] as const;
 
-export type Reply = { status: number; body: Json; headers: Headers; text: string };
+export type Reply = { status: number; body: Json; headers: Headers; text: string; bytes: Uint8Array };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
 export type Json = any;
-export type Mail = { from: string; to: string; subject: string; text: string; html?: string };
-export type CallOptions = { key?: string | null; body?: unknown; rawBody?: string; headers?: Record<string, string> };
+export type CallOptions = {
+  key?: string | null;
+  body?: unknown;
+  rawBody?: string | Uint8Array;
+  headers?: Record<string, string>;
+};
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
@@ -56,7 +61,7 @@ export class World {
   readonly key: string;
   readonly liveKey: string;
   /** The mails that this world sent, through the real binding. */
-  readonly mails: Mail[] = [];
+  readonly mails: readonly SentMail[];
   /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 
@@ -72,7 +77,8 @@ export class World {
       if (this.serving.now > 0) traffic.statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset };
-    const MAIL = { send: (mail: Mail) => this.mail(mail) } as unknown as SendEmail;
+    const { sent, MAIL } = watchMails();
+    this.mails = sent;
     const deps = buildDeps({ ...env, MAIL, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.deps = { ...deps, sharedCache };
     this.app = createApp(this.deps);
@@ -88,11 +94,6 @@ export class World {
 
   advance(ms: number): void {
     this.offset += ms;
-  }
-
-  private async mail(mail: Mail): Promise<EmailSendResult> {
-    this.mails.push(mail);
-    return env.MAIL.send(mail);
   }
 
   /** A session of this platform, as a log-in begins one. Returns its token. */
@@ -126,17 +127,18 @@ export class World {
       ...(sent !== undefined && { body: sent }),
     });
     const context = createExecutionContext();
-    const { response, text } = await this.serve(async () => {
+    const { response, bytes } = await this.serve(async () => {
       const answered = await this.app.fetch(request, { ...env, DB: this.meter.d1 }, context);
-      const read = new TextDecoder().decode(await answered.arrayBuffer());
+      const read = new Uint8Array(await answered.arrayBuffer());
       await waitOnExecutionContext(context);
-      return { response: answered, text: read };
+      return { response: answered, bytes: read };
     });
+    const text = new TextDecoder().decode(bytes);
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
     if (response.ok && needsCredential(method, path)) traffic.callersAnswered += 1;
-    return { status: response.status, body: parsed, headers: response.headers, text };
+    return { status: response.status, body: parsed, headers: response.headers, text, bytes };
   }
 
   /** Runs a part of the service; the query plans of its statements are checked when the file ends. */

@@ -3,14 +3,20 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
+  AnnouncementKind,
   DocumentStatus,
   DocumentType,
   Environment,
   LinkKind,
+  MediaType,
   PlatformStatus,
+  RequiredDocument,
   Tier,
   VerificationDecision,
 } from "../../core/vocabulary.ts";
+
+/** The id of the current document of each required type, and how many supporting ones there are. */
+export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & { readonly supporting?: number };
 
 export const platforms = sqliteTable(
   "platforms",
@@ -31,8 +37,8 @@ export const platforms = sqliteTable(
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
     /** Null until the profile names a legal person: name and country (ACC-6). */
     tenantPrincipalId: text(),
-    /** The current document of each required type (ACC-11), here so that a reading of the account needs no other row. */
-    documents: text({ mode: "json" }).$type<Partial<Record<DocumentType, string>>>().notNull().default({}),
+    /** The current documents (ACC-11), here so that a reading of the account needs no other row. */
+    documents: text({ mode: "json" }).$type<CurrentDocuments>().notNull().default({}),
     submittedAt: integer(),
     decision: text().$type<VerificationDecision>(),
     decisionReason: text(),
@@ -75,7 +81,7 @@ export const managementKeys = sqliteTable(
     lastUsedAt: integer(),
   },
   (t) => [
-    index("management_keys_by_platform").on(t.platformId, t.environment),
+    index("management_keys_by_platform").on(t.platformId, t.expiresAt),
     // One current key for each environment: of two that issue one, the second fails.
     uniqueIndex("management_keys_current").on(t.platformId, t.environment).where(sql`expires_at is null`),
     index("management_keys_ended").on(t.expiresAt).where(sql`expires_at is not null`),
@@ -99,7 +105,7 @@ export const sessions = sqliteTable(
     createdAt: integer().notNull(),
     /** Written at most every ten minutes. */
     usedAt: integer().notNull(),
-    /** The absolute end. */
+    /** The end unless it is used again: the idle or the absolute one, whichever comes first. */
     expiresAt: integer().notNull(),
   },
   (t) => [index("sessions_by_platform").on(t.platformId), index("sessions_due").on(t.expiresAt)],
@@ -134,8 +140,9 @@ export const documents = sqliteTable(
     platformId: text().notNull(),
     type: text().$type<DocumentType>().notNull(),
     status: text().$type<DocumentStatus>().notNull(),
+    /** Empty once it was erased (ACC-31). */
     fileName: text().notNull(),
-    mediaType: text().notNull(),
+    mediaType: text().$type<MediaType>().notNull(),
     sizeBytes: integer().notNull(),
     sha256: text().notNull(),
     createdAt: integer().notNull(),
@@ -152,7 +159,7 @@ export const notices = sqliteTable(
     platformId: text().notNull(),
     kind: text().notNull(),
     recipient: text().notNull(),
-    data: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    data: text({ mode: "json" }).$type<object>().notNull(),
     createdAt: integer().notNull(),
     /** From when it may be sent; moved on by each attempt. */
     dueAt: integer().notNull(),
@@ -167,7 +174,7 @@ export const announcements = sqliteTable(
   "announcements",
   {
     announcementId: text().primaryKey(),
-    kind: text().notNull(),
+    kind: text().$type<AnnouncementKind>().notNull(),
     subject: text().notNull(),
     text: text().notNull(),
     createdAt: integer().notNull(),

@@ -1,7 +1,7 @@
-// Tables of activity entries, events, directory changes, jobs, alerts and idempotent outcomes.
+// Tables of the activity log with its chain and heads, the operators' log, events, directory changes, jobs, alerts and idempotent outcomes.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { ActorType, AlertKind, Environment } from "../../core/vocabulary.ts";
+import type { ActorType, AlertKind, Environment, OperatorAction } from "../../core/vocabulary.ts";
 
 /** The outcome of a call with an Idempotency-Key, written in the batch of its effect (IDM-3). */
 export const idempotencyOutcomes = sqliteTable(
@@ -20,11 +20,15 @@ export const idempotencyOutcomes = sqliteTable(
   (t) => [primaryKey({ columns: [t.platformId, t.requestKey] }), index("idempotency_outcomes_due").on(t.expiresAt)],
 );
 
+/**
+ * The activity log (EVT-6). `seq` is drawn inside the batch: the numbers of a platform are 1, 2, 3 and so on in the order of commits. The id
+ * of an entry is computed (activity-id.ts), so each entry costs its row and three places in indexes.
+ */
 export const activityEntries = sqliteTable(
   "activity_entries",
   {
     platformId: text().notNull(),
-    id: text().notNull(),
+    seq: integer().notNull(),
     environment: text().$type<Environment>().notNull(),
     occurredAt: integer().notNull(),
     action: text().notNull(),
@@ -33,9 +37,73 @@ export const activityEntries = sqliteTable(
     subjectType: text().notNull(),
     subjectId: text().notNull(),
     changes: text({ mode: "json" }).$type<Record<string, { from: unknown; to: unknown }>>(),
+    /** The running hash up to this entry; null until it is computed (EVT-12). */
+    hash: text(),
   },
-  (t) => [primaryKey({ columns: [t.platformId, t.id] })],
+  (t) => [
+    primaryKey({ columns: [t.platformId, t.seq] }),
+    index("activity_entries_by_subject").on(t.platformId, t.subjectId, t.seq),
+    index("activity_entries_by_actor").on(t.platformId, t.actorId, t.seq),
+    index("activity_entries_by_action").on(t.platformId, t.action, t.seq),
+  ],
 );
+export type ActivityRow = typeof activityEntries.$inferSelect;
+
+/** How far each platform's log is hashed, and how far a head is signed (EVT-12, EVT-13). Mutations never read or write it. */
+export const activityChains = sqliteTable(
+  "activity_chains",
+  {
+    platformId: text().primaryKey(),
+    /** The last entry with a hash; 0 before the first. */
+    seq: integer().notNull(),
+    hash: text().notNull(),
+    /** The entry of the newest signed head; 0 before the first. */
+    headSeq: integer().notNull(),
+    /** When the job looks at it next. */
+    checkAt: integer().notNull(),
+  },
+  (t) => [index("activity_chains_due").on(t.checkAt, t.platformId)],
+);
+export type ChainRow = typeof activityChains.$inferSelect;
+
+/** Signed heads, kept for ever. */
+export const activityHeads = sqliteTable(
+  "activity_heads",
+  {
+    platformId: text().notNull(),
+    seq: integer().notNull(),
+    hash: text().notNull(),
+    signedAt: integer().notNull(),
+    jws: text().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.platformId, t.seq] }),
+    index("activity_heads_by_time").on(t.platformId, t.signedAt, t.seq),
+  ],
+);
+export type HeadRow = typeof activityHeads.$inferSelect;
+
+/** The operators' own log (EVT-16), in the order of commits. */
+export const operatorEntries = sqliteTable(
+  "operator_entries",
+  {
+    seq: integer().primaryKey(),
+    occurredAt: integer().notNull(),
+    operatorId: text().notNull(),
+    action: text().$type<OperatorAction>().notNull(),
+    subjectType: text().notNull(),
+    subjectId: text().notNull(),
+    /** The account that it concerns; null where it concerns none. */
+    platformId: text(),
+    detail: text({ mode: "json" }).$type<Record<string, unknown>>(),
+  },
+  (t) => [
+    index("operator_entries_by_platform").on(t.platformId, t.seq).where(sql`platform_id is not null`),
+    index("operator_entries_by_operator").on(t.operatorId, t.seq),
+    index("operator_entries_by_action").on(t.action, t.seq),
+  ],
+);
+export type OperatorEntryRow = typeof operatorEntries.$inferSelect;
 
 /**
  * The outbox: written with the change that it reports. `seq` grows with every commit, so a reader of it misses nothing; the newest row is

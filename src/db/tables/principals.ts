@@ -1,4 +1,4 @@
-// Tables of principals, their attestations, the customers that group them, and unfinished cascades.
+// Tables of principals, their attestations, the customers that group them, and unfinished cascades and restatements.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -101,3 +101,17 @@ export const attestations = sqliteTable(
   (t) => [primaryKey({ columns: [t.principalId, t.attestationId] })],
 );
 export type AttestationRow = typeof attestations.$inferSelect;
+
+/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-41). */
+export const restatements = sqliteTable(
+  "restatements",
+  {
+    principalId: text().primaryKey(),
+    startedAt: integer().notNull(),
+    /** The last agent that is done, by the order of agents: its creation and its DID. */
+    afterAt: integer().notNull(),
+    afterDid: text().notNull(),
+  },
+  (t) => [index("restatements_by_start").on(t.startedAt, t.principalId)],
+);
+export type RestatementRow = typeof restatements.$inferSelect;

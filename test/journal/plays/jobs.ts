@@ -8,6 +8,8 @@ import type { EachJob } from "../../../src/jobs/job.ts";
 import { mailAlertsJob } from "../../../src/jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
 import { runMessage, startJob } from "../../../src/jobs/run.ts";
+import { signActivityHeads } from "../../../src/jobs/sign-activity-heads.ts";
+import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
 import { finishCascades } from "../../../src/standing/cascades.ts";
@@ -141,6 +143,23 @@ export const JOB_PLAYS: Plays = {
     "the newest list is counted": ofNobody(
       (world) => store(world, (db) => db.update(statusLists).set({ countedAt: 0 })),
       (world) => world.run(openStatusLists),
+    ),
+  },
+  sign_activity_heads: {
+    "entries were added since the last head": ofNobody(
+      async (world) => {
+        await world.run(signActivityHeads);
+        await world.principal();
+        world.advance(DAY);
+      },
+      ({ deps, platformId }) => checkChain(deps, platformId),
+    ),
+    "none was added": ofNobody(
+      async (world) => {
+        await world.run(signActivityHeads);
+        world.advance(DAY);
+      },
+      ({ deps, platformId }) => checkChain(deps, platformId),
     ),
   },
   mail_alerts: {

@@ -1,0 +1,48 @@
+// Reads the mails of a running stack, as the person would to whom they are sent: a mailed link's token stands in its mail alone.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { must } from "./client.ts";
+import { sleep } from "./processes.ts";
+import type { ServiceDescription } from "./stack.ts";
+
+const POLL_MS = 100;
+const WAIT_MS = 10_000;
+
+export type ReceivedMail = { readonly to: string; readonly subject: string; readonly text: string };
+
+/** The mails to an address, oldest first. */
+export function mailsTo({ mail_dir }: ServiceDescription, address: string): ReceivedMail[] {
+  return readdirSync(mail_dir)
+    .filter((name) => name.endsWith(".txt") && !name.startsWith("."))
+    .sort()
+    .map((name) => readMail(readFileSync(join(mail_dir, name), "utf8")))
+    .filter(({ to }) => to === address);
+}
+
+function readMail(kept: string): ReceivedMail {
+  const end = kept.indexOf("\n\n");
+  const header = kept.slice(0, end);
+  const field = (name: string): string => new RegExp(`^${name}: (.*)$`, "m").exec(header)?.[1] ?? "";
+  return { to: field("To"), subject: field("Subject"), text: kept.slice(end + 2) };
+}
+
+const tokensTo = (service: ServiceDescription, address: string): string[] =>
+  mailsTo(service, address).flatMap(({ text }) => /[?&]token=([\w-]+)/.exec(text)?.[1] ?? []);
+
+/**
+ * Runs what mails a link to an address, waits for the mail, and returns the link's token.
+ * @throws Surprise when no link arrives
+ */
+export async function mailedToken(
+  service: ServiceDescription,
+  address: string,
+  ask: () => Promise<unknown>,
+): Promise<string> {
+  const known = new Set(tokensTo(service, address));
+  await ask();
+  for (const deadline = Date.now() + WAIT_MS; Date.now() < deadline; await sleep(POLL_MS)) {
+    const token = tokensTo(service, address).findLast((one) => !known.has(one));
+    if (token !== undefined) return token;
+  }
+  must(false, `no link was mailed to ${address}: see ${service.mail_dir}`);
+}

@@ -1,0 +1,61 @@
+// Announcements of the operator to all accounts (ACC-21): kept once, and handed to the accounts slice by slice by a job.
+import type { OperatorCall } from "../call.ts";
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { FIRST } from "../core/due.ts";
+import { newId } from "../core/ids.ts";
+import type { PlatformStatus } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { AnnouncementRow } from "../db/tables/accounts.ts";
+import type { BulkJob, Ran } from "../jobs/job.ts";
+import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
+import type { AnnouncementInput } from "./notice-schema.ts";
+import { insertNotices } from "./notice-store.ts";
+import { contactOf } from "./notices.ts";
+import { type Contact, listContacts } from "./store.ts";
+
+export async function announceToAll(call: OperatorCall, { kind, subject, text }: AnnouncementInput) {
+  const { db } = call;
+  const now = call.deps.clock.now();
+  await call.read({});
+  const announcementId = newId("ann", now);
+  const view = { announcement_id: announcementId, kind, subject, text, created_at: toIso(now) };
+  const row = { announcementId, kind, subject, text, createdAt: now, reached: "", finishedAt: null };
+  await call.commit([insertAnnouncement(db, row)], view);
+  return view;
+}
+
+const SLICE = 500;
+/** The address of the others is not verified, or they have left. */
+const UNREACHED: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
+
+/** Writes the notices of the oldest open announcement. The last account reached moves in the same batch, so each account gets one. */
+export const announce: BulkJob = {
+  kind: "bulk",
+  name: "announce",
+  slices: 5,
+  find: async (deps) => {
+    const { open } = await readBatch(deps.db, { open: findOpenAnnouncement(deps.db) });
+    return open && { oldestDueAt: open.createdAt, run: () => reachSlice(deps, open) };
+  },
+};
+
+async function reachSlice({ db, clock }: Deps, open: AnnouncementRow): Promise<Ran> {
+  const now = clock.now();
+  const { contacts } = await readBatch(db, { contacts: listContacts(db, open.reached, SLICE) });
+  const reached = contacts.filter(({ status }) => !UNREACHED.has(status));
+  const isLast = contacts.length < SLICE;
+  await commit(db, [
+    ...advanceAnnouncement(db, open, contacts.at(-1)?.platformId ?? open.reached, isLast ? now : null),
+    ...insertNotices(
+      db,
+      { kind: `customer.${open.kind}`, data: { announcementId: open.announcementId }, now },
+      reached.map((contact: Contact) => ({
+        noticeId: newId("ntc", now),
+        platformId: contact.platformId,
+        recipient: contactOf(contact),
+      })),
+    ),
+  ]);
+  return { done: reached.length, failed: [], next: FIRST };
+}

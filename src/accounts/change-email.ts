@@ -1,0 +1,112 @@
+// Change of the account's address (ACC-19): asked for by a person with the password, and made by the link that the new address receives. Until
+// then nothing changes, and the new address belongs to nobody.
+import type { PublicCall, SessionCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
+import { foldName } from "../core/text.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { requireCurrentPassword } from "./current-password.ts";
+import { endLinks, useLink } from "./link-store.ts";
+import { ASKED, createLink, findRecentMails, replaceLink, sendLink, waitAfter } from "./links.ts";
+import { contactOf, recordNotice } from "./notices.ts";
+import type { EmailChangeInput } from "./password-schema.ts";
+import { findPassword, keepsPassword } from "./password-store.ts";
+import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
+
+export async function requestEmailChange(call: SessionCall, { new_email, current_password }: EmailChangeInput) {
+  const { db, deps, tenant } = call;
+  const now = deps.clock.now();
+  const { platform, stored, taken, mailed } = await call.read({
+    platform: findPlatform(db, tenant.platformId),
+    stored: findPassword(db, tenant.platformId),
+    taken: findPlatformByEmail(db, new_email),
+    mailed: findRecentMails(db, tenant.platformId, "change_email", now),
+  });
+  if (!platform) throw new ServiceError("invalid_credentials");
+  if (foldName(new_email) === platform.emailFolded) throw new ServiceError("no_changes_requested");
+  const before = await requireCurrentPassword(call, stored, platform.email, current_password);
+  if (taken) throw new ServiceError("email_already_in_use");
+  const wait = waitAfter(mailed, now);
+  if (wait > 0) throw tooOften(wait);
+  const { platformId } = platform;
+  const to = { platformId, kind: "change_email", email: new_email } as const;
+  const link = await createLink(db, to, now);
+  await call.commit([keepsPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], ASKED);
+  call.background(sendLink(deps, link));
+  return ASKED;
+}
+
+function tooOften(waitMs: number): ServiceError {
+  const message = "A link was mailed a moment ago, or five within an hour; wait before the next.";
+  return new ServiceError("rate_limited", {
+    message,
+    headers: { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) },
+  });
+}
+
+/** Makes the change that the link was mailed for. */
+export async function moveAddress(call: PublicCall, link: LinkRow, before: PlatformRow) {
+  const { db, now } = call;
+  const { platformId, status } = before;
+  if (status === "SUSPENDED") throw new ServiceError("account_suspended");
+  const { email } = link;
+  const set = {
+    email,
+    emailFolded: foldName(email),
+    // Notices that went to the old address follow it.
+    ...(before.adminContactEmail !== null &&
+      isSame(before.adminContactEmail, before.email) && { adminContactEmail: email }),
+  };
+  const actor: Actor = { type: "dashboard_admin", id: before.email };
+  const view = { platform_id: platformId, platform_status: status, email };
+  const statements = [
+    ...useLink(db, link.tokenHash, now),
+    ...updatePlatform(db, before, set, now),
+    // It was mailed to the address that the account leaves.
+    endLinks(db, platformId, "reset_password", now),
+    recordActivity(db, { platformId, environment: "sandbox" }, now, {
+      action: "account.email_changed",
+      actor,
+      subject: { type: "platform", id: platformId },
+      changes: changesOf(before, { ...before, ...set }),
+    }),
+    ...recordNotices(call, before, email),
+  ];
+  try {
+    await call.commit(statements, view, platformId);
+  } catch (thrown) {
+    // The unique index refuses an address that was taken since the link was mailed.
+    if (thrown instanceof Conflict && (await belongsToAnother(call, email, platformId)))
+      throw new ServiceError("email_already_in_use");
+    throw thrown;
+  }
+  return view;
+}
+
+const isSame = (one: string, other: string): boolean => foldName(one) === foldName(other);
+
+function changesOf(before: PlatformRow, after: PlatformRow): Changes {
+  const contact = { from: before.adminContactEmail, to: after.adminContactEmail };
+  return {
+    email: { from: before.email, to: after.email },
+    ...(contact.from !== contact.to && { admin_contact_email: contact }),
+  };
+}
+
+/** Both addresses are told, and the admin contact where it is a third. */
+function recordNotices({ db, now }: PublicCall, before: PlatformRow, newEmail: string): Statement[] {
+  const data = { oldEmail: before.email, newEmail };
+  const recipients = new Map([before.email, newEmail, contactOf(before)].map((one) => [foldName(one), one]));
+  return [...recipients.values()].map((to) =>
+    recordNotice(db, before, now, { kind: "customer.email_changed", data }, to),
+  );
+}
+
+async function belongsToAnother({ db }: PublicCall, email: string, platformId: string): Promise<boolean> {
+  const { owner } = await readBatch(db, { owner: findPlatformByEmail(db, email) });
+  return owner !== null && owner.platformId !== platformId;
+}

@@ -1,0 +1,71 @@
+// Change of the password by a person who knows it (CRED-23). Everybody is signed out, the caller included, and no link that was mailed before
+// works on: whoever had got in is out.
+import { type Precheck, precheck, type SessionCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { requireCurrentPassword } from "./current-password.ts";
+import { endLinks } from "./link-store.ts";
+import { recordNotice } from "./notices.ts";
+import type { PasswordChangeInput } from "./password-schema.ts";
+import { findPassword, replacePassword } from "./password-store.ts";
+import { hashPassword, passwordFaults } from "./passwords.ts";
+import { deleteSessions } from "./session-store.ts";
+import { findPlatform } from "./store.ts";
+
+export async function changePassword(call: SessionCall, input: PasswordChangeInput) {
+  const { db, deps, tenant } = call;
+  const now = deps.clock.now();
+  const { caller, platform, stored } = await call.read({
+    platform: findPlatform(db, tenant.platformId),
+    stored: findPassword(db, tenant.platformId),
+  });
+  if (!platform) throw new ServiceError("invalid_credentials");
+  const faults = newPasswordFaults(input, platform.email);
+  if (faults.length > 0) throw validationError(faults);
+  const before = await requireCurrentPassword(call, stored, platform.email, input.current_password);
+  const { platformId } = platform;
+  const hash = await hashPassword(input.new_password);
+  const view = { platform_id: platformId, changed_at: toIso(now) };
+  await call.commit(
+    [
+      ...replacePassword(db, { platformId, before, hash }, now),
+      ...signOut(db, platformId, now),
+      recordActivity(db, { platformId, environment: call.environment }, now, {
+        action: "account.password_changed",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+      }),
+      recordNotice(db, platform, now, { kind: "customer.password_changed", data: {} }),
+    ],
+    view,
+  );
+  return view;
+}
+
+/** Ends every session, and every link by which somebody could come back: to a new password, or to another address. */
+export const signOut = (db: Database, platformId: string, now: number): Statement[] => [
+  deleteSessions(db, platformId),
+  endLinks(db, platformId, "reset_password", now),
+  endLinks(db, platformId, "change_email", now),
+];
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckPasswordChange = (call: SessionCall, input: Partial<PasswordChangeInput>): Precheck =>
+  precheck({ platform: findPlatform(call.db, call.tenant.platformId) }, ({ platform }) =>
+    newPasswordFaults(input, platform?.email),
+  );
+
+function newPasswordFaults(
+  { current_password, new_password }: Partial<PasswordChangeInput>,
+  email: string | undefined,
+): FieldError[] {
+  if (new_password === undefined) return [];
+  const faults = passwordFaults("new_password", new_password, email);
+  const isSame =
+    current_password !== undefined && new_password.normalize("NFKC") === current_password.normalize("NFKC");
+  return isSame
+    ? [...faults, fieldError("new_password", "invalid_value", "Must differ from the current one.")]
+    : faults;
+}

@@ -1,0 +1,112 @@
+// The operator's decision on an account in review (ACC-12). Of two decisions one counts.
+import { type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { move } from "../core/machine.ts";
+import type { Actor, Tier } from "../core/vocabulary.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { attestReads, attestTenant, maxExpiry, recordEnd } from "./attest.ts";
+import { findCurrentKeys } from "./key-store.ts";
+import { recordNotice } from "./notices.ts";
+import { toPlatformView, toReviewView } from "./profile.ts";
+import type { DecisionInput } from "./review-schema.ts";
+import { platformMachine } from "./states.ts";
+import { findPlatform, updatePlatform } from "./store.ts";
+
+const DEFAULT_TIER: Tier = "TIER_2";
+
+export async function getReview(call: OperatorCall, platformId: string) {
+  const { platform } = await call.read({ platform: findPlatform(call.db, platformId) });
+  if (!platform) throw new ServiceError("not_found");
+  return toReviewView(platform);
+}
+
+/** Before the faults of a body: is there such an account? */
+export const precheckAccount = (call: OperatorCall, platformId: string): Precheck =>
+  precheck({ platform: findPlatform(call.db, platformId) }, ({ platform }) => {
+    if (!platform) throw new ServiceError("not_found");
+    return [];
+  });
+
+export async function decideVerification(call: OperatorCall, platformId: string, input: DecisionInput) {
+  const { db, deps, actor } = call;
+  const now = deps.clock.now();
+  const { decision, reason = null } = input;
+  const found = await call.read({
+    platform: findPlatform(db, platformId),
+    keys: findCurrentKeys(db, platformId),
+    ...attestReads(db, platformId),
+  });
+  const { platform: before, keys } = found;
+  if (!before) throw new ServiceError("not_found");
+  const moved = move(platformMachine, before.status, decision);
+  const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
+  const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier };
+  const after: PlatformRow = { ...before, ...set, status: moved.to };
+  const attested = decision === "approve" ? await attest(call, platformId, found, tier, now) : null;
+  const changes = {
+    platform_status: { from: moved.from, to: moved.to },
+    ...(tier !== before.accreditationTier && { accreditation_tier: { from: before.accreditationTier, to: tier } }),
+  };
+  const view = toReviewView(after);
+  await call.commit(
+    [
+      ...updatePlatform(db, before, set, now, moved),
+      ...(attested?.statements ?? []),
+      ...recordDecision(db, after, { actor, changes, now }),
+      ...keys.map(({ environment }) =>
+        recordEvent(db, { platformId, environment }, now, {
+          type: "platform.verification_decided",
+          object: { ...toPlatformView(after), environment },
+        }),
+      ),
+    ],
+    view,
+  );
+  if (attested) call.background(attested.rest());
+  return view;
+}
+
+async function attest(
+  { db, deps }: OperatorCall,
+  platformId: string,
+  found: Parameters<typeof attestTenant>[1],
+  tier: Tier,
+  now: number,
+) {
+  const ended = await recordEnd(deps, found.principal, now);
+  const read = ended ? await readBatch(db, attestReads(db, platformId)) : found;
+  return attestTenant(deps, read, { tier, expiresAt: maxExpiry(now) }, now);
+}
+
+type Decided = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
+
+/** The entries of both logs, and the notice. */
+function recordDecision(db: Database, after: PlatformRow, { actor, changes, now }: Decided): Statement[] {
+  const { platformId, decision, decisionReason, accreditationTier } = after;
+  const subject = { type: "platform", id: platformId };
+  const detail = {
+    decision,
+    ...(decision === "approve" && { accreditation_tier: accreditationTier }),
+    ...(decisionReason !== null && { reason: decisionReason }),
+  };
+  return [
+    recordActivity(db, { platformId, environment: "sandbox" }, now, {
+      action: "account.verification_decided",
+      actor,
+      subject,
+      changes,
+    }),
+    recordOperatorEntry(db, actor, now, { action: "platform.verification_decided", subject, platformId, detail }),
+    recordNotice(db, after, now, {
+      kind: "customer.verification_decided",
+      data:
+        decision === "reject"
+          ? { decision, reason: decisionReason ?? "" }
+          : { decision: "approve", accreditationTier, reason: decisionReason },
+    }),
+  ];
+}

@@ -1,0 +1,94 @@
+// The files of documents in R2 (ACC-11): never public, under `<platform_id>/<document_id>`.
+import type { Env } from "../context.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { DOCUMENT_MAX_BYTES, FILE_NAME_MAX_CHARS } from "../core/limits.ts";
+import { nameFault } from "../core/text.ts";
+import { isUploadedFile, type UploadedFile } from "../core/upload.ts";
+import { DOCUMENT_TYPES, type MediaType } from "../core/vocabulary.ts";
+
+// ---- What a file is ------------------------------------------------------------------------------------------------------
+
+const SIGNATURES: readonly (readonly [type: MediaType, first: readonly number[]])[] = [
+  ["application/pdf", [0x25, 0x50, 0x44, 0x46, 0x2d]],
+  ["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
+  ["image/jpeg", [0xff, 0xd8, 0xff]],
+];
+
+/** By the first bytes: a name and a declared type are whatever the sender wrote. */
+export const mediaTypeOf = (bytes: Uint8Array): MediaType | null =>
+  SIGNATURES.find(([, first]) => first.every((byte, i) => bytes[i] === byte))?.[0] ?? null;
+
+/** The faults of a form's parts that have codes of their own, and those of the file, which no schema knows. */
+export function documentFaults(raw: unknown): FieldError[] {
+  const { type, file } = raw as { readonly type?: unknown; readonly file?: unknown };
+  const isUnknown = typeof type === "string" && !DOCUMENT_TYPES.some((known) => known === type);
+  return [
+    ...(isUnknown ? [fieldError("type", "document_type_invalid")] : []),
+    ...(isUploadedFile(file) ? fileFaults(file) : []),
+  ];
+}
+
+function fileFaults({ bytes, fileName }: UploadedFile): FieldError[] {
+  if (bytes.length === 0) return [fieldError("file", "too_short", "The file is empty.")];
+  if (bytes.length > DOCUMENT_MAX_BYTES) {
+    const message = `The file has ${bytes.length} bytes; at most ${DOCUMENT_MAX_BYTES} are accepted.`;
+    return [fieldError("file", "file_too_large", message)];
+  }
+  const named = fileNameFault(fileName);
+  if (named !== null) return [fieldError("file", "invalid_format", named)];
+  const message = "The file begins like no PDF, PNG or JPEG.";
+  return mediaTypeOf(bytes) === null ? [fieldError("file", "unsupported_file_type", message)] : [];
+}
+
+/** A name is shown to people and becomes the name of a download: it names no other folder. */
+function fileNameFault(name: string): string | null {
+  if (name === "") return "The file has no name.";
+  if (name.length > FILE_NAME_MAX_CHARS) return `A file's name has at most ${FILE_NAME_MAX_CHARS} characters.`;
+  if (/[/\\]/.test(name) || name === "." || name === "..") return "A file's name holds no path.";
+  const fault = nameFault(name);
+  return fault === null ? null : `The file's name: ${fault}`;
+}
+
+// ---- Where it is ---------------------------------------------------------------------------------------------------------
+
+const keyOf = (platformId: string, documentId: string): string => `${platformId}/${documentId}`;
+
+/** R2 refuses bytes of another SHA-256. */
+export async function putFile(
+  { DOCUMENTS }: Env,
+  { platformId, documentId, mediaType }: { platformId: string; documentId: string; mediaType: MediaType },
+  { bytes, sha256 }: UploadedFile,
+): Promise<void> {
+  await DOCUMENTS.put(keyOf(platformId, documentId), bytes, { sha256, httpMetadata: { contentType: mediaType } });
+}
+
+export const openFile = async (
+  { DOCUMENTS }: Env,
+  platformId: string,
+  documentId: string,
+): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(keyOf(platformId, documentId)))?.body ?? null;
+
+/** A stored file; `documentId` is the one that its key names. */
+export type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };
+export type FilePage = { readonly files: readonly StoredFile[]; readonly more: boolean };
+
+/** Files in the order of their keys: of one platform, or of all after a key. */
+export async function listFiles(
+  { DOCUMENTS }: Env,
+  from: { readonly platformId: string } | { readonly after: string },
+  limit: number,
+): Promise<FilePage> {
+  const where =
+    "platformId" in from ? { prefix: `${from.platformId}/` } : from.after === "" ? {} : { startAfter: from.after };
+  const { objects, truncated } = await DOCUMENTS.list({ ...where, limit });
+  const files = objects.map(({ key, uploaded }) => ({
+    key,
+    documentId: key.slice(key.indexOf("/") + 1),
+    storedAt: uploaded.getTime(),
+  }));
+  return { files, more: truncated };
+}
+
+export async function deleteFiles({ DOCUMENTS }: Env, files: readonly StoredFile[]): Promise<void> {
+  if (files.length > 0) await DOCUMENTS.delete(files.map(({ key }) => key));
+}

@@ -1,0 +1,99 @@
+// Routes of documents: the account's own, and the operator's reading of them (ACC-11, ACC-30).
+import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
+import { MEDIA_TYPES } from "../core/vocabulary.ts";
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { documentFaults } from "./document-file.ts";
+import {
+  accountDocumentParams,
+  accountParams,
+  documentInput,
+  documentList,
+  documentParams,
+  documentQuery,
+  documentView,
+} from "./document-schema.ts";
+import { getDocument, getDocuments, getDocumentsOf, submitDocument } from "./documents.ts";
+import { readDocument } from "./read-document.ts";
+
+export const documentRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/documents",
+    operationId: "submitDocument",
+    tag: "Platform",
+    summary: "Submit a document for the review",
+    description:
+      "A PDF, PNG or JPEG of at most 10 MiB, judged by its bytes. A required type supersedes the current one, in any state; during a review " +
+      "the new one goes into it. Supporting documents append.",
+    surfaces: ["session"],
+    multipart: { fileMaxBytes: DOCUMENT_MAX_BYTES },
+    body: documentInput,
+    rules: documentFaults,
+    status: 201,
+    response: { schema: documentView, description: "The document." },
+    errors: ["document_type_invalid", "file_too_large", "unsupported_file_type"],
+    idempotency: "plain",
+    handle: (call, { body }) => submitDocument(call, body),
+  }),
+  route({
+    method: "get",
+    path: "/v1/platform/documents",
+    operationId: "listDocuments",
+    tag: "Platform",
+    summary: "List the documents",
+    description: "Newest first, superseded ones included.",
+    surfaces: ["session"],
+    query: documentQuery,
+    status: 200,
+    response: { schema: documentList, description: "A page of documents." },
+    errors: [],
+    handle: (call, { query }) => getDocuments(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/platform/documents/{document_id}",
+    operationId: "getDocument",
+    tag: "Platform",
+    summary: "Read what is known of a document",
+    description: "Its file is for the review alone.",
+    surfaces: ["session"],
+    params: documentParams,
+    status: 200,
+    response: { schema: documentView, description: "The document, without its file." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getDocument(call, params.document_id),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/platforms/{platform_id}/documents",
+    operationId: "listPlatformDocuments",
+    tag: "Operator",
+    summary: "List the documents of an account",
+    surfaces: ["operator"],
+    params: accountParams,
+    query: documentQuery,
+    status: 200,
+    response: { schema: documentList, description: "A page of documents, newest first." },
+    errors: ["not_found"],
+    handle: (call, { params, query }) => getDocumentsOf(call, params.platform_id, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/platforms/{platform_id}/documents/{document_id}",
+    operationId: "readPlatformDocument",
+    tag: "Operator",
+    summary: "Read a document's file",
+    description: "Each reading is an entry of the operators' log.",
+    surfaces: ["operator"],
+    params: accountDocumentParams,
+    effects: true,
+    status: 200,
+    response: { schema: documentView, description: "The file, as it was uploaded.", types: MEDIA_TYPES },
+    errors: ["not_found"],
+    handle: async (call, { params }) => {
+      const { headers, file } = await readDocument(call, params.platform_id, params.document_id);
+      return answer(200, headers, file);
+    },
+  }),
+];

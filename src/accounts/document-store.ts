@@ -1,0 +1,66 @@
+// Store of documents: what is known of each, beside its file in R2.
+import { and, desc, eq, lt, ne, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type DocumentRow, documents } from "../db/tables/accounts.ts";
+
+type Owner = string | SQL<string>;
+
+export const findDocument = (db: Database, platformId: Owner, documentId: string): Read<DocumentRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(documents)
+      .where(and(eq(documents.documentId, documentId), eq(documents.platformId, platformId))),
+  );
+
+/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listDocuments = (
+  db: Database,
+  platformId: Owner,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<DocumentRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(documents)
+      .where(
+        and(
+          eq(documents.platformId, platformId),
+          page.after === null ? undefined : lt(documents.documentId, page.after.id),
+        ),
+      )
+      .orderBy(desc(documents.documentId))
+      .limit(page.limit + 1),
+  );
+
+export const insertDocument = (db: Database, row: DocumentRow): Statement => db.insert(documents).values(row);
+
+/**
+ * Takes its place from the document that is current as the batch runs. Two of one type at once come one after the other, and the later one
+ * stays.
+ */
+export const supersedeDocument = (db: Database, { platformId, type }: Pick<DocumentRow, "platformId" | "type">) =>
+  db
+    .update(documents)
+    .set({ status: "superseded" })
+    .where(
+      sql`document_id = (select documents ->> ${`$.${type}`} from platforms where platform_id = ${platformId})`,
+    ) satisfies Statement;
+
+/** Those of the ids that no document has. */
+export const findStrayIds = (db: Database, ids: readonly string[]): Read<string[]> =>
+  read(
+    db
+      .select({ id: sql<string>`value` })
+      .from(sql`json_each(${JSON.stringify(ids)})`)
+      .where(sql`not exists (select 1 from documents d where d.document_id = value)`),
+    (rows) => rows.map(({ id }) => id),
+  );
+
+/** What is personal in the rows of a closed account. */
+export const eraseFileNames = (db: Database, platformId: string): Statement =>
+  db
+    .update(documents)
+    .set({ fileName: "" })
+    .where(and(eq(documents.platformId, platformId), ne(documents.fileName, "")));

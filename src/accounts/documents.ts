@@ -1,0 +1,96 @@
+// Documents of the review (ACC-11). The file is stored first, then its row with the entry of the log: a crash between the two leaves a file
+// that nobody sees and that the sweep removes (sweep-documents.ts), never a document without its file.
+import { askedPage, type OperatorCall, type SessionCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
+import { listingOf, toPage } from "../core/page.ts";
+import type { DocumentRow } from "../db/tables/accounts.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { mediaTypeOf, putFile } from "./document-file.ts";
+import type { DocumentInput } from "./document-schema.ts";
+import { findDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
+import { findPlatform, noteDocument } from "./store.ts";
+
+export async function submitDocument(call: SessionCall, { type, file }: DocumentInput) {
+  const { db, deps, environment } = call;
+  // Real time: a test clock moves no review.
+  const now = deps.clock.now();
+  const { caller, platform } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
+  const mediaType = mediaTypeOf(file.bytes);
+  if (!platform || mediaType === null) throw new Error("unreachable: the credential and the schema have judged these");
+  const { platformId, documents: current } = platform;
+  if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX) throw tooMany();
+  const row: DocumentRow = {
+    documentId: newId("doc", now),
+    platformId,
+    type,
+    status: "current",
+    fileName: file.fileName,
+    mediaType,
+    sizeBytes: file.bytes.length,
+    sha256: file.sha256,
+    createdAt: now,
+  };
+  await putFile(deps.env, row, file);
+  const view = toDocumentView(row);
+  await call.commit(
+    [
+      ...(type === "supporting" ? [] : [supersedeDocument(db, { platformId, type })]),
+      insertDocument(db, row),
+      ...noteDocument(db, row, now),
+      recordActivity(db, { platformId, environment }, now, {
+        action: "account.document_submitted",
+        actor: caller.actor,
+        subject: { type: "document", id: row.documentId },
+      }),
+    ],
+    view,
+  );
+  return view;
+}
+
+const tooMany = () => {
+  const message = `An account holds at most ${SUPPORTING_DOCUMENTS_MAX} supporting documents.`;
+  return validationError([fieldError("type", "invalid_value", message)]);
+};
+
+type Query = { readonly limit: number; readonly cursor?: string | undefined };
+
+export async function getDocuments(call: SessionCall, query: Query) {
+  const page = await askedPage(call, query, listingOf("documents", [], {}));
+  const { rows } = await call.read({ rows: listDocuments(call.db, call.tenant.platformId, page) });
+  return toPage(rows, page, positionOf, toDocumentView);
+}
+
+export async function getDocument(call: SessionCall, documentId: string) {
+  const { document } = await call.read({ document: findDocument(call.db, call.tenant.platformId, documentId) });
+  if (!document) throw new ServiceError("not_found");
+  return toDocumentView(document);
+}
+
+/** For the operator: the documents of one account. */
+export async function getDocumentsOf(call: OperatorCall, platformId: string, query: Query) {
+  const { db } = call;
+  const page = await askedPage(call, query, listingOf("documents", [platformId], {}));
+  const { platform, rows } = await call.read({
+    platform: findPlatform(db, platformId),
+    rows: listDocuments(db, platformId, page),
+  });
+  if (!platform) throw new ServiceError("not_found");
+  return toPage(rows, page, positionOf, toDocumentView);
+}
+
+const positionOf = (row: DocumentRow) => ({ at: row.createdAt, id: row.documentId });
+
+export const toDocumentView = (row: DocumentRow) => ({
+  document_id: row.documentId,
+  type: row.type,
+  status: row.status,
+  file_name: row.fileName,
+  media_type: row.mediaType,
+  size_bytes: row.sizeBytes,
+  sha256: row.sha256,
+  created_at: toIso(row.createdAt),
+});

@@ -1,0 +1,72 @@
+// Erases what is personal of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-31): its documents' files and names, and its profile
+// but for the company's name and country, which the settled history shows. The log stays.
+
+import { commitAll } from "../commit.ts";
+import type { Deps, Env } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { DAY_MS, RETENTION_YEAR_DAYS } from "../core/limits.ts";
+import { memoizeBy } from "../core/memo.ts";
+import { readBatch } from "../db/batch.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
+import { deleteFiles, listFiles } from "./document-file.ts";
+import { eraseFileNames } from "./document-store.ts";
+import { deleteLinks } from "./link-store.ts";
+import { deletePassword } from "./password-store.ts";
+import { deleteSessions } from "./session-store.ts";
+import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
+
+/** R2 deletes at most 1,000 files at once. */
+const SLICE = 500;
+
+/** The years that documents are kept, in milliseconds: a year is the longest that there is. */
+export const retentionMs = memoizeBy((env: Env): number => {
+  const years = Number(env.DOCUMENT_RETENTION_YEARS);
+  if (!Number.isSafeInteger(years) || years < 1) throw new Error("DOCUMENT_RETENTION_YEARS must be a number of years");
+  return years * RETENTION_YEAR_DAYS * DAY_MS;
+});
+
+export const eraseClosedAccounts: EachJob = {
+  kind: "each",
+  name: "erase_closed_accounts",
+  // An account is due from the end of its retention.
+  find: async ({ db, env, clock }, after, limit) => {
+    const kept = retentionMs(env);
+    const closed = after === null ? FIRST : { at: after.at - kept, id: after.id };
+    const { due } = await readBatch(db, { due: findAccountsToErase(db, clock.now() - kept, closed, limit) });
+    return due.map(({ at, id }) => ({ at: at + kept, id }));
+  },
+  record: eraseAccount,
+};
+
+/** A slice of the files at a time; what is left when all of them are gone is one batch. */
+async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
+  const { db, env, clock } = deps;
+  const now = clock.now();
+  const { platform } = await readBatch(db, { platform: findPlatform(db, platformId) });
+  if (platform?.status !== "CLOSED" || platform.erasedAt !== null || platform.closedAt === null) return false;
+  if (platform.closedAt + retentionMs(env) > now) return false;
+  const { files, more } = await listFiles(env, { platformId }, SLICE);
+  await deleteFiles(env, files);
+  if (more) return "more";
+  await commitAll(deps, [
+    ...updatePlatform(db, platform, { ...NOTHING_PERSONAL, erasedAt: now }, now),
+    eraseFileNames(db, platformId),
+    deletePassword(db, platformId),
+    deleteSessions(db, platformId),
+    deleteLinks(db, platformId),
+  ]);
+  return true;
+}
+
+const NOTHING_PERSONAL = {
+  email: "",
+  emailFolded: "",
+  tradingName: null,
+  adminContactEmail: null,
+  registrationNumber: null,
+  registeredAddress: null,
+  website: null,
+  decisionReason: null,
+  suspensionReason: null,
+  documents: {},
+} as const;

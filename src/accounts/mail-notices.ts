@@ -1,0 +1,84 @@
+// Mails the notices that wait, each minute (ACC-17). A notice is moved on before its mail is sent and deleted after, so two runs at once send
+// one mail. When the Worker dies between the two, the mail is sent again: a notice comes at least once.
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { eachAtOnce } from "../core/parallel.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
+import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
+import type { MailData } from "../mail/catalogue.ts";
+import { findAnnouncements } from "./announcement-store.ts";
+import { causeOf, mailTo } from "./mails.ts";
+import { countDueNotices, deleteNotices, takeDueNotices } from "./notice-store.ts";
+import type { NoticeKind } from "./notices.ts";
+
+const SLICE = 50;
+/** The pauses after the failed attempts. One more failure, after about two days, drops the notice and raises `job_failed`. */
+export const NOTICE_PAUSES_MS = [
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS,
+  24 * HOUR_MS,
+] as const;
+
+export const mailNotices: BulkJob = {
+  kind: "bulk",
+  name: "mail_notices",
+  slices: 4,
+  find: async (deps) => {
+    const { due } = await readBatch(deps.db, { due: countDueNotices(deps.db, deps.clock.now(), SLICE) });
+    return due.count === 0 ? null : { oldestDueAt: due.oldest, run: () => mailSlice(deps) };
+  },
+};
+
+async function mailSlice(deps: Deps): Promise<Ran> {
+  const { db, clock } = deps;
+  const { taken } = await readBatch(db, { taken: takeDueNotices(db, clock.now(), SLICE, NOTICE_PAUSES_MS) });
+  const announcements = await announcementsOf(deps, taken);
+  const sent: string[] = [];
+  const failed: RowFailure[] = [];
+  await eachAtOnce(taken, async (notice) => {
+    try {
+      await mailNotice(deps, notice, announcements);
+      sent.push(notice.noticeId);
+    } catch (thrown) {
+      const failure = giveUp(notice, thrown);
+      if (failure) failed.push(failure);
+    }
+  });
+  const settled = [...sent, ...failed.map(({ id }) => id)];
+  if (settled.length > 0) await commit(db, [deleteNotices(db, settled)]);
+  return { done: sent.length, failed, next: taken.length < SLICE ? null : FIRST };
+}
+
+type Announcements = ReadonlyMap<string, AnnouncementRow>;
+
+/** What an announcement says stands once, and not in the notice of every account. */
+async function announcementsOf({ db }: Deps, taken: readonly NoticeRow[]): Promise<Announcements> {
+  const ids = [
+    ...new Set(taken.flatMap(({ data }) => ("announcementId" in data ? [String(data.announcementId)] : []))),
+  ];
+  if (ids.length === 0) return new Map();
+  const { found } = await readBatch(db, { found: findAnnouncements(db, ids) });
+  return new Map(found.map((row) => [row.announcementId, row]));
+}
+
+function mailNotice(deps: Deps, { kind, recipient, data }: NoticeRow, announcements: Announcements): Promise<void> {
+  const told = "announcementId" in data ? announcements.get(String(data.announcementId)) : data;
+  if (told === undefined) throw new Error("the announcement is missing");
+  // Written as such by recordNotice and by the job of announcements.
+  return mailTo(deps, recipient, kind as NoticeKind, told as unknown as MailData[NoticeKind]);
+}
+
+/** Null while another attempt follows. The log and the alert name the notice, and neither the address nor what it says. */
+function giveUp({ noticeId, platformId, kind, attempts }: NoticeRow, thrown: unknown): RowFailure | null {
+  const message = causeOf(thrown);
+  console.error(JSON.stringify({ event: "mail_failed", notice: noticeId, kind, attempts, message }));
+  if (attempts <= NOTICE_PAUSES_MS.length) return null;
+  const dropped = `${kind} of ${platformId} is dropped after ${attempts} attempts: ${message}`;
+  return { id: noticeId, thrown: new Error(dropped) };
+}

@@ -1,0 +1,16 @@
+// Sends a mail of the catalogue to an address of an account (MAIL-5).
+import type { Deps } from "../context.ts";
+import type { MailData, MailKind } from "../mail/catalogue.ts";
+import { composeMail, sendMail } from "../mail/mail.ts";
+
+/** @throws what the binding throws: the mail is then not sent */
+export const mailTo = <K extends MailKind>(
+  { env, config }: Deps,
+  to: string,
+  kind: K,
+  data: MailData[K],
+): Promise<void> =>
+  sendMail(env.MAIL, { name: config.operatorName, email: env.MAIL_FROM }, to, composeMail(kind, data, config));
+
+/** The cause in the log, without the address and what the mail says. */
+export const causeOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.name : "unknown");

@@ -1,0 +1,23 @@
+// The operator's route to every admin contact (ACC-21).
+import { route } from "../http/route.ts";
+import { announceToAll } from "./announcements.ts";
+import { announcementInput, announcementView } from "./notice-schema.ts";
+
+export const noticeRoutes = [
+  route({
+    method: "post",
+    path: "/v1/operator/notices",
+    operationId: "announceToAll",
+    tag: "Operator",
+    summary: "Send a notice to all accounts",
+    description:
+      "Mails the notice once to the admin contact of every account whose address is verified and that is not closed, within minutes.",
+    surfaces: ["operator"],
+    body: announcementInput,
+    status: 202,
+    response: { schema: announcementView, description: "The notice is on its way." },
+    errors: [],
+    idempotency: "plain",
+    handle: (call, { body }) => announceToAll(call, body),
+  }),
+];

@@ -1,0 +1,36 @@
+// The routes of the pages that mailed links open (ACC-20). They read nothing.
+import * as z from "zod";
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts";
+import { linkToken } from "./sign-up-schema.ts";
+
+const page = z.string().register(z.globalRegistry, { id: "Page" });
+const pageQuery = z.strictObject({ token: linkToken.optional() });
+
+const pageRoute = (path: string, operationId: string, summary: string, html: string) =>
+  route({
+    method: "get",
+    path,
+    operationId,
+    tag: "Platform",
+    summary,
+    description:
+      "What the mailed link opens, for people. It uses nothing up: its script sends the token by POST to the same path.",
+    surfaces: ["public"],
+    query: pageQuery,
+    status: 200,
+    response: { schema: page, description: "The page, the same for every token.", types: ["text/html"] },
+    errors: [],
+    handle: async () => answer(200, { ...PAGE_HEADERS }, html),
+  });
+
+export const pageRoutes = [
+  pageRoute("/v1/platform/verify-email", "openVerificationPage", "Open the page of a verification link", VERIFY_PAGE),
+  pageRoute(
+    "/v1/platform/password/reset",
+    "openResetPage",
+    "Open the page of a link to reset the password",
+    RESET_PAGE,
+  ),
+];

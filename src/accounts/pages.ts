@@ -1,0 +1,73 @@
+// The pages that mailed links open (ACC-20): a button, or a form, whose script sends the link's token back. Opening a page uses nothing up,
+// because scanners of mail open every link. A page holds nothing of its address: the script alone reads the token.
+
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The token stands in the page's address, so the address goes nowhere and into no cache. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": POLICY,
+  "Referrer-Policy": "no-referrer",
+  "Cache-Control": "no-store",
+};
+
+/** Served beside the routes (src/http/page-files.ts). */
+const FILES = { script: "/pages/link.js", style: "/pages/link.css" };
+
+type Page = { readonly title: string; readonly explained: string; readonly form: string; readonly done: string };
+
+const htmlOf = ({ title, explained, form, done }: Page): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<link rel="stylesheet" href="${FILES.style}">
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+<form method="post">
+<p>${explained}</p>
+${form}
+</form>
+<p role="status"></p>
+<section hidden tabindex="-1">
+${done}
+</section>
+<noscript><p>This page needs JavaScript.</p></noscript>
+</main>
+<script src="${FILES.script}"></script>
+</body>
+</html>
+`;
+
+export const VERIFY_PAGE = htmlOf({
+  title: "Verify your email address",
+  explained: "Press the button to verify that this address is yours. The link works once.",
+  form: '<button type="submit">Verify the address</button>',
+  done: `<p>The address <strong data-answer="email"></strong> is verified.</p>
+<div hidden data-with="api_key">
+<h2>Your sandbox key</h2>
+<p><code data-answer="api_key.raw_key"></code></p>
+<p><strong data-answer="api_key.warning"></strong></p>
+</div>`,
+});
+
+export const RESET_PAGE = htmlOf({
+  title: "Choose a new password",
+  explained: "It needs 12 to 128 characters. Everybody who is signed in will be signed out. The link works once.",
+  form: `<p><label for="new_password">New password</label>
+<input id="new_password" name="new_password" type="password" autocomplete="new-password" minlength="12" maxlength="128" required></p>
+<button type="submit">Change the password</button>`,
+  done: "<p>The password is changed. Log in with the new one.</p>",
+});

@@ -1,0 +1,79 @@
+// Routes of the password and of the address (CRED-22, CRED-23, ACC-19).
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { requestEmailChange } from "./change-email.ts";
+import { changePassword, precheckPasswordChange } from "./change-password.ts";
+import { emailChangeInput, passwordChangeInput, passwordResetInput, passwordView } from "./password-schema.ts";
+import { forgotPassword, precheckPasswordReset, resetPassword } from "./reset-password.ts";
+import { NO_COOKIE } from "./session-cookie.ts";
+import { addressInput, askedView } from "./sign-up-schema.ts";
+
+export const passwordRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/password",
+    operationId: "changePassword",
+    tag: "Platform",
+    summary: "Change the password",
+    description: "Ends every session, the calling one too, and every link that was mailed before. Log in again.",
+    surfaces: ["session"],
+    body: passwordChangeInput,
+    status: 200,
+    response: { schema: passwordView, description: "The password is changed, and every session has ended." },
+    errors: ["current_password_invalid"],
+    handle: async (call, { body }) => {
+      const changed = await changePassword(call, body);
+      return answer(200, { "Content-Type": "application/json", "Set-Cookie": NO_COOKIE }, JSON.stringify(changed));
+    },
+    precheck: (call, { body }) => precheckPasswordChange(call, validFields(passwordChangeInput, body)),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/password/forgot",
+    operationId: "forgotPassword",
+    tag: "Platform",
+    summary: "Mail a link to reset the password",
+    description:
+      "The answer is the same for every address. A link is mailed to the verified address of an account, at most once a minute and five " +
+      "times an hour, and the last one counts.",
+    surfaces: ["public"],
+    body: addressInput,
+    status: 202,
+    response: { schema: askedView, description: "Accepted." },
+    errors: [],
+    handle: (call, { body }) => forgotPassword(call, body),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/password/reset",
+    operationId: "resetPassword",
+    tag: "Platform",
+    summary: "Reset the password",
+    description:
+      "Uses the token of a mailed link up, and ends every session and every other link. Faults of the new password use nothing up.",
+    surfaces: ["public"],
+    body: passwordResetInput,
+    status: 200,
+    response: { schema: passwordView, description: "The password is reset, and every session has ended." },
+    errors: [],
+    handle: (call, { body }) => resetPassword(call, body),
+    precheck: (_call, { body }) => precheckPasswordReset(validFields(passwordResetInput, body)),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/email",
+    operationId: "changeEmail",
+    tag: "Platform",
+    summary: "Change the email address",
+    description:
+      "Mails a link to the new address, at most one a minute and five an hour. The change takes effect when the link's token is verified " +
+      "(verifyEmail); until then the old address stays. Sessions go on.",
+    surfaces: ["session"],
+    body: emailChangeInput,
+    status: 202,
+    response: { schema: askedView, description: "The link is on its way." },
+    errors: ["no_changes_requested", "current_password_invalid", "email_already_in_use"],
+    handle: (call, { body }) => requestEmailChange(call, body),
+  }),
+];

@@ -1,0 +1,24 @@
+// Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-19).
+import * as z from "zod";
+import { instant } from "../http/schemas.ts";
+import { presentedPassword } from "./session-schema.ts";
+import { emailInput, linkToken, passwordInput } from "./sign-up-schema.ts";
+
+export const passwordChangeInput = z
+  .strictObject({ current_password: presentedPassword, new_password: passwordInput })
+  .register(z.globalRegistry, { id: "PasswordChangeInput" });
+export type PasswordChangeInput = z.infer<typeof passwordChangeInput>;
+
+export const passwordResetInput = z
+  .strictObject({ token: linkToken, new_password: passwordInput })
+  .register(z.globalRegistry, { id: "PasswordResetInput" });
+export type PasswordResetInput = z.infer<typeof passwordResetInput>;
+
+export const passwordView = z
+  .object({ platform_id: z.string(), changed_at: instant })
+  .register(z.globalRegistry, { id: "PasswordChanged" });
+
+export const emailChangeInput = z
+  .strictObject({ new_email: emailInput, current_password: presentedPassword })
+  .register(z.globalRegistry, { id: "EmailChangeInput" });
+export type EmailChangeInput = z.infer<typeof emailChangeInput>;

@@ -1,0 +1,162 @@
+// Changes the profile of an account (ACC-40). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
+// country (ACC-6) in the same batch, with the documents of its agents (ACC-41).
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
+import { type Move, move } from "../core/machine.ts";
+import type { PlatformStatus } from "../core/vocabulary.ts";
+import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { countryFaults } from "../principals/countries.ts";
+import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
+import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
+import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { toPlatformView } from "./profile.ts";
+import type { ProfilePatch } from "./profile-schema.ts";
+import { missingProfile } from "./requirements.ts";
+import { platformMachine } from "./states.ts";
+import { findPlatform, tenantPrincipalOf, updatePlatform } from "./store.ts";
+
+/** Many at once wait for each other under the account's own lock, so that each of them is done. */
+export const patchPlatform = (call: ManagementCall, patch: ProfilePatch) =>
+  retryUnderLocks(call.deps.env, (touches) => changeProfile(call, patch, touches));
+
+async function changeProfile(call: ManagementCall, patch: ProfilePatch, touches: (ids: readonly string[]) => void) {
+  const { db, deps } = call;
+  // Real time: the account is one for both environments.
+  const now = deps.clock.now();
+  const { caller, platform: before, ...found } = await call.read(profileReads(call, patch));
+  if (!before) throw new ServiceError("invalid_credentials");
+  const { platformId } = before;
+  touches([platformId]);
+  const faults = profileFaults(call, patch);
+  if (faults.length > 0) throw validationError(faults);
+  const set = profileOf(patch);
+  const changes = changesBetween(before, set);
+  if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
+
+  const after: PlatformRow = { ...before, ...set };
+  const moved = completes(after) ? move(platformMachine, before.status, "complete_profile") : undefined;
+  const tenant = await followProfile(call, before, after, found, now);
+  const changed = { ...set, ...(tenant.created !== null && { tenantPrincipalId: tenant.created }) };
+  const row = { ...after, ...changed, ...(moved && { status: moved.to }) };
+  const view = { ...toPlatformView(row), environment: call.environment };
+  await call.commit(
+    [
+      ...updatePlatform(db, before, changed, now, moved),
+      ...tenant.statements,
+      recordActivity(db, { platformId, environment: call.environment }, now, {
+        action: "account.profile_changed",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+        changes: { ...changes, ...consequencesOf(moved, tenant.created) },
+      }),
+    ],
+    view,
+  );
+  call.background(tenant.rest());
+  return view;
+}
+
+const completes = (after: PlatformRow): boolean =>
+  after.status === "PROFILE_PENDING" && missingProfile(after).length === 0;
+
+const consequencesOf = (moved: Move<PlatformStatus> | undefined, created: string | null): Changes => ({
+  ...(moved && { platform_status: { from: moved.from, to: moved.to } }),
+  ...(created !== null && { tenant_principal_id: { from: null, to: created } }),
+});
+
+// ---- The members of the profile ----------------------------------------------------------------------------------------
+
+type Profile = Partial<
+  Pick<
+    PlatformRow,
+    | "legalName"
+    | "tradingName"
+    | "registrationNumber"
+    | "country"
+    | "registeredAddress"
+    | "website"
+    | "adminContactEmail"
+  >
+>;
+
+/** The columns of the members by their names on the wire. */
+const COLUMNS: Readonly<Record<keyof ProfilePatch, keyof Profile>> = {
+  legal_name: "legalName",
+  trading_name: "tradingName",
+  registration_number: "registrationNumber",
+  country: "country",
+  registered_address: "registeredAddress",
+  website: "website",
+  admin_contact_email: "adminContactEmail",
+};
+const MEMBERS = Object.keys(COLUMNS) as readonly (keyof ProfilePatch)[];
+
+const profileOf = (patch: ProfilePatch): Profile =>
+  Object.fromEntries(
+    MEMBERS.filter((member) => patch[member] !== undefined).map((member) => [COLUMNS[member], patch[member]]),
+  );
+
+/** The members that get another value. The address is one value: its parts are written in one order. */
+function changesBetween(before: PlatformRow, set: Profile): Changes {
+  const changed = MEMBERS.filter((member) => {
+    const column = COLUMNS[member];
+    return column in set && JSON.stringify(set[column]) !== JSON.stringify(before[column]);
+  });
+  return Object.fromEntries(
+    changed.map((member) => [member, { from: before[COLUMNS[member]], to: set[COLUMNS[member]] }]),
+  );
+}
+
+/** The fault that no schema knows: the service's countries. */
+const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
+  country === undefined ? [] : countryFaults(country, deps.config.jurisdictions);
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatch>): Precheck =>
+  precheck({}, () => profileFaults(call, valid));
+
+// ---- The tenant principal ----------------------------------------------------------------------------------------------
+
+/** Where the name or the country is given, also what follows them: the tenant principal and its first agents. */
+function profileReads({ db, tenant }: ManagementCall, { legal_name, country }: ProfilePatch) {
+  const names = legal_name !== undefined || country !== undefined;
+  const principalId = tenantPrincipalOf(tenant.platformId);
+  const { agents, markets } = names ? restateReads(db, principalId) : { agents: null, markets: null };
+  const principal = names ? findPrincipalById(db, principalId) : null;
+  return present({ platform: findPlatform(db, tenant.platformId), principal, agents, markets });
+}
+
+type Found = Omit<ReadResults<ReturnType<typeof profileReads>>, "platform">;
+
+type Followed = {
+  /** The id of a new tenant principal. */
+  readonly created: string | null;
+  readonly statements: Statement[];
+  /** What is left for the time after the commit. */
+  readonly rest: () => Promise<void>;
+};
+const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };
+
+/** Makes the tenant principal once its name and country are known, and takes a change of them over to it and to its agents. */
+async function followProfile(
+  { db, deps }: ManagementCall,
+  before: PlatformRow,
+  { legalName, country }: PlatformRow,
+  { principal, agents = [], markets = [] }: Partial<Found>,
+  now: number,
+): Promise<Followed> {
+  if (legalName === null || country === null) return UNMOVED;
+  const person: LegalPerson = { legalName, country };
+  if (before.tenantPrincipalId === null) {
+    const { principalId, statements } = createTenantPrincipal(db, before.platformId, person, now);
+    return { ...UNMOVED, created: principalId, statements };
+  }
+  if (!principal || (principal.legalName === legalName && principal.country === country)) return UNMOVED;
+  const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
+  const { statements, rest } = await restateAgents(deps, renamed, { agents, markets }, now);
+  return { created: null, statements: [...renamePrincipal(db, principal, renamed), ...statements], rest };
+}

@@ -1,0 +1,31 @@
+// The profile of a platform account on the wire, as it is patched (ACC-40).
+import * as z from "zod";
+import { countryInput, httpUrl, name } from "../http/schemas.ts";
+import { emailInput } from "./sign-up-schema.ts";
+
+const line = name(200);
+
+const addressInput = z
+  .strictObject({
+    line1: line,
+    line2: line.optional(),
+    city: name(100),
+    region: name(100).optional(),
+    postal_code: name(20),
+    country: countryInput,
+  })
+  .register(z.globalRegistry, { id: "RegisteredAddressInput" });
+
+/** What the review needs is never taken away, so only the other members may be null. */
+export const profilePatch = z
+  .strictObject({
+    legal_name: name(300).optional(),
+    trading_name: name(300).nullable().optional(),
+    registration_number: name(100).optional(),
+    country: countryInput.optional(),
+    registered_address: addressInput.optional(),
+    website: httpUrl.nullable().optional(),
+    admin_contact_email: emailInput.optional(),
+  })
+  .register(z.globalRegistry, { id: "ProfilePatch" });
+export type ProfilePatch = z.infer<typeof profilePatch>;

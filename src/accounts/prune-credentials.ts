@@ -1,0 +1,40 @@
+// Deletes sessions, mailed links and keys that have ended (CRED-24). None of them counts any more: only their room is taken back.
+import { FIRST } from "../core/due.ts";
+import { ENDED_KEY_HOURS, HOUR_MS } from "../core/limits.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import { countEnded, deleteEnded } from "../db/ended.ts";
+import type { BulkJob } from "../jobs/job.ts";
+import { ENDED_KEYS } from "./key-store.ts";
+import { ENDED_LINKS } from "./link-store.ts";
+import { ENDED_SESSIONS } from "./session-store.ts";
+
+const SLICE = 200;
+/** How long each is kept after its end: a rotation is replayed by the key that it ended. */
+const KINDS = [
+  { ending: ENDED_SESSIONS, keptMs: 0 },
+  { ending: ENDED_LINKS, keptMs: 0 },
+  { ending: ENDED_KEYS, keptMs: ENDED_KEY_HOURS * HOUR_MS },
+];
+
+export const pruneCredentials: BulkJob = {
+  kind: "bulk",
+  name: "prune_account_credentials",
+  slices: 5,
+  find: async ({ db, clock }) => {
+    const now = clock.now();
+    const reads = KINDS.map(({ ending, keptMs }) => countEnded(db, ending, now - keptMs, SLICE));
+    const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
+    const done = counts.reduce((sum, { count }) => sum + count, 0);
+    if (done === 0) return null;
+    return {
+      oldestDueAt: Math.min(...counts.map(({ oldest }, kind) => (oldest ?? now) + (KINDS[kind]?.keptMs ?? 0))),
+      run: async () => {
+        await commit(
+          db,
+          KINDS.map(({ ending, keptMs }) => deleteEnded(db, ending, now - keptMs, SLICE)),
+        );
+        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? FIRST : null };
+      },
+    };
+  },
+};

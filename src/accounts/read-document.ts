@@ -1,0 +1,44 @@
+// An operator reads the file of a document (ACC-30). The reading is recorded before anything is handed over.
+import type { OperatorCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { MediaType } from "../core/vocabulary.ts";
+import type { DocumentRow } from "../db/tables/accounts.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { openFile } from "./document-file.ts";
+import { findDocument } from "./document-store.ts";
+
+export async function readDocument(call: OperatorCall, platformId: string, documentId: string) {
+  const { db, deps } = call;
+  const { document } = await call.read({ document: findDocument(db, platformId, documentId) });
+  if (!document) throw new ServiceError("not_found");
+  await recordReading(call, document);
+  const file = await openFile(deps.env, platformId, documentId);
+  // It was erased (ACC-31).
+  if (file === null) throw new ServiceError("not_found");
+  return { headers: headersOf(document), file };
+}
+
+const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
+  const subject = { type: "document", id: documentId };
+  const act = { action: "document.read", subject, platformId, detail: { type } } as const;
+  return commit([recordOperatorEntry(db, actor, deps.clock.now(), act)], null);
+};
+
+/** A download that no browser opens in the service's own name. */
+const headersOf = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
+  "Content-Type": mediaType,
+  "Content-Disposition": `attachment; filename="${documentId}.${EXTENSIONS[mediaType]}"; filename*=UTF-8''${encodeName(fileName)}`,
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  "Content-Security-Policy": "sandbox; default-src 'none'",
+});
+
+const EXTENSIONS: Readonly<Record<MediaType, string>> = {
+  "application/pdf": "pdf",
+  "image/png": "png",
+  "image/jpeg": "jpg",
+};
+
+/** RFC 8187. */
+const encodeName = (name: string): string =>
+  encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -1,0 +1,38 @@
+// Removes accounts whose address was never verified (ACC-18), with all that belongs to them: they never began, and their address is free again.
+import { FIRST } from "../core/due.ts";
+import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { BulkJob } from "../jobs/job.ts";
+import { deleteEntries } from "../journal/activity-store.ts";
+import { deleteChains } from "../journal/chain-store.ts";
+import { deleteLinksOf } from "./link-store.ts";
+import { deletePasswords } from "./password-store.ts";
+import { countUnverified, deletePlatforms, unverifiedIds } from "./store.ts";
+
+const SLICE = 100;
+
+export const removeUnverified: BulkJob = {
+  kind: "bulk",
+  name: "remove_unverified_accounts",
+  slices: 5,
+  find: async ({ db, clock }) => {
+    const by = clock.now() - UNVERIFIED_DAYS * DAY_MS;
+    const { due } = await readBatch(db, { due: countUnverified(db, by, SLICE) });
+    if (due.count === 0) return null;
+    return {
+      oldestDueAt: (due.oldest ?? by) + UNVERIFIED_DAYS * DAY_MS,
+      run: async () => {
+        const those = unverifiedIds(by, SLICE);
+        // The ids are read again in the batch: an account that was verified meanwhile is not among them. The accounts go last.
+        await commit(db, [
+          deletePasswords(db, those),
+          deleteLinksOf(db, those),
+          deleteEntries(db, those),
+          ...deleteChains(db, those),
+          deletePlatforms(db, those),
+        ]);
+        return { done: due.count, failed: [], next: due.count === SLICE ? FIRST : null };
+      },
+    };
+  },
+};

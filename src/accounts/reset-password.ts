@@ -1,0 +1,82 @@
+// Reset of a forgotten password by a mailed link (CRED-22, CRED-23). Asking tells nobody whether an address has an account.
+import { type Precheck, type PublicCall, precheck } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { sha256Hex } from "../core/encoding.ts";
+import { validationError } from "../core/errors.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { forgiveAttempts } from "./attempts.ts";
+import { signOut } from "./change-password.ts";
+import { findLink, ownerOfLink, useLink } from "./link-store.ts";
+import { ASKED, mailLink, recentMailsTo } from "./links.ts";
+import { recordNotice } from "./notices.ts";
+import type { PasswordResetInput } from "./password-schema.ts";
+import { findPassword, replacePassword } from "./password-store.ts";
+import { hashPassword, passwordFaults } from "./passwords.ts";
+import { findPlatform, findPlatformByEmail } from "./store.ts";
+import { USED_UP } from "./verify-email.ts";
+
+/** Answers the same for every address, and works after the answer, so that its time tells nothing either. */
+export async function forgotPassword(call: PublicCall, { email }: { readonly email: string }) {
+  const { db, deps, now } = call;
+  const { platform, mailed } = await call.read({
+    platform: findPlatformByEmail(db, email),
+    mailed: recentMailsTo(db, email, "reset_password", now),
+  });
+  // An address that nobody has verified proves nothing.
+  if (platform && platform.status !== "EMAIL_PENDING") {
+    call.background(mailLink(deps, platform, "reset_password", mailed, now));
+  }
+  return ASKED;
+}
+
+export async function resetPassword(call: PublicCall, { token, new_password }: PasswordResetInput) {
+  const { db, deps, now } = call;
+  const tokenHash = await sha256Hex(token);
+  const { link, platform, stored } = await call.read({
+    link: findLink(db, tokenHash),
+    platform: findPlatform(db, ownerOfLink(tokenHash)),
+    stored: findPassword(db, ownerOfLink(tokenHash)),
+  });
+  const usable = link && platform && stored !== null && isOpen(link, platform, now);
+  // Of a link that does not count nothing is told, not even the address that the password must not be.
+  const faults = passwordFaults("new_password", new_password, usable ? platform.email : undefined);
+  if (!usable) throw validationError([USED_UP, ...faults]);
+  if (faults.length > 0) throw validationError(faults);
+  const { platformId, email } = platform;
+  const hash = await hashPassword(new_password);
+  const actor: Actor = { type: "dashboard_admin", id: email };
+  const view = { platform_id: platformId, changed_at: toIso(now) };
+  await call.commit(
+    [
+      ...useLink(db, tokenHash, now),
+      ...replacePassword(db, { platformId, before: stored, hash }, now),
+      ...signOut(db, platformId, now),
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "account.password_reset",
+        actor,
+        subject: { type: "platform", id: platformId },
+      }),
+      recordNotice(db, platform, now, { kind: "customer.password_reset", data: {} }),
+    ],
+    view,
+    platformId,
+  );
+  call.background(forgiveAttempts(deps, call.clientAddress, email));
+  return view;
+}
+
+/** The link was mailed to the address that the account still has. */
+const isOpen = (link: LinkRow, platform: PlatformRow, now: number): boolean =>
+  link.kind === "reset_password" &&
+  link.usedAt === null &&
+  link.expiresAt > now &&
+  link.email === platform.email &&
+  platform.status !== "CLOSED";
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckPasswordReset = (input: Partial<PasswordResetInput>): Precheck =>
+  precheck({}, () =>
+    input.new_password === undefined ? [] : passwordFaults("new_password", input.new_password, undefined),
+  );

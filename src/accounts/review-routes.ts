@@ -1,0 +1,76 @@
+// Routes of the review: its submission by the account, and the operator's side (ACC-12, ACC-32).
+import { route } from "../http/route.ts";
+import { principalView } from "../principals/schema.ts";
+import { renewAttestation } from "./attest.ts";
+import { decideVerification, getReview, precheckAccount } from "./decide.ts";
+import { accountParams } from "./document-schema.ts";
+import { decisionFaults, decisionInput, renewalInput, reviewedAccount } from "./review-schema.ts";
+import { platformView } from "./schema.ts";
+import { submitVerification } from "./submit.ts";
+
+export const reviewRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/verification",
+    operationId: "submitVerification",
+    tag: "Platform",
+    summary: "Submit the account for the review",
+    description: "With a complete profile and the required documents. What is missing is named in `field_errors`.",
+    surfaces: ["session"],
+    status: 200,
+    response: { schema: platformView, description: "The account, IN_REVIEW." },
+    errors: ["kyb_in_progress", "verification_already_accredited", "invalid_status"],
+    idempotency: "plain",
+    handle: (call) => submitVerification(call),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/platforms/{platform_id}",
+    operationId: "getPlatformAccount",
+    tag: "Operator",
+    summary: "Read one account",
+    surfaces: ["operator"],
+    params: accountParams,
+    status: 200,
+    response: { schema: reviewedAccount, description: "The account, with its last review." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getReview(call, params.platform_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/platforms/{platform_id}/decision",
+    operationId: "decideVerification",
+    tag: "Operator",
+    summary: "Decide a review",
+    description:
+      "An approval accredits the account, at `TIER_2` unless another tier is named, and attests its tenant principal for twelve months. A " +
+      "rejection needs a reason, which the account is shown; it may submit again.",
+    surfaces: ["operator"],
+    params: accountParams,
+    body: decisionInput,
+    rules: decisionFaults,
+    status: 200,
+    response: { schema: reviewedAccount, description: "The account after the decision." },
+    errors: ["not_found", "invalid_status"],
+    handle: (call, { params, body }) => decideVerification(call, params.platform_id, body),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/platforms/{platform_id}/attestation",
+    operationId: "renewTenantAttestation",
+    tag: "Operator",
+    summary: "Renew the attestation of an account's own company",
+    description:
+      "For twelve months unless `expires_at` names an earlier end. The tenant principal returns from ATTESTATION_EXPIRED; each of its agents " +
+      "is returned by the platform.",
+    surfaces: ["operator"],
+    params: accountParams,
+    body: renewalInput,
+    status: 201,
+    response: { schema: principalView, description: "The tenant principal, newly attested." },
+    errors: ["not_found", "invalid_status"],
+    handle: (call, { params, body }) => renewAttestation(call, params.platform_id, body),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
+  }),
+];

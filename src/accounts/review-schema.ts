@@ -1,0 +1,41 @@
+// The review of an account on the wire (ACC-12, ACC-32).
+import * as z from "zod";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { VERIFICATION_DECISIONS } from "../core/vocabulary.ts";
+import { instant, instantInput, text, tier } from "../http/schemas.ts";
+import { accountMembers } from "./schema.ts";
+
+const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
+
+export const decisionInput = z
+  .strictObject({ decision, accreditation_tier: tier.optional(), reason: text(2_000).optional() })
+  .register(z.globalRegistry, { id: "DecisionInput" });
+export type DecisionInput = z.infer<typeof decisionInput>;
+
+/** What a decision needs beside itself. */
+export function decisionFaults(raw: unknown): FieldError[] {
+  if (typeof raw !== "object" || raw === null || !("decision" in raw) || raw.decision !== "reject") return [];
+  return [
+    ...("reason" in raw ? [] : [fieldError("reason", "required", "A rejection needs a reason.")]),
+    ...("accreditation_tier" in raw
+      ? [fieldError("accreditation_tier", "invalid_field", "Only an approval gives a tier.")]
+      : []),
+  ];
+}
+
+export const renewalInput = z
+  .strictObject({ expires_at: instantInput.optional() })
+  .register(z.globalRegistry, { id: "AttestationRenewal" });
+export type RenewalInput = z.infer<typeof renewalInput>;
+
+export const reviewedAccount = z
+  .object({
+    ...accountMembers,
+    review: z.object({
+      submitted_at: instant.nullable(),
+      decision: decision.nullable(),
+      reason: z.string().nullable(),
+      decided_at: instant.nullable(),
+    }),
+  })
+  .register(z.globalRegistry, { id: "ReviewedAccount" });

@@ -1,0 +1,39 @@
+// Submits an account for the review (ACC-12).
+import type { SessionCall } from "../call.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { move } from "../core/machine.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { toPlatformView } from "./profile.ts";
+import { missingDocuments } from "./requirements.ts";
+import { platformMachine } from "./states.ts";
+import { findPlatform, updatePlatform } from "./store.ts";
+
+export async function submitVerification(call: SessionCall) {
+  const { db, deps, environment } = call;
+  const now = deps.clock.now();
+  const { caller, platform: before } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
+  if (!before) throw new ServiceError("invalid_credentials");
+  const moved = move(platformMachine, before.status, "submit");
+  const missing = missingDocuments(before);
+  if (missing.length > 0) {
+    const message = "This document is missing.";
+    throw validationError(missing.map((type) => fieldError(type, "missing_fields", message)));
+  }
+  const { platformId } = before;
+  // An earlier decision is over: it stands in the log.
+  const set = { submittedAt: now, decision: null, decisionReason: null, decidedAt: null };
+  const view = { ...toPlatformView({ ...before, ...set, status: moved.to }), environment };
+  await call.commit(
+    [
+      ...updatePlatform(db, before, set, now, moved),
+      recordActivity(db, { platformId, environment }, now, {
+        action: "account.verification_submitted",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+        changes: { platform_status: { from: moved.from, to: moved.to } },
+      }),
+    ],
+    view,
+  );
+  return view;
+}

@@ -1,0 +1,35 @@
+// Removes files without a row, each hour (ACC-11): what an upload left that died between its file and its row. Only files of an hour ago and
+// before count, because the row of a younger one may be on its way.
+import { HOUR_MS, STRAY_FILE_HOURS } from "../core/limits.ts";
+import { readBatch } from "../db/batch.ts";
+import type { BulkJob } from "../jobs/job.ts";
+import { deleteFiles, listFiles } from "./document-file.ts";
+import { findStrayIds } from "./document-store.ts";
+
+const SLICE = 500;
+
+export const sweepDocuments: BulkJob = {
+  kind: "bulk",
+  name: "sweep_documents",
+  slices: 10,
+  // The position is the key of the last file of a slice.
+  find: async ({ db, env, clock }, after) => {
+    const { files, more } = await listFiles(env, { after: after.id }, SLICE);
+    if (files.length === 0) return null;
+    const before = clock.now() - STRAY_FILE_HOURS * HOUR_MS;
+    const old = files.filter(({ storedAt }) => storedAt < before);
+    return {
+      // When a file became a stray is known of none of them.
+      oldestDueAt: null,
+      run: async () => {
+        const ids = old.map(({ documentId }) => documentId);
+        const { stray } = await readBatch(db, { stray: findStrayIds(db, ids) });
+        const found = new Set(stray);
+        const strays = old.filter(({ documentId }) => found.has(documentId));
+        await deleteFiles(env, strays);
+        const last = files.at(-1);
+        return { done: strays.length, failed: [], next: more && last ? { at: 0, id: last.key } : null };
+      },
+    };
+  },
+};

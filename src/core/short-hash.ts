@@ -1,0 +1,14 @@
+// A short hash that tells texts apart and keeps no secret.
+
+/** 53 bits of a text (cyrb53), as a whole number. */
+export function shortHash(text: string): number {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    high = Math.imul(high ^ code, 2654435761);
+    low = Math.imul(low ^ code, 1597334677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  return 4294967296 * (2097151 & low) + (high >>> 0);
+}

@@ -1,0 +1,19 @@
+// A file as it was uploaded: its name, its bytes, and what both are compared by.
+import { type Bytes, encodeHex, sha256 } from "./encoding.ts";
+
+export type UploadedFile = {
+  /** As it was sent: nobody has judged it. */
+  readonly fileName: string;
+  readonly bytes: Bytes;
+  /** Of the bytes, lower-case hex. */
+  readonly sha256: string;
+};
+
+export const toUploadedFile = async (fileName: string, bytes: Bytes): Promise<UploadedFile> => ({
+  fileName,
+  bytes,
+  sha256: encodeHex(await sha256(bytes)),
+});
+
+export const isUploadedFile = (value: unknown): value is UploadedFile =>
+  typeof value === "object" && value !== null && "bytes" in value && value.bytes instanceof Uint8Array;

@@ -1,0 +1,51 @@
+// A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-39).
+import { acceptWeights } from "./accept.ts";
+import { type Answer, answer } from "./answer.ts";
+
+const CSV = "text/csv";
+
+/** A column's name and its cell of a row; null is an empty cell. */
+export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | number | null];
+
+/** True when the client prefers CSV to JSON by its `Accept`. */
+export const prefersCsv = (accept: string | undefined): boolean => {
+  const weight = acceptWeights(accept);
+  return weight(CSV) > weight("application/json");
+};
+
+/** Slices are asked for as the client reads: the whole listing is never in memory. A slice that fails breaks the answer off. */
+export function csvAnswer<T>(
+  name: string,
+  columns: readonly CsvColumn<T>[],
+  slices: AsyncIterator<readonly T[]>,
+): Answer {
+  const bytes = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(bytes.encode(lineOf(columns.map(([column]) => column)))),
+    pull: async (controller) => {
+      const slice = await slices.next();
+      if (slice.done) return controller.close();
+      const lines = slice.value.map((row) => lineOf(columns.map(([, cell]) => cell(row))));
+      controller.enqueue(bytes.encode(lines.join("")));
+    },
+    cancel: async () => void (await slices.return?.()),
+  });
+  const headers = {
+    "Content-Type": `${CSV}; charset=utf-8; header=present`,
+    "Content-Disposition": `attachment; filename="${name}.csv"`,
+    Vary: "Accept",
+  };
+  return answer(200, headers, body);
+}
+
+const lineOf = (cells: readonly (string | number | null)[]): string => `${cells.map(cellOf).join(",")}\r\n`;
+
+/** What spreadsheets take for the beginning of a formula, also behind a quote. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+
+function cellOf(value: string | number | null): string {
+  if (value === null) return "";
+  if (typeof value === "number") return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,183 @@
+// Reads multipart/form-data (RFC 7578) from bytes that are in memory already: a part is a view of them and no copy. A body whose form is
+// broken is 400; what its parts say is judged like any other body (HTTP-38).
+import { type Bytes, decodeUtf8 } from "../core/encoding.ts";
+import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { isUploadedFile, toUploadedFile } from "../core/upload.ts";
+
+/** What the form itself adds to the bytes of a file: boundaries, headers, and the other parts. */
+export const FORM_MAX_BYTES = 64 * 1024;
+const PARTS_MAX = 20;
+const HEADERS_MAX_BYTES = 8 * 1024;
+
+export type Part = {
+  readonly name: string;
+  /** Null: a field, and no file. */
+  readonly fileName: string | null;
+  readonly bytes: Bytes;
+};
+
+const broken = (message: string) => new ServiceError("invalid_request", { message });
+
+// ---- The values of a form ------------------------------------------------------------------------------------------------
+
+/** The parts as one object: fields are texts, files are UploadedFile. A name that is sent twice is a fault of that name. */
+export async function formObject(
+  parts: readonly Part[],
+): Promise<{ raw: Readonly<Record<string, unknown>>; repeated: FieldError[] }> {
+  const raw = Object.create(null) as Record<string, unknown>;
+  const repeated = new Set<string>();
+  for (const { name, fileName, bytes } of parts) {
+    if (name in raw) repeated.add(name);
+    else raw[name] = fileName === null ? textOf(bytes) : await toUploadedFile(fileName, bytes);
+  }
+  const message = "The part is sent more than once.";
+  return { raw, repeated: [...repeated].map((name) => fieldError(name, "invalid_value", message)) };
+}
+
+function textOf(bytes: Bytes): string {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw broken("A field of the form is not UTF-8.");
+  return text;
+}
+
+/** What two sendings of one form have in common: a file counts by its name and its bytes, and the boundary not at all. */
+export const identityOf = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(form).map(([name, value]) => [
+      name,
+      isUploadedFile(value) ? { file_name: value.fileName, sha256: value.sha256 } : value,
+    ]),
+  );
+
+// ---- The form ------------------------------------------------------------------------------------------------------------
+
+const [CR, LF, DASH, SPACE, TAB] = [13, 10, 45, 32, 9];
+
+/** @throws ServiceError `invalid_request` for a body that is no whole form */
+export function parseMultipart(body: Bytes, contentType: string | null): Part[] {
+  const delimiter = new TextEncoder().encode(`--${boundaryOf(contentType)}`);
+  const parts: Part[] = [];
+  // A line break before the first boundary belongs to no part.
+  let at = body[0] === CR && body[1] === LF ? 2 : 0;
+  if (!startsWith(body, delimiter, at)) throw broken("The body does not begin with the boundary of its Content-Type.");
+  at += delimiter.length;
+  while (true) {
+    if (body[at] === DASH && body[at + 1] === DASH) break;
+    if (parts.length === PARTS_MAX) throw broken(`The form has more than ${PARTS_MAX} parts.`);
+    const start = lineEnd(body, at);
+    if (start === null) throw broken("A boundary is followed by something else.");
+    const end = nextDelimiter(body, delimiter, start - 2);
+    if (end === null) throw broken("The body ends before its last boundary.");
+    parts.push(partOf(body, start, end));
+    at = end + 2 + delimiter.length;
+  }
+  const rest = body.length - (at + 2);
+  if (rest !== 0 && !(rest === 2 && body[at + 2] === CR && body[at + 3] === LF)) {
+    throw broken("The body goes on after its last boundary.");
+  }
+  return parts;
+}
+
+function startsWith(body: Bytes, delimiter: Uint8Array, at: number): boolean {
+  for (let i = 0; i < delimiter.length; i++) if (body[at + i] !== delimiter[i]) return false;
+  return true;
+}
+
+/** The begin of the next line, where only white space is left of this one. */
+function lineEnd(body: Bytes, from: number): number | null {
+  let at = from;
+  while (body[at] === SPACE || body[at] === TAB) at++;
+  return body[at] === CR && body[at + 1] === LF ? at + 2 : null;
+}
+
+/**
+ * The line break before the next boundary. No boundary holds a line break, so what was compared is never compared again: the time grows with
+ * the length alone, whatever the bytes are.
+ */
+function nextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): number | null {
+  for (let at = from; at + 2 + delimiter.length <= body.length; at++) {
+    if (body[at] !== CR || body[at + 1] !== LF || !startsWith(body, delimiter, at + 2)) continue;
+    const after = at + 2 + delimiter.length;
+    const isLast = body[after] === DASH && body[after + 1] === DASH;
+    if (isLast || lineEnd(body, after) !== null) return at;
+  }
+  return null;
+}
+
+/** `start` is the first byte after the boundary's line, `end` the line break before the next boundary. */
+function partOf(body: Bytes, start: number, end: number): Part {
+  // A part without content ends where its headers do.
+  const last = Math.min(end, start + HEADERS_MAX_BYTES);
+  for (let at = start; at <= last; at++) {
+    if (body[at] !== CR || body[at + 1] !== LF || body[at + 2] !== CR || body[at + 3] !== LF) continue;
+    const headers = decodeUtf8(body.subarray(start, at));
+    if (headers === undefined) throw broken("The headers of a part are not UTF-8.");
+    return { ...namesIn(headers), bytes: body.subarray(Math.min(at + 4, end), end) };
+  }
+  throw broken("A part has no end of its headers.");
+}
+
+// ---- Headers -------------------------------------------------------------------------------------------------------------
+
+function boundaryOf(contentType: string | null): string {
+  const [, rest] = /^\s*multipart\/form-data(.*)$/is.exec(contentType ?? "") ?? [];
+  if (rest === undefined) throw broken("The body must be sent as Content-Type: multipart/form-data.");
+  const boundary = parametersIn(rest).get("boundary") ?? "";
+  if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
+    throw broken("The Content-Type names no boundary, or one of another form than RFC 2046 gives it.");
+  }
+  return boundary;
+}
+
+function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
+  const lines = headers.split("\r\n").map((line) => /^([\w-]+):[ \t]*(.*)$/s.exec(line));
+  const of = (wanted: string) => lines.filter((line) => line?.[1]?.toLowerCase() === wanted).map((line) => line?.[2]);
+  const [disposition, ...others] = of("content-disposition");
+  const [, rest] = /^form-data(.*)$/is.exec(disposition ?? "") ?? [];
+  if (lines.includes(null) || rest === undefined || others.length > 0) {
+    throw broken("Each part needs one Content-Disposition: form-data.");
+  }
+  const encoding = of("content-transfer-encoding")[0]?.trim().toLowerCase() ?? "binary";
+  if (!["7bit", "8bit", "binary"].includes(encoding)) throw broken("A part is encoded; send its bytes as they are.");
+  const parameters = parametersIn(rest);
+  const name = unescapeForm(parameters.get("name") ?? "");
+  if (name === "") throw broken("A part has no name.");
+  const extended = parameters.get("filename*");
+  const plain = parameters.get("filename");
+  const fileName = extended === undefined ? plain && unescapeForm(plain) : decodeExtended(extended);
+  return { name, fileName: fileName ?? null };
+}
+
+const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/sy;
+
+/** `; name=value; other="another value"` */
+function parametersIn(text: string): Map<string, string> {
+  const parameters = new Map<string, string>();
+  PARAMETER.lastIndex = 0;
+  let read = 0;
+  for (let found = PARAMETER.exec(text); found; found = PARAMETER.exec(text)) {
+    const [, name = "", quoted, bare = ""] = found;
+    const key = name.toLowerCase();
+    if (parameters.has(key)) throw broken("A header names a parameter twice.");
+    // Other backslashes are meant: some clients send the path of a file without escaping it.
+    parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? bare);
+    read = PARAMETER.lastIndex;
+  }
+  if (!/^\s*;?\s*$/.test(text.slice(read))) throw broken("The parameters of a header cannot be read.");
+  return parameters;
+}
+
+/** Browsers write a quote and line breaks like this, and nothing else. */
+const unescapeForm = (text: string): string =>
+  text.replace(/%(22|0[AD])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+
+/** RFC 8187: `UTF-8''` and percent-encoded bytes. */
+function decodeExtended(text: string): string {
+  const [, encoded] = /^utf-8'[\w-]*'((?:[\w!#$&+.^`|~-]|%[\da-f]{2})+)$/i.exec(text) ?? [];
+  try {
+    if (encoded !== undefined) return decodeURIComponent(encoded);
+  } catch {
+    // Not UTF-8.
+  }
+  throw broken("A file name in `filename*` is not UTF-8 in percent-encoding.");
+}

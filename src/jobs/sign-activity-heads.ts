@@ -1,0 +1,16 @@
+// Looks at each activity log once a day: hashes what a lost message left, and signs the head (EVT-12, EVT-13).
+import { FIRST } from "../core/due.ts";
+import { readBatch } from "../db/batch.ts";
+import { checkChain } from "../journal/activity-heads.ts";
+import { findDueChains } from "../journal/chain-store.ts";
+import type { EachJob } from "./job.ts";
+
+export const signActivityHeads: EachJob = {
+  kind: "each",
+  name: "sign_activity_heads",
+  find: async ({ db, clock }, after, limit) => {
+    const { due } = await readBatch(db, { due: findDueChains(db, clock.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: checkChain,
+};

@@ -1,0 +1,147 @@
+// The consequences of operations on the platform account (consequences.ts).
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
+
+const ASKED_BY_ANYBODY = { none: "nobody has shown who asks" } as const;
+
+export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
+  registerPlatform: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: ["account none → EMAIL_PENDING"],
+      tables: ["account_links", "activity_chains", "passwords", "platforms"],
+      activity: ["account.registered"],
+      mails: ["verify_email"],
+    },
+  ],
+
+  verifyEmail: [
+    {
+      ...UNSEEN,
+      when: "of a new account",
+      states: ["account EMAIL_PENDING → PROFILE_PENDING"],
+      tables: ["account_links", "management_keys", "platforms"],
+      activity: ["account.email_verified", "api_key.issued"],
+      mails: ["customer.key_issued"],
+    },
+  ],
+
+  resendVerification: [
+    {
+      ...UNSEEN,
+      when: "of an account that waits for it",
+      states: [],
+      tables: ["account_links"],
+      activity: ASKED_BY_ANYBODY,
+      mails: ["verify_email"],
+    },
+  ],
+
+  logIn: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["sessions"],
+      activity: ["session.created"],
+    },
+    {
+      ...UNSEEN,
+      when: "the password was derived with other parameters than today's",
+      states: [],
+      tables: ["passwords", "sessions"],
+      activity: ["session.created"],
+    },
+  ],
+
+  logOut: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["sessions"],
+      activity: ["session.ended"],
+    },
+  ],
+
+  patchPlatform: [
+    {
+      when: "a member that nothing else states",
+      states: [],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the profile is complete",
+      states: ["account PROFILE_PENDING → KYB_PENDING"],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      when: "the name and the country are known",
+      states: ["principal none → ACTIVE"],
+      tables: ["attestations", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      ...UNSEEN,
+    },
+    {
+      // The tenant principal follows the profile, and its agents' documents state it (ACC-41).
+      when: "the name changes",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the country changes, and its agents are DRAFTs",
+      states: [],
+      tables: ["agents", "platforms", "principals"],
+      activity: ["account.profile_changed"],
+      events: NONE,
+      directory: NONE,
+      document: { agent: ["unsigned version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+
+  promotePlatform: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["management_keys", "platforms"],
+      activity: ["account.promoted", "api_key.issued"],
+      mails: ["customer.key_issued"],
+    },
+  ],
+
+  rotateKey: [
+    {
+      ...UNSEEN,
+      when: "of an account with one key",
+      states: [],
+      tables: ["management_keys"],
+      activity: ["api_key.rotated"],
+      events: { account: ["api_key.rotated"] },
+      mails: ["customer.key_rotated"],
+    },
+    {
+      ...UNSEEN,
+      when: "of an account in production",
+      states: [],
+      tables: ["management_keys"],
+      activity: ["api_key.rotated"],
+      events: { account: ["api_key.rotated", "api_key.rotated"] },
+      mails: ["customer.key_rotated"],
+    },
+  ],
+};
+
+export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {};

@@ -1,0 +1,54 @@
+// Signs the heads of the activity logs, once a day where entries were added, and lists them (EVT-13).
+import { askedPage, type ManagementCall } from "../call.ts";
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { HeadRow } from "../db/tables/journal.ts";
+import { signActivityHead } from "../protocol/activity-head.ts";
+import { type Hashed, hashNewEntries } from "./activity-chain.ts";
+import type { ActivityHead, HeadQuery } from "./activity-schema.ts";
+import { findChain, insertHead, listHeads, noteChecked } from "./chain-store.ts";
+
+/**
+ * Hashes what is missing and signs the head of what was added since the last one. Returns false when nothing was due, and "more" while
+ * entries wait. Throws where the log has a gap, once it has noted that it looked.
+ */
+export async function checkChain(deps: Deps, platformId: string): Promise<boolean | "more"> {
+  const { db, clock } = deps;
+  // Before the entries are read: what was committed by then is covered by the head (activity-store.ts).
+  const now = clock.now();
+  const { chain } = await readBatch(db, { chain: findChain(db, platformId) });
+  if (!chain || chain.checkAt > now) return false;
+  const hashed = await hashNewEntries(deps, platformId);
+  if (hashed.more) return "more";
+  const head = hashed.seq > chain.headSeq ? await signHead(deps, platformId, hashed, now) : null;
+  await commit(db, [
+    ...noteChecked(db, chain, now, head?.seq ?? chain.headSeq),
+    ...(head === null ? [] : [insertHead(db, head)]),
+  ]);
+  if (hashed.missing !== null) throw new Error(`entry ${hashed.missing} of the activity log is missing`);
+  return true;
+}
+
+async function signHead(deps: Deps, platformId: string, { seq, hash }: Hashed, now: number): Promise<HeadRow> {
+  const { signing } = await deps.ca();
+  const iat = Math.floor(now / SECOND_MS);
+  const jws = await signActivityHead({ iss: deps.config.issuer, sub: platformId, seq, hash, iat }, signing);
+  return { platformId, seq, hash, signedAt: now, jws };
+}
+
+export async function getHeads(call: ManagementCall, query: HeadQuery): Promise<Page<ActivityHead>> {
+  const page = await askedPage(call, query, listingOf("activity heads", [], {}));
+  const below = page.after?.at ?? null;
+  const { rows } = await call.read({ rows: listHeads(call.db, call.tenant.platformId, { limit: page.limit, below }) });
+  return toPage(rows, page, ({ seq }) => ({ at: seq, id: "" }), toHeadView);
+}
+
+const toHeadView = ({ seq, hash, signedAt, jws }: HeadRow): ActivityHead => ({
+  seq,
+  hash,
+  signed_at: toIso(signedAt),
+  jws,
+});

@@ -1,0 +1,31 @@
+// The id of an activity entry (EVT-11): computed from its instant, its platform and its number, and back, so that the log needs no index of
+// ids. 48 bits of time, then as the random bits of a UUIDv7 26 bits that stand for the platform and 48 bits of the number.
+import { asUuidV7, decodeId, encodeId, writeNumber } from "../core/ids.ts";
+import { shortHash } from "../core/short-hash.ts";
+
+const BYTES = 16;
+/** The number stands in the last bytes. */
+const SEQ_AT = 10;
+
+/** `occurredAt` is epoch milliseconds. */
+export function activityId(platformId: string, seq: number, occurredAt: number): string {
+  const bytes = new Uint8Array(BYTES);
+  const mark = markOf(platformId);
+  bytes.set([mark >> 22, (mark >> 14) & 0xff, (mark >> 8) & 0x3f, mark & 0xff], 6);
+  writeNumber(bytes.subarray(SEQ_AT), seq);
+  return encodeId("act", asUuidV7(bytes, occurredAt));
+}
+
+/** The number of a platform's entry; null for a text that is no id of its log. */
+export function seqOfActivity(platformId: string, id: string): number | null {
+  const bytes = decodeId("act", id);
+  if (bytes === null) return null;
+  const [a = 0, b = 0, c = 0, d = 0] = bytes.subarray(6, SEQ_AT);
+  const mark = ((a & 0x0f) << 22) | (b << 14) | ((c & 0x3f) << 8) | d;
+  if (a >> 4 !== 7 || c >> 6 !== 2 || mark !== markOf(platformId)) return null;
+  const seq = bytes.subarray(SEQ_AT).reduce((sum, byte) => sum * 256 + byte, 0);
+  return seq > 0 ? seq : null;
+}
+
+/** 26 bits that tell platforms apart. */
+const markOf = (platformId: string): number => shortHash(platformId) % 2 ** 26;

@@ -1,0 +1,166 @@
+// Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so the numbers of a platform have
+// no gap and stand in the order of commits (EVT-11).
+import { and, asc, eq, gte, lte, type SQL, sql } from "drizzle-orm";
+import { HOUR_MS } from "../core/limits.ts";
+import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
+import { bareColumns, findLogRows, logReads, type Range } from "./log-store.ts";
+import { inParts } from "./parts.ts";
+
+type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
+
+export const insertEntry = (db: Database, row: Entry): Statement =>
+  db.insert(activityEntries).values({
+    ...row,
+    seq: sql`(select coalesce(max(seq), 0) + 1 from activity_entries where platform_id = ${row.platformId})`,
+  });
+
+type EntryOfOne = Pick<Entry, "environment" | "subjectId" | "changes">;
+type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
+
+/** Entries of one platform, in their order. */
+export const insertEntries = (
+  db: Database,
+  platformId: string,
+  { at, action, actor, subjectType }: Shared,
+  each: readonly EntryOfOne[],
+): Statement[] =>
+  inParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map((part) =>
+    db.insert(activityEntries).select(
+      sql`select ${platformId}, key + 1
+          + (select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId}),
+          value ->> 0, ${at}, ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null
+          from json_each(${part})`,
+    ),
+  );
+
+/** Of accounts that never began. */
+export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
+  db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
+
+// ---- Pages ---------------------------------------------------------------------------------------------------------------
+
+export type ActivityFilter = {
+  readonly subjectType?: string | undefined;
+  readonly subjectId?: string | undefined;
+  readonly actorType?: ActorType | undefined;
+  readonly actor?: string | undefined;
+  readonly action?: ActivityAction | undefined;
+  readonly environment?: Environment | undefined;
+  /** Epoch milliseconds; the instant itself belongs to neither side. */
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+};
+
+const { hash: _hash, ...shown } = bareColumns(activityEntries);
+/** An entry without its hash, which no reader is shown. */
+export type ShownRow = Omit<ActivityRow, "hash">;
+
+/** The index of the narrowest filter; without INDEXED BY, SQLite would walk the key. */
+function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter; readonly source: SQL } | null {
+  if (filter.subjectId !== undefined) {
+    return { name: "subjectId", source: sql`activity_entries indexed by activity_entries_by_subject` };
+  }
+  if (filter.action !== undefined) {
+    return { name: "action", source: sql`activity_entries indexed by activity_entries_by_action` };
+  }
+  if (filter.actor !== undefined) {
+    return { name: "actor", source: sql`activity_entries indexed by activity_entries_by_actor` };
+  }
+  return null;
+}
+
+/** `below`: the number of the entry that the page continues after; null for the newest page. */
+export function rangeOf(platformId: string | SQL<string>, filter: ActivityFilter, below: number | null): Range {
+  const index = indexOf(filter);
+  const { after, before, ...equal } = filter;
+  const conditions = Object.entries(COLUMNS).flatMap(([name, column]) => {
+    const value = equal[name as keyof typeof equal];
+    return value === undefined ? [] : [{ name, condition: sql`${column} = ${value}` }];
+  });
+  const last = sql`${below ?? Number.MAX_SAFE_INTEGER}`;
+  return {
+    source: index?.source ?? sql`activity_entries`,
+    keys: [
+      sql`platform_id = ${platformId}`,
+      ...conditions.filter(({ name }) => name === index?.name).map(({ condition }) => condition),
+    ],
+    below: before === undefined ? last : sql`min(${last}, ${endOf(platformId, before)})`,
+    above: after === undefined ? undefined : startOf(platformId, after),
+    rest: [
+      ...conditions.filter(({ name }) => name !== index?.name).map(({ condition }) => condition),
+      ...(after === undefined ? [] : [sql`occurred_at > ${after}`]),
+      ...(before === undefined ? [] : [sql`occurred_at < ${before}`]),
+    ],
+  };
+}
+
+const COLUMNS = {
+  subjectType: sql`subject_type`,
+  subjectId: sql`subject_id`,
+  actorType: sql`actor_type`,
+  actor: sql`actor_id`,
+  action: sql`action`,
+  environment: sql`environment`,
+} as const satisfies Partial<Record<keyof ActivityFilter, SQL>>;
+
+/**
+ * An entry is dated shortly before its commit, or ahead of it by the clock of the sandbox, which only goes forward. So the signed heads, which
+ * are dated by real time, bound the numbers of a range of time: every entry up to a head was committed before it was signed.
+ */
+const SLACK_MS = HOUR_MS;
+
+const endOf = (platformId: string | SQL<string>, before: number): SQL =>
+  sql`coalesce((select seq + 1 from activity_heads where platform_id = ${platformId}
+    and signed_at >= ${before + SLACK_MS} order by signed_at limit 1), ${Number.MAX_SAFE_INTEGER})`;
+
+const startOf = (platformId: string | SQL<string>, after: number): SQL =>
+  sql`coalesce((select seq from activity_heads where platform_id = ${platformId} and signed_at <= ${after - SLACK_MS}
+    - (select clock_offset_ms from platforms where platform_id = ${platformId}) order by signed_at desc limit 1), 0)`;
+
+export const entryReads = (db: Database, range: Range, limit: number) =>
+  logReads(db, findLogRows<ShownRow>(db, shown, range, limit), range, limit);
+
+// ---- The running hash ----------------------------------------------------------------------------------------------------
+
+/** The entries that have no hash yet, in their order. */
+export const findUnhashed = (db: Database, platformId: string, limit: number): Read<ActivityRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(activityEntries)
+      .where(
+        and(
+          eq(activityEntries.platformId, platformId),
+          sql`seq > coalesce((select c.seq from activity_chains c where c.platform_id = ${platformId}), 0)`,
+        ),
+      )
+      .orderBy(asc(activityEntries.seq))
+      .limit(limit),
+  );
+
+/** Stores the hashes of the entries that follow on the number `after`. */
+export const setHashes = (db: Database, platformId: string, after: number, hashes: readonly string[]): Statement =>
+  db
+    .update(activityEntries)
+    .set({ hash: sql`h.value` })
+    .from(sql`json_each(${JSON.stringify(hashes)}) h`)
+    .where(and(eq(activityEntries.platformId, platformId), sql`seq = ${after} + 1 + h.key`));
+
+/** Entries by number, with their hashes; `from` and `to` belong to them. */
+export const findHashed = (
+  db: Database,
+  platformId: string,
+  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+): Read<ActivityRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(activityEntries)
+      .where(
+        and(eq(activityEntries.platformId, platformId), gte(activityEntries.seq, from), lte(activityEntries.seq, to)),
+      )
+      .orderBy(asc(activityEntries.seq))
+      .limit(limit),
+  );

@@ -1,0 +1,19 @@
+// An activity entry as the API returns it, which is also what the running hash covers: a member that is added here changes every hash.
+import { toIso } from "../core/clock.ts";
+import type { ActivityAction } from "../core/vocabulary.ts";
+import { activityId } from "./activity-id.ts";
+import type { ActivityEntry } from "./activity-schema.ts";
+import type { ShownRow } from "./activity-store.ts";
+
+export const idOf = ({ platformId, seq, occurredAt }: ShownRow): string => activityId(platformId, seq, occurredAt);
+
+export const toEntryView = (row: ShownRow): ActivityEntry => ({
+  id: idOf(row),
+  seq: row.seq,
+  occurred_at: toIso(row.occurredAt),
+  action: row.action as ActivityAction,
+  actor: { type: row.actorType, id: row.actorId },
+  subject: { type: row.subjectType, id: row.subjectId },
+  environment: row.environment,
+  ...(row.changes !== null && { changes: row.changes }),
+});

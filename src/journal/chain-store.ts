@@ -1,0 +1,99 @@
+// Store of how far each activity log is hashed, and of its signed heads (EVT-12, EVT-13).
+import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { DAY_MS } from "../core/limits.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { activityChains, activityHeads, type ChainRow, type HeadRow } from "../db/tables/journal.ts";
+import { FIRST_HASH } from "../protocol/running-hash.ts";
+
+/** Each log is looked at once a day. */
+export const CHECK_MS = DAY_MS;
+
+/** The chain of a new platform, in the batch that makes the platform: its first head comes with the next minute. Leaves an existing one alone. */
+export const beginChain = (db: Database, platformId: string, now: number): Statement =>
+  db
+    .insert(activityChains)
+    .values({ platformId, seq: 0, hash: FIRST_HASH, headSeq: 0, checkAt: now })
+    .onConflictDoNothing();
+
+export const findChain = (db: Database, platformId: string): Read<ChainRow | null> =>
+  readOne(db.select().from(activityChains).where(eq(activityChains.platformId, platformId)));
+
+type Link = { readonly seq: number; readonly hash: string };
+
+/** Moves the chain on, for one of two runs that hashed the same entries. */
+export const moveChain = (db: Database, platformId: string, from: number, to: Link): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(activityChains)
+      .set({ seq: to.seq, hash: to.hash })
+      .where(and(eq(activityChains.platformId, platformId), eq(activityChains.seq, from))),
+  );
+
+/** The chains that are to be looked at, longest due first. */
+export const findDueChains = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: activityChains.checkAt, id: activityChains.platformId })
+      .from(activityChains)
+      .where(
+        and(
+          lte(activityChains.checkAt, now),
+          sql`(${activityChains.checkAt}, ${activityChains.platformId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(activityChains.checkAt), asc(activityChains.platformId))
+      .limit(limit),
+  );
+
+/** Notes that the chain was looked at, and its newest head, for one of two runs. */
+export const noteChecked = (db: Database, chain: ChainRow, now: number, headSeq: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(activityChains)
+      .set({ checkAt: now + CHECK_MS, headSeq })
+      .where(and(eq(activityChains.platformId, chain.platformId), eq(activityChains.checkAt, chain.checkAt))),
+  );
+
+/** Of accounts that never began. */
+export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
+  db.delete(activityHeads).where(sql`${activityHeads.platformId} in ${platformIds}`),
+  db.delete(activityChains).where(sql`${activityChains.platformId} in ${platformIds}`),
+];
+
+// ---- Heads ---------------------------------------------------------------------------------------------------------------
+
+export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);
+
+/** Newest first, below a number. */
+export const listHeads = (
+  db: Database,
+  platformId: string | SQL<string>,
+  page: { readonly limit: number; readonly below: number | null },
+): Read<HeadRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(activityHeads)
+      .where(
+        and(
+          eq(activityHeads.platformId, platformId),
+          page.below === null ? undefined : lt(activityHeads.seq, page.below),
+        ),
+      )
+      .orderBy(desc(activityHeads.seq))
+      .limit(page.limit + 1),
+  );
+
+/** The heads from a number on, oldest first. */
+export const findHeadsFrom = (db: Database, platformId: string, from: number, limit: number): Read<HeadRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(activityHeads)
+      .where(and(eq(activityHeads.platformId, platformId), gte(activityHeads.seq, from)))
+      .orderBy(asc(activityHeads.seq))
+      .limit(limit),
+  );

@@ -1,0 +1,81 @@
+// The words of the table of consequences (consequences.ts).
+import type {
+  ActivityAction,
+  AgentStatus,
+  AlertKind,
+  EscrowState,
+  IntentStatus,
+  MarketStatus,
+  OperationStatus,
+  PlatformStatus,
+  PrincipalStatus,
+  TaskStatus,
+} from "../core/vocabulary.ts";
+import type { MailKind } from "../mail/catalogue.ts";
+
+import type { EventType } from "./events.ts";
+import type { ChangeType } from "./feed.ts";
+
+type NamesIn<M> = {
+  [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
+}[keyof M];
+export type Table =
+  | NamesIn<typeof import("../db/tables/accounts.ts")>
+  | NamesIn<typeof import("../db/tables/agents.ts")>
+  | NamesIn<typeof import("../db/tables/chain.ts")>
+  | NamesIn<typeof import("../db/tables/journal.ts")>
+  | NamesIn<typeof import("../db/tables/money.ts")>
+  | NamesIn<typeof import("../db/tables/principals.ts")>;
+
+type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
+/** `none`: the row does not exist before or after. */
+export type StateChange =
+  | `account ${Move<PlatformStatus>}`
+  | `principal ${Move<PrincipalStatus>}`
+  | `agent ${Move<AgentStatus>}`
+  | `market ${Move<MarketStatus>}`
+  | `escrow ${Move<EscrowState>}`
+  | `intent ${Move<IntentStatus>}`
+  | `task ${Move<TaskStatus>}`
+  | `chain operation ${Move<OperationStatus>}`
+  | `alert ${Move<"open" | "acknowledged">}`;
+
+/**
+ * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
+ * is signed at the next reading, `signed` (IDN-18). `stale version`: a version that is signed alone; its whole document is signed at the next
+ * reading.
+ */
+export type DocumentEffect = "unsigned version" | "new version" | "stale version" | "new revision" | "signed";
+
+/** The last three are new values in the status list. */
+export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
+
+/** A link is mailed at once, a notice by its job. */
+export type Mail = "alerts to the operator" | Exclude<MailKind, "operator.alerts">;
+
+/** The party that is affected; of an event, the party whose platform gets it. */
+export type Party = "account" | "principal" | "agent" | "provider" | "consumer";
+/** One entry for each effect; a party that is not named has none. */
+export type By<T> = { readonly [P in Party]?: readonly T[] };
+
+export type Consequence = {
+  /** The case; the cases of one row differ. */
+  readonly when: string;
+  readonly states: readonly StateChange[];
+  /** Written tables that the other columns do not imply. */
+  readonly tables: readonly Table[];
+  readonly activity: readonly ActivityAction[] | { readonly none: string };
+  readonly events: By<EventType>;
+  readonly directory: By<ChangeType>;
+  readonly document: By<DocumentEffect>;
+  readonly certificate: By<CertificateEffect>;
+  readonly alerts: readonly AlertKind[];
+  readonly mails: readonly Mail[];
+};
+export type Cases = readonly Consequence[];
+
+export const NONE = {};
+/** No alert and no mail. */
+export const NO_NOTICE = { alerts: [], mails: [] } as const;
+/** No effect outside the listed tables. */
+export const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;

@@ -1,0 +1,23 @@
+// Route of the operators' own log (EVT-16).
+import { route } from "../http/route.ts";
+import { getOperatorLog } from "./operator-log-read.ts";
+import { operatorEntryList, operatorLogQuery } from "./operator-log-schema.ts";
+
+export const operatorLogRoutes = [
+  route({
+    method: "get",
+    path: "/v1/operator/activity",
+    operationId: "listOperatorActivity",
+    tag: "Operator",
+    summary: "Read the operators' log",
+    description:
+      "What the operator's people and keys did, newest first. With several filters a page compares at most 1,000 entries: it may hold " +
+      "fewer than `limit` and still have more.",
+    surfaces: ["operator"],
+    query: operatorLogQuery,
+    status: 200,
+    response: { schema: operatorEntryList, description: "A page of entries." },
+    errors: [],
+    handle: (call, { query }) => getOperatorLog(call, query),
+  }),
+];

@@ -1,0 +1,39 @@
+// The tenant principal of an account: the platform's own company, which follows the account's profile (ACC-6).
+import { newId } from "../core/ids.ts";
+import { foldName } from "../core/text.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { currentAttestation, expandAttestation } from "./attestations.ts";
+import { insertAttestation, insertPrincipal } from "./store.ts";
+
+export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
+
+/** Its attestation is a placeholder, until the account's review records another one. */
+export function createTenantPrincipal(
+  db: Database,
+  platformId: string,
+  { legalName, country }: LegalPerson,
+  now: number,
+): { readonly principalId: string; readonly statements: Statement[] } {
+  const principalId = newId("prn", now);
+  const row: PrincipalRow = {
+    principalId,
+    platformId,
+    environment: "sandbox",
+    tenant: true,
+    legalName,
+    nameFolded: foldName(legalName),
+    country,
+    entityType: "company",
+    externalRef: `tenant:${platformId}`,
+    customerId: null,
+    status: "ACTIVE",
+    statusReason: null,
+    accountStopped: null,
+    ...expandAttestation({ placeholder: true }, "sandbox", now),
+    createdAt: now,
+    updatedAt: now,
+  };
+  const attestation = currentAttestation(row, { proof: null, recordedAt: now });
+  return { principalId, statements: [insertPrincipal(db, row), insertAttestation(db, attestation)] };
+}

@@ -1,0 +1,195 @@
+// Restates a principal's name and country in the documents of its agents (ACC-41). The principal changes first, in one guarded batch with
+// the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
+// its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
+import { advanceVersions, findStatedAgents, refuseOtherCount, touchDocuments } from "../agents/store.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { type Due, FIRST } from "../core/due.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
+import { signVersionAlone } from "../identity/aid.ts";
+import { insertAidVersions } from "../identity/store.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
+import { recordDirectoryChanges } from "../journal/feed.ts";
+import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
+import {
+  beginRestatement,
+  dropRestatement,
+  endRestatement,
+  findRestatement,
+  findRestatements,
+  moveRestatement,
+} from "./restatement-store.ts";
+
+/** How many agents one batch restates: each one's version is signed for it. */
+export const SLICE = 200;
+
+/** The slices of one principal that one invocation restates, and the principals: its queries are limited, so the queue goes on (JOB-12). */
+const SLICES = 5;
+const RESTATED_AT_ONCE = 5;
+const JOB = "restate_agents";
+
+/** The reads of a restatement, beside those of the principal. The principal may be an expression of the same trip. */
+export const restateReads = (db: Database, principalId: Parameters<typeof findStatedAgents>[1]) =>
+  findStatedAgents(db, principalId, FIRST, SLICE);
+
+type Found = ReadResults<ReturnType<typeof restateReads>>;
+
+export type Restating = {
+  /** The first slice, for the batch that changes the principal. */
+  readonly statements: Statement[];
+  /** Restates further slices, after the commit. It never throws: what it leaves when it dies is continued by a job. */
+  readonly rest: () => Promise<void>;
+};
+
+/** Restates all agents of a principal, which the same batch changes to what is given. A restatement is stored while agents are left. */
+export async function restateAgents(
+  deps: Deps,
+  principal: PrincipalRow,
+  found: Found,
+  now: number,
+): Promise<Restating> {
+  const { db } = deps;
+  const { principalId } = principal;
+  const reached = endOf(found);
+  const { length } = found.agents;
+  const begin = ({ at, id }: Due) => beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id });
+  return {
+    statements: [
+      // An agent that was registered after the reading is read the next time: no later slice would find it.
+      refuseOtherCount(db, principalId, reached, length),
+      ...(await restateSlice(deps, principal, found, now)),
+      reached === null ? dropRestatement(db, principalId) : begin(reached),
+    ],
+    rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId, reached)),
+  };
+}
+
+async function restateRest(deps: Deps, principalId: string, from: Due): Promise<void> {
+  try {
+    if ((await resumeRestatement(deps, principalId, from)) === "more") await handOn(deps, principalId);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "restatement_interrupted", principal_id: principalId, message }));
+  }
+}
+
+/** The position of the last agent of a slice; null when no agent is left behind it. */
+function endOf({ agents }: Found): Due | null {
+  const last = agents.length < SLICE ? undefined : agents.at(-1);
+  return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
+}
+
+/**
+ * Runs some slices of a restatement; `more` when others are left. `expected` is the position from which the next slice is read. Returns
+ * false when it was over before.
+ */
+async function resumeRestatement(deps: Deps, principalId: string, expected: Due): Promise<Recorded> {
+  let restated = false;
+  let from: Due = expected;
+  for (let slice = 0; slice < SLICES; slice++) {
+    const next = await retryConflicts(() => continueRestatement(deps, principalId, from));
+    restated ||= next.restated;
+    if (next.from === null) return restated;
+    from = next.from;
+  }
+  return "more";
+}
+
+/** Leaves the rest of a restatement to the queue. If the message is lost, the minute's run of the job finds the restatement. */
+const handOn = ({ env }: Deps, principalId: string): Promise<unknown> =>
+  env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId], apart: true });
+
+/** `from`: the position of the next slice, null after the last one. */
+type Continued = { readonly restated: boolean; readonly from: Due | null };
+
+async function continueRestatement(deps: Deps, principalId: string, expected: Due): Promise<Continued> {
+  const { db } = deps;
+  const { restatement, principal, ...found } = await readBatch(db, {
+    restatement: findRestatement(db, principalId),
+    principal: findPrincipalById(db, principalId),
+    ...findStatedAgents(db, principalId, expected, SLICE),
+  });
+  if (!restatement || !principal) return { restated: false, from: null };
+  const from = positionOf(restatement);
+  // The agents were read from another position.
+  if (from.at !== expected.at || from.id !== expected.id) return { restated: false, from };
+  const reached = endOf(found);
+  await commitAll(deps, [
+    ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
+    refuseChangedPrincipal(db, principal),
+    ...(await restateSlice(deps, principal, found, deps.clock.now())),
+  ]);
+  return { restated: true, from: reached };
+}
+
+const positionOf = ({ afterAt, afterDid }: RestatementRow): Due => ({ at: afterAt, id: afterDid });
+
+/** Continues the restatements that a crash interrupted. */
+export const finishRestatements: EachJob = {
+  kind: "each",
+  name: JOB,
+  part: RESTATED_AT_ONCE,
+  find: async ({ db }, after, limit) => {
+    const { open } = await readBatch(db, { open: findRestatements(db, after ?? FIRST, limit) });
+    return open;
+  },
+  record: async (deps, principalId) => {
+    const { open } = await readBatch(deps.db, { open: findRestatement(deps.db, principalId) });
+    return open ? resumeRestatement(deps, principalId, positionOf(open)) : false;
+  },
+};
+
+// ---- One slice -----------------------------------------------------------------------------------------------------------
+
+/**
+ * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
+ * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of any other agent becomes stale: it shows what else of
+ * the principal has changed, the attestation.
+ */
+async function restateSlice(deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Statement[]> {
+  const { db } = deps;
+  const isOutdated = ({ name, country }: Found["agents"][number]) =>
+    name !== principal.legalName || country !== principal.country;
+  const outdated = found.agents.filter(isOutdated);
+  const shown = found.agents.filter((one) => !isOutdated(one)).map(({ agent }) => agent.did);
+  const stale = shown.length === 0 ? [] : [touchDocuments(db, shown)];
+  return outdated.length === 0 ? stale : [...stale, ...(await nextVersions(deps, principal, outdated, found, now))];
+}
+
+async function nextVersions(
+  deps: Deps,
+  principal: PrincipalRow,
+  outdated: Found["agents"],
+  found: Found,
+  now: number,
+): Promise<Statement[]> {
+  const { db } = deps;
+  const certified = outdated.filter(({ certificate }) => certificate !== null);
+  const markets = Map.groupBy(found.markets, keyOf);
+  const versions = await Promise.all(
+    certified.map(({ agent, certificate }) => {
+      const next = { ...agent, version: agent.version + 1, revision: agent.revision + 1 };
+      const source = { agent: next, certificate, principal, markets: markets.get(keyOf(agent)) ?? [] };
+      return signVersionAlone(deps, source, now);
+    }),
+  );
+  return [
+    ...advanceVersions(
+      db,
+      outdated.map(({ agent }) => agent),
+      now,
+    ),
+    ...insertAidVersions(db, versions),
+    ...recordDirectoryChanges(
+      db,
+      "updated",
+      now,
+      certified.map(({ agent }) => agent),
+    ),
+  ];
+}
+
+const keyOf = ({ did, environment }: Pick<MarketRow, "did" | "environment">): string => `${environment} ${did}`;

@@ -1,0 +1,43 @@
+// Store of unfinished restatements.
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type RestatementRow, restatements } from "../db/tables/principals.ts";
+
+export const findRestatement = (db: Database, principalId: string): Read<RestatementRow | null> =>
+  readOne(db.select().from(restatements).where(eq(restatements.principalId, principalId)));
+
+/** The oldest restatements first. There are few: a row exists while its restatement runs. */
+export const findRestatements = (db: Database, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: restatements.startedAt, id: restatements.principalId })
+      .from(restatements)
+      .where(sql`(${restatements.startedAt}, ${restatements.principalId}) > (${after.at}, ${after.id})`)
+      .orderBy(asc(restatements.startedAt), asc(restatements.principalId))
+      .limit(limit),
+  );
+
+/** Stores a restatement. That of a later change replaces an earlier one, and begins with the first agent again. */
+export const beginRestatement = (db: Database, row: RestatementRow): Statement =>
+  db.insert(restatements).values(row).onConflictDoUpdate({ target: restatements.principalId, set: row });
+
+/** Of a change that has restated all agents itself. */
+export const dropRestatement = (db: Database, principalId: string): Statement =>
+  db.delete(restatements).where(eq(restatements.principalId, principalId));
+
+/** Moves a restatement behind a slice. Fails unless it is as it was read. */
+export const moveRestatement = (db: Database, before: RestatementRow, after: Due): Statement[] =>
+  mustChange(db, db.update(restatements).set({ afterAt: after.at, afterDid: after.id }).where(asRead(before)));
+
+/** Fails unless it is as it was read. */
+export const endRestatement = (db: Database, before: RestatementRow): Statement[] =>
+  mustChange(db, db.delete(restatements).where(asRead(before)));
+
+const asRead = ({ principalId, startedAt, afterAt, afterDid }: RestatementRow) =>
+  and(
+    eq(restatements.principalId, principalId),
+    eq(restatements.startedAt, startedAt),
+    eq(restatements.afterAt, afterAt),
+    eq(restatements.afterDid, afterDid),
+  );

@@ -1,0 +1,137 @@
+// A restatement of more agents than one slice (ACC-41): each gets one new version, whatever dies or comes in between.
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
+import { deliver } from "../support/queue.ts";
+import { withVars } from "../support/variants.ts";
+import { expectStatus, type World } from "../support/world.ts";
+import {
+  agentRows,
+  dyingRename,
+  many,
+  nameIn,
+  numbersOf,
+  RENAMED,
+  rename,
+  restatementsLeft,
+  statedNames,
+  updatesOf,
+  usedWorld,
+  version,
+} from "./restate-support.ts";
+import { patch } from "./support.ts";
+
+vi.spyOn(console, "error").mockImplementation(() => undefined);
+
+const QUEUE = "agent-accountability-jobs";
+
+let world: World;
+beforeEach(async () => {
+  world = await usedWorld();
+});
+
+/** Keeps the messages of jobs for the test. */
+function heldQueue(): { held: World; sent: unknown[] } {
+  const sent: unknown[] = [];
+  const queue = { send: async (message: unknown) => void sent.push(message) };
+  return { held: withVars(world, { JOB_QUEUE: queue as never }), sent };
+}
+
+describe("a change with more agents than one slice", () => {
+  const count = 2 * SLICE + 50;
+  const old = () => `Platform ${world.platformId}`;
+
+  it("reaches all of them, each once", async () => {
+    await many(world, count);
+    await rename(world);
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
+    expect(await statedNames(world, 2)).toEqual({ [old()]: count });
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: count });
+    expect(await updatesOf(world)).toEqual(Array.from({ length: count }, () => 1));
+    expect(await restatementsLeft(world)).toEqual([]);
+    expect(await world.run(finishRestatements)).toBe(0);
+  });
+
+  it.each([
+    ["before the second slice is read", 3, SLICE],
+    ["before the second slice is written", 4, SLICE],
+    ["before the third slice is written", 6, 2 * SLICE],
+  ])("that dies %s is continued by the job, and reaches each once", async (_when, trip, reached) => {
+    await many(world, count);
+    world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
+    await rename(world);
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: reached });
+    expect(await restatementsLeft(world)).toHaveLength(1);
+    // Who is not reached yet is read as it was signed.
+    const last = (await agentRows(world)).at(-1)?.did ?? "";
+    expect((await agentRows(world)).at(-1)?.version).toBe(2);
+    expect(nameIn(await version(world, last, 2))).toBe(old());
+
+    expect(await world.run(finishRestatements)).toBe(1);
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: count });
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
+    expect(await updatesOf(world)).toEqual(Array.from({ length: count }, () => 1));
+    expect(await restatementsLeft(world)).toEqual([]);
+    expect(await world.run(finishRestatements)).toBe(0);
+  });
+
+  it("is continued by messages of the queue, also by several at once", async () => {
+    await many(world, count);
+    await dyingRename(world);
+    const message = { kind: "record", job: finishRestatements.name, ids: [world.tenantPrincipalId] };
+    await Promise.all([1, 2, 3].map(() => deliver(world, QUEUE, [message, message])));
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
+    expect(await updatesOf(world)).toEqual(Array.from({ length: count }, () => 1));
+    expect(await restatementsLeft(world)).toEqual([]);
+  });
+
+  it("leaves what one invocation has no room for to the queue, which ends it", async () => {
+    const agentsInAll = 7 * SLICE;
+    await many(world, agentsInAll);
+    const { held, sent } = heldQueue();
+    expectStatus(await patch(held, world.key, { legal_name: RENAMED }), 200);
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: 6 * SLICE });
+    const ids = [world.tenantPrincipalId];
+    expect(sent).toEqual([{ kind: "record", job: finishRestatements.name, ids, apart: true }]);
+    await deliver(world, QUEUE, sent);
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: agentsInAll });
+    expect(await restatementsLeft(world)).toEqual([]);
+  });
+
+  it("lets another run pass it between its reading and its commit", async () => {
+    await many(world, count);
+    await dyingRename(world);
+    // The job's trips: what is open, its position, a slice read, a slice written.
+    world.meter.beforeBatch(4, () => world.run(finishRestatements));
+    expect(await world.run(finishRestatements)).toBe(0);
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
+  });
+
+  it("is taken over by a later one: all end with the latest name, who missed the first with one version", async () => {
+    await many(world, count);
+    await dyingRename(world, "First GmbH");
+    await rename(world, "Second GmbH");
+    await world.run(finishRestatements);
+    expect(await statedNames(world, 3)).toEqual({ "First GmbH": SLICE, "Second GmbH": count - SLICE });
+    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": SLICE });
+    expect(await restatementsLeft(world)).toEqual([]);
+  });
+
+  it("is taken over between its reading and its commit", async () => {
+    await many(world, count);
+    await dyingRename(world, "First GmbH");
+    world.meter.beforeBatch(4, () => dyingRename(world, "Second GmbH"));
+    await world.run(finishRestatements);
+    await world.run(finishRestatements);
+    expect(await statedNames(world, 3)).toEqual({ "First GmbH": SLICE, "Second GmbH": count - SLICE });
+    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": SLICE });
+  });
+
+  it("and is taken back, leaves those that it has not reached as they are", async () => {
+    await many(world, count);
+    await dyingRename(world);
+    await rename(world, old());
+    await world.run(finishRestatements);
+    expect(await statedNames(world, 4)).toEqual({ [old()]: SLICE });
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, (_, i) => (i < SLICE ? [4, 4] : [2, 2])));
+  });
+});

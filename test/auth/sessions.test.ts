@@ -1,0 +1,149 @@
+// Sessions of people (CRED-16, CRED-17, CRED-20): bearer or cookie, an environment by header, two ends, and the routes of an account.
+import { beforeAll, describe, expect, it } from "vitest";
+import { HOUR_MS, MINUTE_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
+import { bearer, logIn, signUp } from "../accounts/support.ts";
+import { dumpDatabase } from "../support/variants.ts";
+import { createWorld, env, expectStatus, ISSUER, principalBody, type World } from "../support/world.ts";
+import type { Headers } from "./support.ts";
+
+let world: World;
+let token: string;
+beforeAll(async () => {
+  world = await createWorld();
+  token = await world.session();
+});
+
+const as = (headers: Headers, method = "GET", path = "/v1/platform", body?: unknown) =>
+  world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
+const cookie = (value: string, origin?: string): Headers => ({
+  Cookie: `theme=dark; __Host-session=${value}; x=1`,
+  ...(origin !== undefined && { Origin: origin }),
+});
+
+describe("a session", () => {
+  it("does what a management key does, in the sandbox by default", async () => {
+    expect(expectStatus(await as(bearer(token)), 200)).toMatchObject({
+      platform_id: world.platformId,
+      environment: "sandbox",
+    });
+    const registered = expectStatus(await as(bearer(token), "POST", "/v1/principals", principalBody()), 201);
+    const path = `/v1/principals/${registered.principal_id}`;
+    expect((await world.call("GET", path)).status).toBe(200);
+    const entries = await env.DB.prepare("select actor_type, actor_id from activity_entries where subject_id = ?")
+      .bind(registered.principal_id)
+      .all();
+    expect(entries.results).toEqual([{ actor_type: "dashboard_admin", actor_id: expect.stringMatching(/@/) }]);
+  });
+
+  it("names its environment, and is refused in production until the account is promoted", async () => {
+    const inProduction = { ...bearer(token), "Service-Environment": "production" };
+    const locked = await as(inProduction, "GET", "/v1/agents");
+    expect([locked.status, locked.body.code]).toEqual([409, "production_locked"]);
+    // The account's own routes are of both environments.
+    expect((await as(inProduction, "GET", "/v1/platform/keys")).status).toBe(200);
+    const promoted = await createWorld();
+    await env.DB.prepare("update platforms set promoted_at = 1 where platform_id = ?").bind(promoted.platformId).run();
+    const reply = await promoted.person("GET", "/v1/platform", { headers: { "Service-Environment": "production" } });
+    expect(expectStatus(reply, 200).environment).toBe("production");
+  });
+
+  it.each(["Production", "live", ""])("is refused with an unknown Service-Environment: %j", async (named) => {
+    const reply = await as({ ...bearer(token), "Service-Environment": named });
+    expect([reply.status, reply.body.field_errors]).toEqual([
+      422,
+      [expect.objectContaining({ field: "Service-Environment", code: "invalid_value" })],
+    ]);
+  });
+
+  it("is decided by a management key that stands beside it", async () => {
+    const reply = await as({ ...bearer(token), "Service-Api-Key": world.liveKey });
+    expect(expectStatus(reply, 200).environment).toBe("production");
+  });
+
+  it("ends 12 hours after its last use, which is written at most every ten minutes", async () => {
+    const later = await createWorld();
+    const own = bearer(await later.session());
+    const status = async () => (await later.call("GET", "/v1/platform", { key: null, headers: own })).status;
+    const usedAt = async () =>
+      (
+        await env.DB.prepare("select used_at as at from sessions where platform_id = ?")
+          .bind(later.platformId)
+          .first<{ at: number }>()
+      )?.at ?? 0;
+    const begun = await usedAt();
+    later.advance(9 * MINUTE_MS);
+    expect([await status(), await usedAt()]).toEqual([200, begun]);
+    later.advance(MINUTE_MS);
+    expect(await status()).toBe(200);
+    expect(await usedAt()).toBeGreaterThanOrEqual(begun + 10 * MINUTE_MS);
+    later.advance(SESSION_IDLE_HOURS * HOUR_MS - 1_000);
+    expect(await status()).toBe(200);
+    later.advance(SESSION_IDLE_HOURS * HOUR_MS);
+    expect(await status()).toBe(401);
+  });
+
+  it("ends after 30 days, however it is used", async () => {
+    const later = await createWorld();
+    const own = bearer(await later.session());
+    const status = async () => (await later.call("GET", "/v1/platform", { key: null, headers: own })).status;
+    for (let hours = 0; hours < SESSION_DAYS * 24 - 11; hours += 11) {
+      later.advance(11 * HOUR_MS);
+      expect(await status()).toBe(200);
+    }
+    later.advance(11 * HOUR_MS);
+    expect(await status()).toBe(401);
+  });
+
+  it("is stored as a hash alone", async () => {
+    expect(JSON.stringify(await dumpDatabase())).not.toContain(token);
+  });
+});
+
+describe("the cookie of a session", () => {
+  it("counts for a reading from anywhere, and for a change from the service's own origin alone", async () => {
+    expect((await as(cookie(token))).status).toBe(200);
+    expect((await as(cookie(token, "https://evil.example"))).status).toBe(200);
+    const change = (headers: Headers) => as(headers, "POST", "/v1/principals", principalBody());
+    expect((await change(cookie(token, ISSUER))).status).toBe(201);
+    const before = await dumpDatabase();
+    for (const headers of [
+      cookie(token),
+      cookie(token, "https://evil.example"),
+      cookie(token, "null"),
+      cookie(token, `${ISSUER}.evil.example`),
+    ]) {
+      const reply = await change(headers);
+      expect([reply.status, reply.body.code]).toEqual([401, "invalid_credentials"]);
+    }
+    expect(await dumpDatabase()).toEqual(before);
+  });
+
+  it("does not count beside Authorization", async () => {
+    const reply = await as({ ...cookie(token, ISSUER), ...bearer("nonsense") });
+    expect(reply.status).toBe(401);
+  });
+});
+
+describe("log-in and log-out", () => {
+  it("answers a token and sets it as a cookie that no script and no other site reads", async () => {
+    const { email, platformId } = await signUp(world);
+    const reply = await world.call("POST", "/v1/platform/sessions", {
+      key: null,
+      body: { email, password: "correct horse battery staple" },
+    });
+    const session = expectStatus(reply, 201);
+    expect(session.platform_id).toBe(platformId);
+    expect(Date.parse(session.expires_at) - Date.now()).toBeGreaterThan(29 * 24 * HOUR_MS);
+    const set = reply.headers.get("set-cookie") ?? "";
+    expect(set.startsWith(`__Host-session=${session.session_token}; `)).toBe(true);
+    for (const attribute of ["Path=/", "HttpOnly", "Secure", "SameSite=Lax"]) expect(set).toContain(attribute);
+  });
+
+  it("ends the session that logs out, and no other", async () => {
+    const { email } = await signUp(world);
+    const [first, second] = [await logIn(world, email), await logIn(world, email)];
+    const out = await as(bearer(first), "DELETE", "/v1/platform/sessions/current");
+    expect([out.status, out.headers.get("set-cookie")]).toEqual([204, expect.stringContaining("Max-Age=0")]);
+    expect([(await as(bearer(first))).status, (await as(bearer(second))).status]).toEqual([401, 200]);
+  });
+});

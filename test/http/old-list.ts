@@ -1,0 +1,28 @@
+// A route of the tests' own, deprecated or not (HTTP-36): a public list whose every page has a next one.
+import * as z from "zod";
+import { ServiceError } from "../../src/core/errors.ts";
+import { type Deprecation, type Route, route } from "../../src/http/route.ts";
+import { listOf, pageQuery } from "../../src/http/schemas.ts";
+
+export const DEPRECATED: Deprecation = { since: "2026-11-01", sunset: "2027-05-01T12:00:00Z", link: "/docs#new-list" };
+
+/** The service refuses `limit=100`. */
+export const oldList = (deprecated?: Deprecation): Route =>
+  route({
+    operationId: "listOld",
+    tag: "Service",
+    summary: "An old list",
+    method: "get",
+    path: "/v1/old",
+    surfaces: ["public"],
+    query: z.strictObject(pageQuery),
+    cors: true,
+    status: 200,
+    response: { schema: listOf(z.object({})), description: "A page." },
+    errors: ["forbidden"],
+    ...(deprecated && { deprecated }),
+    handle: async (_call, { query }) => {
+      if (query.limit === 100) throw new ServiceError("forbidden");
+      return { data: [], next_cursor: "WyJ4Il0", has_more: true };
+    },
+  });

@@ -1,0 +1,47 @@
+// The ids of activity entries are computed from their number and back (EVT-11).
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { idPattern, newId } from "../../src/core/ids.ts";
+import { activityId, seqOfActivity } from "../../src/journal/activity-id.ts";
+import { runs } from "../support/scale.ts";
+
+const NOW = 1_795_234_800_000;
+const platform = newId("plt", NOW);
+
+describe("the id of an activity entry", () => {
+  it("tells its number to its platform, whatever the number and the instant", () => {
+    const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
+    const instants = fc.integer({ min: 0, max: 2 ** 47 });
+    fc.assert(
+      fc.property(fc.string(), seqs, instants, (platformId, seq, at) => {
+        const id = activityId(platformId, seq, at);
+        expect(id).toMatch(idPattern("act"));
+        expect(seqOfActivity(platformId, id)).toBe(seq);
+      }),
+      runs(),
+    );
+  });
+
+  it("has the form of a UUIDv7 and sorts by its instant, then by its number", () => {
+    const ids = [
+      activityId(platform, 9, NOW - 1),
+      activityId(platform, 1, NOW),
+      activityId(platform, 2, NOW),
+      activityId(platform, 300, NOW),
+    ];
+    expect(ids.toSorted()).toEqual(ids);
+    // The time of another kind of id of the same instant.
+    expect(ids[1]?.slice(4, 13)).toBe(newId("evt", NOW).slice(4, 13));
+  });
+
+  it("is no id of another platform's log", () => {
+    expect(seqOfActivity(newId("plt", NOW), activityId(platform, 7, NOW))).toBeNull();
+  });
+
+  it.each(["", "act_1", newId("act", NOW), newId("evt", NOW), activityId(platform, 7, NOW).toLowerCase()])(
+    "is not %s",
+    (text) => {
+      expect(seqOfActivity(platform, text)).toBeNull();
+    },
+  );
+});

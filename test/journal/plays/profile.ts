@@ -1,0 +1,84 @@
+// Plays of the account's profile, and of the agents of its tenant principal.
+import { eq } from "drizzle-orm";
+import { FIRST } from "../../../src/core/due.ts";
+import { principals, restatements } from "../../../src/db/tables/principals.ts";
+import { finishRestatements } from "../../../src/standing/restate-agents.ts";
+import { type Account, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
+import { agentBody, type World } from "../../support/world.ts";
+import { must, type Play, type Plays, store } from "./stage.ts";
+
+/** A new account, whose key was used: the first use is written. */
+async function account(world: World): Promise<Account> {
+  const signedUp = await signUp(world);
+  await readAccount(world, signedUp.key);
+  return signedUp;
+}
+
+const patching =
+  (profile: object, change: object): Play =>
+  async ({ world }) => {
+    const { key, platformId } = await account(world);
+    if (Object.keys(profile).length > 0) await must(200, patch(world, key, profile));
+    return async () => {
+      await must(200, patch(world, key, change));
+      return { account: [platformId] };
+    };
+  };
+
+const { registration_number, ...ALMOST } = PROFILE;
+const NAMED = { legal_name: PROFILE.legal_name, country: PROFILE.country };
+
+type Owned = Account & { readonly tenant: string; readonly dids: readonly string[] };
+
+/** An account whose tenant principal has two agents. */
+async function withAgents(world: World, activate: boolean): Promise<Owned> {
+  const owner = await account(world);
+  const { key } = owner;
+  const { tenant_principal_id: tenant } = await must(200, patch(world, key, NAMED));
+  const body = { ...agentBody("CONSUMER"), principal_id: tenant };
+  const dids: string[] = [];
+  for (const _ of [1, 2]) {
+    const { did } = await must(201, world.call("POST", "/v1/agents", { key, body }));
+    if (activate) await must(200, world.call("POST", `/v1/agents/${did}/activate`, { key }));
+    dids.push(did);
+  }
+  return { ...owner, tenant, dids };
+}
+
+const renaming =
+  (activate: boolean, change: object): Play =>
+  async ({ world }) => {
+    const { key, platformId, dids } = await withAgents(world, activate);
+    return async () => {
+      await must(200, patch(world, key, change));
+      return { account: [platformId], agent: dids };
+    };
+  };
+
+export const PROFILE_PLAYS: Plays = {
+  patchPlatform: {
+    "a member that nothing else states": patching({}, { website: "https://startup.example/" }),
+    "the profile is complete": patching(ALMOST, { registration_number }),
+    "the name and the country are known": patching({}, NAMED),
+    "the name changes": renaming(true, { legal_name: "Renamed Robotics GmbH" }),
+    "the country changes, and its agents are DRAFTs": renaming(false, { country: "FR" }),
+  },
+  restate_agents: {
+    // The state that a crash behind the batch of the change leaves.
+    "a crash left agents that state another name": async ({ world }) => {
+      const { tenant: principalId, dids } = await withAgents(world, true);
+      const from = { startedAt: world.now(), afterAt: FIRST.at, afterDid: FIRST.id };
+      await store(world, (db) => [
+        db
+          .update(principals)
+          .set({ legalName: "Renamed Robotics GmbH" })
+          .where(eq(principals.principalId, principalId)),
+        db.insert(restatements).values({ principalId, ...from }),
+      ]);
+      return async () => {
+        await world.run(finishRestatements);
+        return { agent: dids };
+      };
+    },
+  },
+};

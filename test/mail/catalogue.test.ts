@@ -1,0 +1,252 @@
+// The catalogue of mails (MAIL-1 to MAIL-5): every kind in both forms, with what people wrote as text in them.
+import { describe, expect, it } from "vitest";
+import { CATALOGUE, type MailData, type MailKind } from "../../src/mail/catalogue.ts";
+import type { Mail } from "../../src/mail/layout.ts";
+import { composeMail, sendMail } from "../../src/mail/mail.ts";
+import { watchMails } from "../support/mails.ts";
+
+const ISSUER = "https://service.test";
+const SENDER = { operatorName: "Trust & Co", issuer: ISSUER };
+const NAME = `<script src="https://evil.test/x.js">alert('1')</script> & Sons`;
+const AT = Date.UTC(2026, 10, 22, 9, 30, 15);
+const TOKEN = "tok+en/with&signs=";
+
+const about = { account: NAME };
+const changed = { ...about, at: AT };
+const link = { token: TOKEN, validHours: 24 };
+const news = { subject: "Fees change", text: `First <b>part</b>,\nsecond line.\n\nLast part: "it's over".` };
+const reason = "The certificate is older than three months.\nSend a new one.";
+const keys = { ...changed, environment: "production", keyPrefix: "service_live_aB3x" } as const;
+const endpoint = { ...about, environment: "sandbox", webhookId: "whe_1", host: "hooks.customer.test" } as const;
+const principal = { ...about, principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expiresAt: AT } as const;
+
+/** Every kind, in every variant that its text has. */
+const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
+  verify_email: [link],
+  verify_new_email: [{ ...link, validHours: 1 }],
+  reset_password: [link],
+  "customer.key_issued": [keys],
+  "customer.key_rotated": [
+    { ...keys, previousEndsAt: null },
+    { ...keys, previousEndsAt: AT + 3_600_000 },
+  ],
+  "customer.verification_decided": [
+    { ...about, decision: "approve", accreditationTier: "TIER_2", reason: null },
+    { ...about, decision: "approve", accreditationTier: "TIER_3", reason },
+    { ...about, decision: "reject", reason },
+  ],
+  "customer.password_changed": [changed],
+  "customer.password_reset": [changed],
+  "customer.email_changed": [{ ...changed, oldEmail: "old@customer.test", newEmail: "new@customer.test" }],
+  "customer.account_suspended": [{ ...about, reason }],
+  "customer.account_reinstated": [{ ...about, reason }],
+  "customer.account_closed": [{ ...changed, retentionYears: 5 }],
+  "customer.attestation_expiring": [
+    { ...principal, days: 30 },
+    { ...principal, days: 7 },
+    { ...principal, days: 1 },
+  ],
+  "customer.webhook_disabled": [
+    { ...endpoint, cause: "gone" },
+    { ...endpoint, cause: "failing" },
+  ],
+  "customer.announcement": [news],
+  "customer.maintenance": [news],
+  "customer.deprecation": [news],
+  "customer.security": [news],
+  "operator.alerts": [{ kind: "low_gas", alerts: [{ raisedAt: AT, subject: "registrar", message: "Low.\n<1 wei>" }] }],
+};
+const KINDS = Object.keys(CATALOGUE) as MailKind[];
+const mailsOf = <K extends MailKind>(kind: K): Mail[] => SAMPLES[kind].map((data) => composeMail(kind, data, SENDER));
+const ALL = KINDS.flatMap((kind) => mailsOf(kind).map((mail, at) => ({ name: `${kind} ${at + 1}`, kind, mail })));
+
+// ---- What a mail program makes of the HTML -------------------------------------------------------------------------------
+
+type Element = { readonly name: string; readonly attributes: Readonly<Record<string, string>> };
+type Page = { readonly elements: Element[]; readonly text: string; readonly links: string[] };
+
+const decoded = (text: string): string =>
+  text
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&amp;/g, "&");
+
+/** Reads the page with a real parser; each paragraph and each line of it is a line of `text`. */
+async function read({ html }: Mail): Promise<Page> {
+  const elements: Element[] = [];
+  let text = "";
+  const body = new HTMLRewriter()
+    .on("*", {
+      element: (element) => {
+        elements.push({ name: element.tagName, attributes: Object.fromEntries([...element.attributes]) });
+        text += "\n";
+      },
+    })
+    .on("body *", {
+      text: (chunk) => {
+        text += chunk.text;
+      },
+    })
+    .transform(new Response(html));
+  await body.text();
+  const links = elements.flatMap(({ attributes }) => (attributes["href"] ? [decoded(attributes["href"])] : []));
+  return { elements, text: decoded(text), links };
+}
+const linesOf = (text: string): string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+
+describe.each(ALL)("$name", ({ mail }) => {
+  it("says the same as text and as HTML", async () => {
+    const page = await read(mail);
+    const [title, ...inHtml] = linesOf(page.text);
+    const inText = linesOf(mail.text).filter((line) => line !== "--");
+    expect(title).toBe(mail.subject);
+    // The HTML has the address behind the words of its button, the text beneath them and a colon.
+    const plain = inText.filter((line) => !line.startsWith(`${ISSUER}/v1/`)).map((line) => line.replace(/:$/, ""));
+    expect(inHtml.map((line) => line.replace(/:$/, ""))).toEqual(plain);
+    expect(inText.filter((line) => line.startsWith(ISSUER))).toEqual(page.links);
+  });
+
+  it("fetches nothing, and links to the service alone", async () => {
+    const { elements, links } = await read(mail);
+    const names = new Set(elements.map(({ name }) => name));
+    for (const name of names)
+      expect(["html", "head", "meta", "title", "body", "div", "h1", "p", "br", "a"]).toContain(name);
+    const attributes = elements.flatMap((element) => Object.entries(element.attributes));
+    for (const [name, value] of attributes) {
+      expect(["lang", "charset", "name", "content", "style", "href"]).toContain(name);
+      if (name === "style") expect(value).not.toMatch(/url|import|expression|@|\\/i);
+    }
+    expect(links.length).toBeGreaterThan(0);
+    for (const url of links) expect(new URL(url).origin).toBe(ISSUER);
+  });
+
+  it("has a subject and a reason of one line", () => {
+    expect(mail.subject).toMatch(/^\S[^\p{Cc}\p{Zl}\p{Zp}]*$/u);
+    expect(mail.text.split("\n-- \n")).toHaveLength(2);
+  });
+});
+
+describe("what people wrote", () => {
+  it("is text in the HTML: no name makes an element", async () => {
+    const named = ALL.filter(({ mail }) => mail.text.includes(NAME));
+    expect(named.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(KINDS.filter((kind) => SAMPLES[kind].some((data) => "account" in data))),
+    );
+    for (const { mail } of named) {
+      expect(mail.html).not.toContain("<script");
+      expect((await read(mail)).text).toContain(NAME);
+    }
+  });
+
+  it.each(["\r\nBcc: all@evil.test", "\nBcc: all@evil.test", "\rBcc: all@evil.test", "\u2028x", "\u0000x", "\u0085x"])(
+    "ends no header and no line: %j",
+    (end) => {
+      const { subject } = composeMail("customer.security", { subject: `News${end}`, text: "Text." }, SENDER);
+      expect(subject).toBe(`News ${end.trim().replace("\u0000", "").replace("\u0085", "")}`);
+      const attested = { ...principal, principalName: `Ada${end}`, account: `Ada${end}`, days: 7 as const };
+      const mail = composeMail("customer.attestation_expiring", attested, SENDER);
+      expect(mail.subject).toMatch(/^The attestation of Ada \S.* ends in 7 days$/);
+      expect(linesOf(mail.text)).toHaveLength(4);
+    },
+  );
+
+  it("keeps its paragraphs and lines in an announcement and in a reason", () => {
+    const { text, html } = composeMail(
+      "customer.announcement",
+      { ...news, text: "One,\r\ntwo.\r\n\r\nThree." },
+      SENDER,
+    );
+    expect(text).toMatch(/^One,\ntwo\.\n\nThree\.\n\n-- \n/);
+    expect(html).toContain("One,<br>two.</p>");
+    expect(mailsOf("customer.account_suspended")[0]?.text).toContain(`Reason: ${reason}`);
+  });
+
+  it("is in no mail to an address that nobody has verified", () => {
+    for (const kind of ["verify_email", "verify_new_email", "reset_password"] as const) {
+      for (const data of SAMPLES[kind]) expect(Object.keys(data).sort()).toEqual(["token", "validHours"]);
+    }
+  });
+});
+
+describe("a link", () => {
+  it.each([
+    ["verify_email", "/v1/platform/verify-email"],
+    ["verify_new_email", "/v1/platform/verify-email"],
+    ["reset_password", "/v1/platform/password/reset"],
+  ] as const)("of %s holds the token, which stands nowhere else", async (kind, path) => {
+    const mail = composeMail(kind, link, SENDER);
+    const [button] = (await read(mail)).links;
+    const url = new URL(button ?? "");
+    expect([url.pathname, url.searchParams.get("token")]).toEqual([path, TOKEN]);
+    const written = encodeURIComponent(TOKEN);
+    for (const form of [mail.text, mail.html]) {
+      expect(form.split(written)).toHaveLength(2);
+      expect(form).not.toContain(TOKEN);
+    }
+  });
+
+  it("says how long it works", () => {
+    expect(composeMail("reset_password", { ...link, validHours: 1 }, SENDER).text).toContain("within 1 hour.");
+    expect(composeMail("verify_email", link, SENDER).text).toContain("within 24 hours.");
+  });
+});
+
+describe("facts", () => {
+  const textOf = (kind: MailKind) => mailsOf(kind).map(({ text }) => text);
+  it.each([
+    ["customer.key_issued", ["production", "service_live_aB3x", "2026-11-22 09:30:15 UTC"]],
+    ["customer.email_changed", ["old@customer.test", "new@customer.test"]],
+    ["customer.account_closed", ["after 5 years", "revoked"]],
+    ["customer.account_suspended", ["Trust & Co", "three months"]],
+  ] as const)("of %s stand in it", (kind, facts) => {
+    for (const fact of facts) expect(textOf(kind)[0]).toContain(fact);
+  });
+
+  it("of a rotation tell when the previous key ends", () => {
+    const [atOnce, withGrace] = textOf("customer.key_rotated");
+    expect(atOnce).toContain("The previous key has ended.");
+    expect(withGrace).toContain("The previous key works until 2026-11-22 10:30:15 UTC.");
+  });
+
+  it("of a decision tell the tier, or the reason", () => {
+    const [approved, withNote, refused] = textOf("customer.verification_decided");
+    expect(approved).toContain("TIER_2");
+    expect(approved).not.toContain("Reason");
+    for (const text of [withNote, refused]) expect(text).toContain(`Reason: ${reason}`);
+    expect(refused).not.toContain("promote");
+  });
+
+  it("of an attestation and of an endpoint tell how long and why", () => {
+    const subjects = mailsOf("customer.attestation_expiring").map(({ subject }) => subject.replace(/^.* ends/, ""));
+    expect(subjects).toEqual([" in 30 days", " in 7 days", " in 1 day"]);
+    const [gone, failing] = textOf("customer.webhook_disabled");
+    expect(gone).toContain("answered 410 Gone");
+    expect(failing).toContain("failed for five days");
+  });
+});
+
+describe("sending", () => {
+  it("passes both forms through the mail binding, in the operator's name", async () => {
+    const { sent, MAIL } = watchMails();
+    const mail = composeMail("verify_email", link, SENDER);
+    const name = "Trust & Co\r\nBcc: all@evil.test";
+    await sendMail(MAIL, { name, email: "service@service.test" }, "ada@customer.test", mail);
+    const from = { name: "Trust & Co Bcc: all@evil.test", email: "service@service.test" };
+    expect(sent).toEqual([{ from, to: "ada@customer.test", ...mail }]);
+  });
+
+  it("fails where the binding fails", async () => {
+    const send = async () => {
+      throw new Error("mail cannot be sent");
+    };
+    const mail = composeMail("verify_email", link, SENDER);
+    const sending = sendMail({ send } as never, { name: "x", email: "x@x.test" }, "ada@customer.test", mail);
+    await expect(sending).rejects.toThrow("mail cannot be sent");
+  });
+});
