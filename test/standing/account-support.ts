@@ -1,7 +1,7 @@
 // An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
 import { and, eq, inArray } from "drizzle-orm";
 import { inject } from "vitest";
-import { putPassword } from "../../src/accounts/password-store.ts";
+import { insertPassword } from "../../src/accounts/password-store.ts";
 import { hashPassword } from "../../src/accounts/passwords.ts";
 import type { AgentStatus, Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -31,7 +31,7 @@ export const nameOf = (world: World): string => `Platform ${world.platformId}`;
 let hash: Promise<string> | undefined;
 export async function givePassword(world: World): Promise<void> {
   hash ??= hashPassword(PASSWORD);
-  await commit(world.deps.db, [putPassword(world.deps.db, world.platformId, await hash, world.now())]);
+  await commit(world.deps.db, [insertPassword(world.deps.db, world.platformId, await hash, world.now())]);
 }
 
 export const close = (world: World, body: Record<string, unknown> = {}): Promise<Reply> =>
