@@ -6,8 +6,9 @@ import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { runMessage, startJob } from "../../src/jobs/run.ts";
+import type { SentMail } from "../support/mails.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
-import { createWorld, env, type Json, type Mail, type World } from "../support/world.ts";
+import { createWorld, env, type Json, type World } from "../support/world.ts";
 import { rowsOf, signUp } from "./support.ts";
 
 let world: World;
@@ -30,10 +31,11 @@ const alerts = async (): Promise<Json[]> =>
   (await env.DB.prepare("select * from alerts where subject = 'mail_notices'").all()).results;
 
 /** The job's dependencies with a binding that refuses while `refuses` holds. */
-function refusing(refuses: (mail: Mail) => boolean): Deps {
-  const send = async (mail: Mail) => {
+function refusing(refuses: (mail: SentMail) => boolean): Deps {
+  const { MAIL } = world.deps.env;
+  const send = async (mail: SentMail) => {
     if (refuses(mail)) throw new Error(`the server refuses ${mail.to}`);
-    world.mails.push(mail);
+    return MAIL.send(mail);
   };
   return { ...world.deps, env: { ...world.deps.env, MAIL: { send } as never } };
 }
