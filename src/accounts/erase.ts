@@ -28,11 +28,12 @@ export const retentionMs = memoizeBy((env: Env): number => {
 export const eraseClosedAccounts: EachJob = {
   kind: "each",
   name: "erase_closed_accounts",
+  // An account is due from the end of its retention.
   find: async ({ db, env, clock }, after, limit) => {
-    const closedBefore = clock.now() - retentionMs(env);
-    const { due } = await readBatch(db, { due: findAccountsToErase(db, closedBefore, after ?? FIRST, limit) });
-    // Due since their retention ended.
-    return due.map(({ at, id }) => ({ at: at + retentionMs(env), id }));
+    const kept = retentionMs(env);
+    const closed = after === null ? FIRST : { at: after.at - kept, id: after.id };
+    const { due } = await readBatch(db, { due: findAccountsToErase(db, clock.now() - kept, closed, limit) });
+    return due.map(({ at, id }) => ({ at: at + kept, id }));
   },
   record: eraseAccount,
 };
