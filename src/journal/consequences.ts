@@ -2,7 +2,7 @@
 // with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
 // the running hash of the activity log, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../context.ts";
-import { ACCOUNT_OPERATIONS } from "./account-consequences.ts";
+import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./account-consequences.ts";
 import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
@@ -535,6 +535,8 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
 /** By the job's name, for one row that it records. */
 export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  ...ACCOUNT_JOBS,
+
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 
   prune_idempotency_outcomes: [
