@@ -22,11 +22,13 @@ import { JOB_PLAYS } from "./plays/jobs.ts";
 import { MARKET_PLAYS } from "./plays/markets.ts";
 import { PROFILE_PLAYS } from "./plays/profile.ts";
 import { PURCHASE_PLAYS } from "./plays/purchases.ts";
+import { REVIEW_PLAYS } from "./plays/review.ts";
 import { type Plays, type Stage, store } from "./plays/stage.ts";
 
 const PLAYS: Plays = {
   ...ACCOUNT_PLAYS,
   ...PROFILE_PLAYS,
+  ...REVIEW_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
