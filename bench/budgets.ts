@@ -97,9 +97,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/activity/heads": read(25, 32 * KIB),
   "GET /v1/platform/activity/verify": read(12, KIB, { trips: 3 }),
   "GET /v1/platform (session)": read(5, 4 * KIB),
-  "PATCH /v1/platform": mutation(15, 16, 4 * KIB, { queues: 0 }),
-  "PATCH /v1/platform (the name)": mutation(20, 16, 4 * KIB, { queues: 0 }),
-  "PATCH /v1/platform (the name, with ten agents)": mutation(120, 60, 4 * KIB, { queues: 0 }),
+  "PATCH /v1/platform": mutation(8, 5, 4 * KIB, { queues: 0 }),
+  "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB, { queues: 0 }),
+  // For each agent fifteen rows: it and its newest version with their indexes, once to read, once to write, and the directory's record.
+  "PATCH /v1/platform (the name, with ten agents)": mutation(172, 46, 4 * KIB, { queues: 0 }),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),

@@ -131,7 +131,7 @@ async function accredit(origin: URL, name: string): Promise<Platform> {
     platformId,
     tenantPrincipalId: newId("prn", now),
     name,
-    email: "ops@platform.test",
+    email: `ops@${platformId}.test`,
     keys: [{ keyHash, keyPrefix, environment: "sandbox" }],
   };
   const { status } = await send(origin, { method: "POST", path: "/__bench/platform", body: JSON.stringify(platform) });

@@ -11,6 +11,7 @@ import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
+import { standingRoutes } from "./accounts/standing-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
@@ -58,6 +59,7 @@ export const ROUTES: readonly Route[] = [
   ...reviewRoutes,
   ...activityRoutes,
   ...noticeRoutes,
+  ...standingRoutes,
   ...principalRoutes,
   ...agentRoutes,
   ...identityRoutes,

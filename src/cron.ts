@@ -20,9 +20,9 @@ import { tendSigners } from "./markets/tend-signers.ts";
 import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
+import { finishCascades } from "./standing/cascades.ts";
 import { endAttestations } from "./standing/expire.ts";
 import { finishRestatements } from "./standing/restate-agents.ts";
-import { finishCascades } from "./standing/stop-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 
 /** The receivers of events. */

@@ -16,7 +16,7 @@ import {
   principalBody,
 } from "../play.ts";
 import type { Stage } from "../stage.ts";
-import { hashed } from "./activity.ts";
+import { hashLog } from "./activity.ts";
 
 /** A page that few rows match: it may not read the many that do not match. */
 const FILTERS: readonly (readonly [path: string, filter: string])[] = [
@@ -180,7 +180,7 @@ export const MANAGEMENT: readonly Case[] = [
     route: "GET /v1/platform/activity/verify",
     status: 200,
     ask: async ({ stage }) => {
-      await hashed(stage);
+      await hashLog(stage);
       const { data } = json(await must(stage, manage(stage, "GET", ACTIVITY), 200)) as { data: { id: string }[] };
       return manage(stage, "GET", `/v1/platform/activity/verify?from=${data[1]?.id}`);
     },

@@ -3,7 +3,7 @@ import { type Case, nameOf } from "../case.ts";
 import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
-import { hashed } from "./activity.ts";
+import { hashLog } from "./activity.ts";
 import { raise } from "./operators.ts";
 import { leaveRestatement } from "./profile.ts";
 
@@ -40,7 +40,7 @@ async function leaveCascade(play: Play): Promise<void> {
   const ended =
     "update principals set status = 'ATTESTATION_EXPIRED', attestation_expires_at = ? where principal_id = ?";
   await change(play.stage, ended, now - SECOND_MS, principalId);
-  const noted = `insert into cascades (principal_id, "trigger", reason, actor_type, actor_id, started_at)
+  const noted = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at)
     values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', ?)`;
   await change(play.stage, noted, principalId, now);
 }
@@ -114,7 +114,7 @@ async function raiseUnmailed(play: Play): Promise<void> {
 /** The log has one entry more than its newest head, and is looked at now. */
 async function leaveHead({ stage, next }: Play): Promise<void> {
   await principal(stage, stage.platform, next());
-  await hashed(stage);
+  await hashLog(stage);
   const text = "update activity_chains set check_at = ? where platform_id = ?";
   await change(stage, text, Date.now() - SECOND_MS, stage.platform.platformId);
 }

@@ -8,6 +8,7 @@ import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must,
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
+import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
 
 const MARKET = "GLOBAL-USDC";
@@ -17,6 +18,7 @@ const LITTLE_GAS = 10n ** 15n;
 /** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
+  await playProfile(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);

@@ -80,7 +80,8 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     await call.commit(statements, view, platformId);
   } catch (thrown) {
     // The unique index refuses an address that was taken since the link was mailed.
-    if (thrown instanceof Conflict && (await isTaken(call, email))) throw new ServiceError("email_already_in_use");
+    if (thrown instanceof Conflict && (await belongsToAnother(call, email, platformId)))
+      throw new ServiceError("email_already_in_use");
     throw thrown;
   }
   return view;
@@ -105,7 +106,7 @@ function recordNotices({ db, now }: PublicCall, before: PlatformRow, newEmail: s
   );
 }
 
-async function isTaken({ db }: PublicCall, email: string): Promise<boolean> {
-  const { taken } = await readBatch(db, { taken: findPlatformByEmail(db, email) });
-  return taken !== null;
+async function belongsToAnother({ db }: PublicCall, email: string, platformId: string): Promise<boolean> {
+  const { owner } = await readBatch(db, { owner: findPlatformByEmail(db, email) });
+  return owner !== null && owner.platformId !== platformId;
 }

@@ -10,6 +10,7 @@ import { findLogIn, keepsPassword, replacePassword } from "./password-store.ts";
 import { hashPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { deleteSession, insertSession } from "./session-store.ts";
+import { whileOpen } from "./store.ts";
 import { newSessionToken } from "./tokens.ts";
 
 export async function logIn(call: PublicCall, { email, password }: LogInInput) {
@@ -31,6 +32,7 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   const view = { session_token: token, expires_at: toIso(now + SESSION_DAYS * DAY_MS), platform_id: platformId };
   await call.commit(
     [
+      whileOpen(db, platformId),
       // The password may have been changed while this one was derived: then everybody is signed out, and nobody begins with the old one.
       ...(outdated
         ? replacePassword(db, { platformId, before, hash: await hashPassword(password) }, now)

@@ -31,6 +31,7 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
 export const deletePassword = (db: Database, platformId: string): Statement =>
   db.delete(passwords).where(eq(passwords.platformId, platformId));
 
+/** The stored derivation of an account's password. */
 export const findPassword = (db: Database, platformId: string | SQL<string>): Read<string | null> =>
   read(
     db.select({ hash: passwords.hash }).from(passwords).where(eq(passwords.platformId, platformId)),

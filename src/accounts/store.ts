@@ -6,7 +6,7 @@ import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
 import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
@@ -142,14 +142,20 @@ export const updatePlatform = (
       ),
   );
 
+/** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-18). */
+export const whileOpen = (db: Database, platformId: string): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
+  );
+
 // ---- Accounts that were never verified -----------------------------------------------------------------------------------
 
 const UNVERIFIED: Ending = {
   table: platforms,
   key: platforms.platformId,
   end: platforms.createdAt,
-  // Literal text, so that SQLite uses the partial index.
-  only: sql`status = 'EMAIL_PENDING'`,
+  partial: { index: "platforms_unverified", only: sql`status = 'EMAIL_PENDING'` },
 };
 
 export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>

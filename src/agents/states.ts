@@ -1,6 +1,6 @@
 // The agent's machine as data (AGT-13 to AGT-16). principals/standing.ts computes the status that counts at an instant.
 import { defineMachine, refuse } from "../core/machine.ts";
-import { AGENT_STATUSES, type AgentStatus, STOP_TRIGGERS } from "../core/vocabulary.ts";
+import { AGENT_STATUSES, type AgentStatus, CASCADE_TRIGGERS } from "../core/vocabulary.ts";
 
 export const AGENT_TRIGGERS = [
   "activate",
@@ -9,7 +9,8 @@ export const AGENT_TRIGGERS = [
   "patch_suspended",
   "patch_terminated",
   "revoke",
-  ...STOP_TRIGGERS,
+  ...CASCADE_TRIGGERS,
+  "account_returns_funding",
   "promote_unfunded",
   "fund",
 ] as const;
@@ -42,6 +43,9 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
       principal_closes: "REVOKED",
+      // Each returns to the state that the account's suspension took it from (ACC-19).
+      account_returns: "ACTIVE",
+      account_returns_funding: "FUNDING",
     },
     FUNDING: {
       fund: "ACTIVE",

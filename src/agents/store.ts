@@ -1,12 +1,11 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, asc, desc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { type AgentStatus, type EconomicRole, isRunning } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agentMarkets, agents, aidVersions } from "../db/tables/agents.ts";
-import { escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import {
@@ -106,6 +105,7 @@ const listed = {
 const standing = {
   status: sql<PrincipalStanding["status"]>`${principals.status}`.as("principal_status"),
   attestationExpiresAt: principals.attestationExpiresAt,
+  accountStopped: principals.accountStopped,
 };
 export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
 
@@ -214,47 +214,29 @@ export const touchDocument = (
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
 
-// ---- Many agents of one principal ----------------------------------------------------------------------------------------
+// ---- Many agents at once ----------------------------------------------------------------------------------------------------
 
-const ofPrincipal = (principalId: string, statuses: readonly AgentStatus[]): SQL | undefined =>
-  and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
+const named = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
+/** Refuses unless the statement before it changed so many rows. */
+const allOf = (db: Database, dids: readonly string[]): Statement =>
+  guard(db, sql`changes() = ${sql.raw(String(dids.length))}`);
 
-/** A slice of a principal's agents in one of the statuses, the oldest first, with the rows that a view of them needs. */
-export const findAgentsIn = (db: Database, principalId: string, statuses: readonly AgentStatus[], slice: number) => {
-  const where = ofPrincipal(principalId, statuses);
-  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
-  return {
-    agents: readAll(db.select().from(agents).where(where).orderBy(asc(agents.createdAt), asc(agents.did)).limit(slice)),
-    markets: readAll(
-      db
-        .select()
-        .from(agentMarkets)
-        .where(sql`(did, environment) in ${found}`)
-        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-    ),
-    escrows: readAll(
-      db.select().from(escrows).where(sql`(did, environment) in ${found}`).orderBy(asc(escrows.network)),
-    ),
-  };
-};
+type Moved = Pick<AgentRow, "suspensionReason" | "suspendedFrom" | "statusNote" | "updatedAt">;
 
 /** Moves all of the agents from one status to another, or none. */
 export const moveAgents = (
   db: Database,
   dids: readonly string[],
   { from, to }: Move<AgentStatus>,
-  set: Pick<AgentRow, "suspensionReason" | "suspendedFrom" | "statusNote" | "updatedAt">,
+  set: Moved,
+  also?: SQL,
 ): Statement[] => [
   db
     .update(agents)
     .set({ ...set, status: to })
-    .where(and(sql`did in (select value from json_each(${JSON.stringify(dids)}))`, eq(agents.status, from))),
-  guard(db, sql`changes() = ${sql.raw(String(dids.length))}`),
+    .where(and(named(dids), eq(agents.status, from), also)),
+  allOf(db, dids),
 ];
-
-/** Refuses when an agent of the principal is in one of the statuses: one may have got there after the reading. */
-export const refuseAgentsIn = (db: Database, principalId: string, statuses: readonly AgentStatus[]): Statement =>
-  guard(db, sql`not exists (select 1 from agents where ${ofPrincipal(principalId, statuses)})`);
 
 const inOrder = [asc(agents.createdAt), asc(agents.did)] as const;
 const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
@@ -328,3 +310,19 @@ export const advanceVersions = (
     guard(db, sql`changes() = ${sql.raw(String(before.length))}`),
   ];
 };
+
+/** A condition for agents that are given back: their account took them, and their principal stands at the commit (AGT-18). */
+export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;
+
+/** Leaves agents that their account took to another reason: when it returns, something else still stops them. */
+export const passOnAgents = (
+  db: Database,
+  dids: readonly string[],
+  set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
+): Statement[] => [
+  db
+    .update(agents)
+    .set(set)
+    .where(and(named(dids), sql`suspension_reason = 'operator'`)),
+  allOf(db, dids),
+];

@@ -2,17 +2,17 @@
 import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
-import { effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
+import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
 import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
 import type { ListedAgent } from "./store.ts";
 
 export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);
-  const stoppedBy = effectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
-  const stopped = status === "SUSPENDED" && agent.status !== "SUSPENDED";
+  const stopped = status !== agent.status;
   return {
     did: agent.did,
     principal_id: agent.principalId,
@@ -20,7 +20,7 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
     economic_role: agent.economicRole,
     cert_tier: agent.certTier,
     status,
-    suspension_reason: stopped ? stoppedBy : agent.suspensionReason,
+    suspension_reason: stopped ? reasonOf(principal, status, now) : agent.suspensionReason,
     status_reason: stopped ? null : agent.statusNote,
     profile: { display_name: agent.displayName, description: agent.description, catalog_url: agent.catalogUrl },
     endpoint_url: agent.endpointUrl,
@@ -33,6 +33,11 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
     created_at: toIso(agent.createdAt),
     updated_at: toIso(agent.updatedAt),
   };
+}
+
+/** Whose suspension it is, where the agent's own row does not say so yet (AGT-19). */
+function reasonOf(principal: PrincipalStanding, status: AgentStatus, now: number): SuspensionReason | null {
+  return status === "SUSPENDED" ? stopReasonOf(principal, now) : null;
 }
 
 export function toMarketView(config: Config, row: MarketRow): MarketView {

@@ -217,10 +217,10 @@ type Held = ServiceError | ProofRefusal | null;
 
 function heldAgainst(did: string, agent: CallingAgent, certificate: CertificateRow | null, now: number): Held {
   if (!certificate) return "certificate_ended";
-  const { platformStatus, principalStatus, attestationExpiresAt } = agent;
-  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt }, now);
+  const { platformStatus, principalStatus, attestationExpiresAt, accountStopped } = agent;
+  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt, accountStopped }, now);
   const status = effectiveAgentStatus(agent.status, standing);
-  if (isFinal(status)) return "agent_ended";
-  if (platformStatus === "SUSPENDED" || platformStatus === "CLOSED") return new ServiceError("account_suspended");
+  if (isFinal(status) || platformStatus === "CLOSED") return "agent_ended";
+  if (platformStatus === "SUSPENDED") return new ServiceError("account_suspended");
   return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });
 }

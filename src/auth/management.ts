@@ -3,6 +3,7 @@
 
 import { findKeyOwner, type KeyOwner, ownerOf, touchKey } from "../accounts/key-store.ts";
 import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
+import { whileOpen } from "../accounts/store.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -53,6 +54,7 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
       if (owner?.environment !== environment) await chargeAddress(incoming.context, incoming.deps);
       return admitKey(owner, keyHash, environment, incoming);
     },
+    guards: (db, platformId) => [whileOpen(db, platformId)],
     parts: { environment, tenant },
   };
 }

@@ -2,6 +2,7 @@
 // request that a browser makes, so it counts only without `Authorization`, and for changes only from the service's own pages.
 
 import { findSessionOwner, ownerOfSession, type SessionOwner, touchSession } from "../accounts/session-store.ts";
+import { whileOpen } from "../accounts/store.ts";
 import { isSessionToken, namesSession } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -61,6 +62,7 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
       const caller = toCaller(owner, environment, incoming);
       return { caller, platformId: caller.platformId };
     },
+    guards: (db, platformId) => [whileOpen(db, platformId)],
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
   };
 }

@@ -28,6 +28,10 @@ export const PLATFORM_STATUSES = [
 ] as const;
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
+/** The states of an account that stop all of its principals. */
+export const ACCOUNT_STOPS = ["SUSPENDED", "CLOSED"] as const satisfies readonly PlatformStatus[];
+export type AccountStop = (typeof ACCOUNT_STOPS)[number];
+
 /** Without the first four a verification cannot be submitted (ACC-4). */
 export const REQUIRED_DOCUMENTS = [
   "certificate_of_incorporation",
@@ -80,6 +84,10 @@ export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 /** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 export type StopTrigger = (typeof STOP_TRIGGERS)[number];
+
+/** The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-19). */
+export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns"] as const;
+export type CascadeTrigger = (typeof CASCADE_TRIGGERS)[number];
 
 export const MARKET_STATUSES = ["PROVISIONING", "ACTIVE", "FAILED"] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];

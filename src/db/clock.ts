@@ -1,6 +1,8 @@
 // The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows whose time it rules.
-import { type SQL, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import { type Database, type Read, read } from "./batch.ts";
+import { platforms } from "./tables/accounts.ts";
 
 /** A row with the offset of the clock that rules it, in milliseconds. */
 export type Timed<T> = T & { readonly clockOffsetMs: number };
@@ -13,6 +15,13 @@ const offsetOf = (platformId: SQLiteColumn): SQL =>
 
 export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
   sql<number>`${offsetOf(platformId)}`.as("clock_offset_ms");
+
+/** The offset of one platform's sandbox. */
+export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>
+  read(
+    db.select({ clockOffsetMs: platforms.clockOffsetMs }).from(platforms).where(eq(platforms.platformId, platformId)),
+    ([row]) => row?.clockOffsetMs ?? 0,
+  );
 
 /** Saves the row of a platform whose agent is the caller. */
 export const clockOffsetFor = (

@@ -3,12 +3,13 @@ import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, type Statement } from "./batch.ts";
 
-/** The table's single key and its end, which an index orders; `only`: the literal condition of a partial index. */
+/** The table's single key and its end, which an index orders. */
 export type Ending = {
   readonly table: SQLiteTable;
   readonly key: SQLiteColumn;
   readonly end: SQLiteColumn;
-  readonly only?: SQL;
+  /** A partial index and its condition, as literal text. It is named, because SQLite would take another index that fits the condition. */
+  readonly partial?: { readonly index: string; readonly only: SQL };
 };
 export type Ended = { readonly count: number; readonly oldest: number | null };
 
@@ -28,6 +29,7 @@ export const endedKeys = (ending: Ending, by: number, slice: number): SQL =>
 export const deleteEnded = (db: Database, ending: Ending, by: number, slice: number): Statement =>
   db.delete(ending.table).where(sql`${ending.key} in ${endedKeys(ending, by, slice)}`);
 
-const first = ({ table, end, only }: Ending, columns: SQL, by: number, most: number): SQL =>
+const first = ({ table, end, partial }: Ending, columns: SQL, by: number, most: number): SQL =>
   sql`(select ${columns} from ${sql.identifier(getTableName(table))}
-    where ${only === undefined ? sql`` : sql`${only} and `}${end} <= ${by} order by ${end} limit ${most})`;
+    ${partial ? sql`indexed by ${sql.identifier(partial.index)} where ${partial.only} and` : sql`where`}
+    ${end} <= ${by} order by ${end} limit ${most})`;

@@ -2,7 +2,7 @@
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
@@ -126,3 +126,14 @@ export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
 /** The contract has one threshold for a vault, in whichever environments it is used. */
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
+
+/** What an account's agents hold in production (ACC-16). Literal text, so that SQLite uses the partial index. */
+const heldBy = (platformId: string | SQL<string>) =>
+  and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
+
+/** One of the production escrows of an account that hold funds. */
+export const findHolding = (db: Database, platformId: string | SQL<string>): Read<Vault | null> =>
+  readOne(db.select({ did: escrows.did, network: escrows.network }).from(escrows).where(heldBy(platformId)).limit(1));
+
+export const refuseHolding = (db: Database, platformId: string): Statement =>
+  guard(db, sql`not exists (select 1 from escrows where ${heldBy(platformId)})`);

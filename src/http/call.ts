@@ -39,6 +39,8 @@ export type Credential = {
   readonly offsetOf: (who: never) => number | null;
   /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admitted>;
+  /** What must still hold when the call writes: its first trip judged it, and another call may have changed it since. */
+  readonly guards?: (db: Database, platformId: string) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
   /** The members that calls of this surface add to the common part. */
@@ -238,14 +240,15 @@ async function awaitLocks(run: Run): Promise<boolean> {
 
 /** Writes the effect and the outcome for a retry in one batch (IDM-3). */
 async function secondTrip(run: Run, statements: readonly Statement[], view: unknown, owner?: string): Promise<void> {
-  const { idempotency, incoming } = run;
+  const { idempotency, incoming, credential } = run;
   const platformId = run.platformId ?? owner ?? null;
   const { deps, route, background } = incoming;
   const kept =
     idempotency && platformId !== null
       ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
       : [];
-  await commitAll(deps, [...statements, ...kept], background);
+  const guards = run.platformId === null ? [] : (credential.guards?.(deps.db, run.platformId) ?? []);
+  await commitAll(deps, [...guards, ...statements, ...kept], background);
 }
 
 // ---- Stored outcomes -------------------------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ export async function getCertificate(call: PublicCall, did: string) {
 export async function getDidDocument(call: PublicCall, did: string) {
   const { found } = await call.read({ found: findPublicAgent(call.db, did) });
   if (!found) throw new ServiceError("not_found");
-  const { agent } = found;
-  const final = isFinal(agent.status);
+  const { agent, principal } = found;
+  const final = isFinal(liveOf(agent, principal, call.now).status);
   const { issuer } = call.deps.config;
   return { document: didDocument(agent, issuer, final), deactivated: final };
 }

@@ -81,6 +81,7 @@ const calling = {
   status: agents.status,
   principalStatus: sql<PrincipalRow["status"]>`${principals.status}`.as("principal_status"),
   attestationExpiresAt: principals.attestationExpiresAt,
+  accountStopped: principals.accountStopped,
   platformStatus: sql<(typeof platforms.$inferSelect)["status"]>`${platforms.status}`.as("platform_status"),
   clockOffsetMs: platforms.clockOffsetMs,
 };

@@ -5,7 +5,7 @@ import { DAY_MS } from "../core/limits.ts";
 import { encodeCursor, listingOf, type Page } from "../core/page.ts";
 import { type Database, readBatch } from "../db/batch.ts";
 import type { ActivityEntry, ActivityQuery } from "./activity-schema.ts";
-import { type ActivityFilter, findEntries, findNewestSeq, rangeOf, type ShownRow } from "./activity-store.ts";
+import { type ActivityFilter, entryReads, rangeOf, type ShownRow } from "./activity-store.ts";
 import { toEntryView } from "./activity-views.ts";
 import { type Slice, toSlice } from "./log-read.ts";
 
@@ -25,13 +25,8 @@ export async function getActivity(call: ManagementCall, query: ActivityQuery): P
   const filter = filterOf(query);
   // One log for both environments: a cursor goes on with either key.
   const page = await askedPage(call, query, listingOf("activity", [], filter));
-  const below = page.after?.at ?? null;
-  const found = await call.read({
-    rows: findEntries(db, rangeOf(tenant.platformId, filter, below), page.limit + 1),
-    newest: findNewestSeq(db, tenant.platformId),
-  });
-  const range = rangeOf(found.caller.platformId, filter, below ?? found.newest + 1);
-  const { rows, next } = await toSlice(db, found.rows, page.limit, range);
+  const range = rangeOf(tenant.platformId, filter, page.after?.at ?? null);
+  const { rows, next } = toSlice(await call.read(entryReads(db, range, page.limit)), page.limit);
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
   return { data: rows.map(toEntryView), next_cursor, has_more: next !== null };
 }
@@ -53,8 +48,8 @@ export async function exportActivity(
 async function* slicesOf(db: Database, platformId: string, filter: ActivityFilter) {
   for (let below: number | null = Number.MAX_SAFE_INTEGER; below !== null; ) {
     const range = rangeOf(platformId, filter, below);
-    const { rows: found } = await readBatch(db, { rows: findEntries(db, range, EXPORT_SLICE + 1) });
-    const { rows, next }: Slice<ShownRow> = await toSlice(db, found, EXPORT_SLICE, range);
+    const found = await readBatch(db, entryReads(db, range, EXPORT_SLICE));
+    const { rows, next }: Slice<ShownRow> = toSlice(found, EXPORT_SLICE);
     yield rows.map(toEntryView);
     below = next;
   }

@@ -3,9 +3,9 @@
 import { and, asc, eq, gte, lte, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
-import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
-import { bareColumns, findLogRows, type Range } from "./log-store.ts";
+import { bareColumns, findLogRows, logReads, type Range } from "./log-store.ts";
 import { inParts } from "./parts.ts";
 
 type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
@@ -16,19 +16,21 @@ export const insertEntry = (db: Database, row: Entry): Statement =>
     seq: sql`(select coalesce(max(seq), 0) + 1 from activity_entries where platform_id = ${row.platformId})`,
   });
 
-type EntryOfOne = Pick<Entry, "platformId" | "environment" | "subjectId" | "changes">;
+type EntryOfOne = Pick<Entry, "environment" | "subjectId" | "changes">;
 type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
 
+/** Entries of one platform, in their order. */
 export const insertEntries = (
   db: Database,
+  platformId: string,
   { at, action, actor, subjectType }: Shared,
   each: readonly EntryOfOne[],
 ): Statement[] =>
-  inParts(each.map((row) => [row.platformId, row.environment, row.subjectId, row.changes])).map((part) =>
+  inParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map((part) =>
     db.insert(activityEntries).select(
-      sql`select value ->> 0, row_number() over (partition by value ->> 0 order by key)
-          + (select coalesce(max(e.seq), 0) from activity_entries e where e.platform_id = value ->> 0),
-          value ->> 1, ${at}, ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 2, value -> 3, null
+      sql`select ${platformId}, key + 1
+          + (select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId}),
+          value ->> 0, ${at}, ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null
           from json_each(${part})`,
     ),
   );
@@ -117,17 +119,8 @@ const startOf = (platformId: string | SQL<string>, after: number): SQL =>
   sql`coalesce((select seq from activity_heads where platform_id = ${platformId} and signed_at <= ${after - SLACK_MS}
     - (select clock_offset_ms from platforms where platform_id = ${platformId}) order by signed_at desc limit 1), 0)`;
 
-export const findEntries = (db: Database, range: Range, limit: number): Read<ShownRow[]> =>
-  findLogRows<ShownRow>(db, shown, range, limit);
-
-export const findNewestSeq = (db: Database, platformId: string | SQL<string>): Read<number> =>
-  read(
-    db
-      .select({ seq: sql<number>`coalesce(max(seq), 0)` })
-      .from(activityEntries)
-      .where(eq(activityEntries.platformId, platformId)),
-    ([row]) => row?.seq ?? 0,
-  );
+export const entryReads = (db: Database, range: Range, limit: number) =>
+  logReads(db, findLogRows<ShownRow>(db, shown, range, limit), range, limit);
 
 // ---- The running hash ----------------------------------------------------------------------------------------------------
 

@@ -35,11 +35,12 @@ export const recordActivities = (
   now: number,
   entry: { action: ActivityAction; actor: Actor; subjectType: string },
   each: readonly { owner: Owner; id: string; changes: Changes }[],
-): Statement[] => {
-  const platformIds = [...new Set(each.map(({ owner }) => owner.platformId))];
-  return insertEntries(
-    db,
-    { at: now, ...entry },
-    each.map(({ owner, id, changes }) => ({ ...owner, subjectId: id, changes })),
-  ).map((statement) => markActivityWriter(statement, platformIds));
-};
+): Statement[] =>
+  [...Map.groupBy(each, ({ owner }) => owner.platformId)].flatMap(([platformId, own]) =>
+    insertEntries(
+      db,
+      platformId,
+      { at: now, ...entry },
+      own.map(({ owner, id, changes }) => ({ environment: owner.environment, subjectId: id, changes })),
+    ).map((statement) => markActivityWriter(statement, [platformId])),
+  );

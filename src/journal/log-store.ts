@@ -2,7 +2,7 @@
 // Filters beyond it are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
 import { desc, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SelectedFields, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { type Database, present, type Read, read, readAll } from "../db/batch.ts";
 
 /** How many rows of its range a page looks at, where further filters leave few of them. */
 export const SCANNED = 1_000;
@@ -24,6 +24,12 @@ export type Range = {
 const within = ({ keys, below, above }: Range): SQL =>
   sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
+/** The rows that a page looks at, in its order. */
+const scanned = (range: Range): SQL =>
+  sql`(select * from ${range.source} where ${within(range)} order by seq desc limit ${SCANNED})`;
+
+const fitting = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
+
 /** The columns of a table by their names alone, because the rows may come from a subquery. */
 export const bareColumns = <T extends SQLiteTable>(table: T): Columns<T> =>
   Object.fromEntries(
@@ -34,31 +40,27 @@ export const bareColumns = <T extends SQLiteTable>(table: T): Columns<T> =>
   ) as Columns<T>;
 type Columns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
 
+/** Up to one row more than the page has. */
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
-  if (range.rest.length === 0) {
-    const rows = db.select(columns).from(range.source).where(within(range)).orderBy(desc(sql`seq`)).limit(limit);
-    return readAll(rows as never);
-  }
-  // The subquery hands its rows over in its own order, one by one: reading ends with the page.
-  const scanned = sql`(select * from ${range.source} where ${within(range)} order by seq desc limit ${SCANNED})`;
-  return readAll(
-    db
-      .select(columns)
-      .from(scanned)
-      .where(sql.join([...range.rest], sql` and `))
-      .limit(limit) as never,
-  );
+  const rows =
+    range.rest.length === 0
+      ? db.select(columns).from(range.source).where(within(range)).orderBy(desc(sql`seq`))
+      : // The subquery hands its rows over in its own order, one by one: reading ends with the page.
+        db.select(columns).from(scanned(range)).where(fitting(range));
+  return readAll(rows.limit(limit + 1) as never);
 }
 
-/** The last number that a page with further filters has looked at; null when it has seen the whole range. */
-export const findScanEnd = (db: Database, range: Range): Read<number | null> =>
-  read(
-    db
-      .select({ seq: sql<number>`seq` })
-      .from(range.source)
-      .where(within(range))
-      .orderBy(desc(sql`seq`))
-      .limit(1)
-      .offset(SCANNED - 1),
-    ([row]) => row?.seq ?? null,
-  );
+/**
+ * The last number that a page with further filters has looked at; null when it is full, or has seen the whole range. In the batch of the
+ * page's rows, so that what is written meanwhile does not move that place. For a full page the limit is 0, and nothing more is read.
+ */
+export function findScanEnd(db: Database, range: Range, limit: number): Read<number | null> {
+  const fit = sql`(select count(*) from (select 1 from ${scanned(range)} where ${fitting(range)} limit ${limit + 1}))`;
+  const last = sql`(select seq from ${range.source} where ${within(range)} order by seq desc
+    limit ${fit} <= ${limit} offset ${SCANNED - 1})`;
+  return read(db.select({ seq: sql<number>`seq` }).from(last), ([row]) => row?.seq ?? null);
+}
+
+/** The reads of a page. Without further filters its rows alone tell whether more follow. */
+export const logReads = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
+  present({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });

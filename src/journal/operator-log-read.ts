@@ -5,18 +5,14 @@ import { encodeCursor, listingOf, type Page } from "../core/page.ts";
 import type { OperatorEntryRow } from "../db/tables/journal.ts";
 import { toSlice } from "./log-read.ts";
 import type { OperatorEntry, OperatorLogQuery } from "./operator-log-schema.ts";
-import { findNewestEntry, findOperatorEntries, operatorRange } from "./operator-log-store.ts";
+import { operatorRange, operatorReads } from "./operator-log-store.ts";
 
 export async function getOperatorLog(call: OperatorCall, query: OperatorLogQuery): Promise<Page<OperatorEntry>> {
   const { db } = call;
   const filter = { platformId: query.platform_id, actor: query.actor, action: query.action };
   const page = await askedPage(call, query, listingOf("operator activity", [], filter));
-  const below = page.after?.at ?? null;
-  const found = await call.read({
-    rows: findOperatorEntries(db, operatorRange(filter, below), page.limit + 1),
-    newest: findNewestEntry(db),
-  });
-  const { rows, next } = await toSlice(db, found.rows, page.limit, operatorRange(filter, below ?? found.newest + 1));
+  const range = operatorRange(filter, page.after?.at ?? null);
+  const { rows, next } = toSlice(await call.read(operatorReads(db, range, page.limit)), page.limit);
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
   return { data: rows.map(toView), next_cursor, has_more: next !== null };
 }

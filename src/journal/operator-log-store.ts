@@ -1,9 +1,9 @@
 // Store of the operators' log. Its number is the row's own, drawn in the batch.
 import { type SQL, sql } from "drizzle-orm";
 import type { OperatorAction } from "../core/vocabulary.ts";
-import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import type { Database, Statement } from "../db/batch.ts";
 import { type OperatorEntryRow, operatorEntries } from "../db/tables/journal.ts";
-import { bareColumns, findLogRows, type Range } from "./log-store.ts";
+import { bareColumns, findLogRows, logReads, type Range } from "./log-store.ts";
 
 export const insertOperatorEntry = (db: Database, row: Omit<OperatorEntryRow, "seq">): Statement =>
   db.insert(operatorEntries).values(row);
@@ -35,8 +35,5 @@ export function operatorRange(filter: OperatorFilter, below: number | null): Ran
 
 const columns = bareColumns(operatorEntries);
 
-export const findOperatorEntries = (db: Database, range: Range, limit: number): Read<OperatorEntryRow[]> =>
-  findLogRows<OperatorEntryRow>(db, columns, range, limit);
-
-export const findNewestEntry = (db: Database): Read<number> =>
-  read(db.select({ seq: sql<number>`coalesce(max(seq), 0)` }).from(operatorEntries), ([row]) => row?.seq ?? 0);
+export const operatorReads = (db: Database, range: Range, limit: number) =>
+  logReads(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);

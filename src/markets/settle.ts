@@ -266,6 +266,7 @@ function escrowRow(
   const balance = Number(onChain.balance);
   return {
     ...job,
+    platformId: agent.platformId,
     currency,
     vault: onChain.vault,
     operationalWallet: wallet,

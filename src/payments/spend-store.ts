@@ -11,7 +11,7 @@ import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { principalStands } from "../principals/store.ts";
 import type { SpendSums } from "./spend-policy.ts";
 
-export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "country">;
+export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
 export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
 
 /** The running total when a window began: one row, whatever the ledger's length. */
@@ -32,6 +32,7 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
         agent: getTableColumns(agents),
         status: sql<SpenderStanding["status"]>`${principals.status}`.as("p_status"),
         attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
+        accountStopped: sql<SpenderStanding["accountStopped"]>`${principals.accountStopped}`.as("p_account_stopped"),
         country: sql<string>`${principals.country}`.as("p_country"),
         settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
         open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
@@ -55,9 +56,9 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
     (rows) =>
       rows
         .sort((a, b) => a.depth - b.depth)
-        .map(({ agent, status, attestationExpiresAt, country, clockOffsetMs, ...spend }) => ({
+        .map(({ agent, status, attestationExpiresAt, accountStopped, country, clockOffsetMs, ...spend }) => ({
           agent,
-          principal: { status, attestationExpiresAt, country },
+          principal: { status, attestationExpiresAt, accountStopped, country },
           clockOffsetMs,
           spend: {
             settled: spend.settled,

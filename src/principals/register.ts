@@ -47,6 +47,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     customerId,
     status: "ACTIVE",
     statusReason: null,
+    accountStopped: null,
     ...attestation,
     createdAt: now,
     updatedAt: now,

@@ -1,15 +1,37 @@
-// The effective status of a principal and of its agents at an instant, whether or not a job has recorded it (PRN-12, AGT-19). Pure.
-import { type AgentStatus, isRunning, type PrincipalStatus } from "../core/vocabulary.ts";
+// The effective status of a principal and of its agents at an instant, whether or not a job has recorded it (PRN-12, AGT-19, ACC-18). Pure.
+import {
+  type AccountStop,
+  type AgentStatus,
+  isFinal,
+  isRunning,
+  type PrincipalStatus,
+  type SuspensionReason,
+} from "../core/vocabulary.ts";
 
-export type PrincipalStanding = { readonly status: PrincipalStatus; readonly attestationExpiresAt: number };
+export type PrincipalStanding = {
+  readonly status: PrincipalStatus;
+  readonly attestationExpiresAt: number;
+  /** What stops the account of its platform, and with it every principal. */
+  readonly accountStopped: AccountStop | null;
+};
 
-/** An attestation counts until the instant of its end. */
+/** Of several that hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
 export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {
-  const expired = principal.status === "ACTIVE" && principal.attestationExpiresAt <= now;
-  return expired ? "ATTESTATION_EXPIRED" : principal.status;
+  const { status, attestationExpiresAt, accountStopped } = principal;
+  if (status === "CLOSED" || accountStopped === "CLOSED") return "CLOSED";
+  if (status === "SUSPENDED" || accountStopped === "SUSPENDED") return "SUSPENDED";
+  return status === "ACTIVE" && attestationExpiresAt <= now ? "ATTESTATION_EXPIRED" : status;
 }
 
-/** An agent that runs is SUSPENDED as soon as its principal is not ACTIVE. */
+/** An agent that runs is SUSPENDED as soon as its principal is not ACTIVE; every agent is REVOKED as soon as its principal is CLOSED. */
 export function effectiveAgentStatus(status: AgentStatus, principalStatus: PrincipalStatus): AgentStatus {
+  if (isFinal(status)) return status;
+  if (principalStatus === "CLOSED") return "REVOKED";
   return principalStatus !== "ACTIVE" && isRunning(status) ? "SUSPENDED" : status;
+}
+
+/** The reason for which a principal that is not ACTIVE keeps its agents from running. */
+export function stopReasonOf(principal: PrincipalStanding, now: number): SuspensionReason {
+  if (principal.accountStopped !== null) return "operator";
+  return effectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
 }

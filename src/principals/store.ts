@@ -1,10 +1,10 @@
 // Store of principals and their attestations.
-import { and, asc, desc, eq, getTableColumns, gt, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
-import type { CustomerStatus, PrincipalStatus } from "../core/vocabulary.ts";
+import { type AccountStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import {
   type AttestationRow,
@@ -70,13 +70,15 @@ export const findCustomer = (
  * has recorded it (PRN-14): no index finds a change without a write.
  */
 export const standsAt = (status: PrincipalStatus, now: number): SQL | undefined => {
-  const unexpired = status === "ACTIVE" ? gt(principals.attestationExpiresAt, now) : undefined;
-  return and(eq(principals.status, status), unexpired);
+  const standing =
+    status === "ACTIVE" ? and(gt(principals.attestationExpiresAt, now), isNull(principals.accountStopped)) : undefined;
+  return and(eq(principals.status, status), standing);
 };
 
 /** A condition of an update: the owner is in good standing when the row is written, not only when it was read (AGT-18). */
 export const principalStands = (principalId: SQL, now: number): SQL =>
-  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
+  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE'
+      and p.attestation_expires_at > ${now} and p.account_stopped is null)`;
 
 export type PrincipalFilter = {
   customerId?: string | undefined;
@@ -212,3 +214,72 @@ export const principalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
 
 /** Refuses the batch when the principal has changed since it was read. */
 export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, principalUnchanged(known));
+
+// ---- All principals of an account ------------------------------------------------------------------------------------------
+
+/** The tenant principal of an account, which is in no index of the others. */
+const tenantOf = (platformId: string | SQL<string>): SQL =>
+  sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
+
+/** Sets for every principal of an account, the tenant principal included, what stops the account; null when nothing does (ACC-18). */
+export const setAccountStopped = (db: Database, platformId: string, accountStopped: AccountStop | null): Statement =>
+  db
+    .update(principals)
+    .set({ accountStopped })
+    .where(
+      sql`principal_id in (select principal_id from principals where platform_id = ${platformId} and tenant = 0
+          union all ${tenantOf(platformId)})`,
+    );
+
+/** Each pair of environment and status is a range of its own in the index. */
+const listedIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
+  and(
+    eq(principals.platformId, platformId),
+    inArray(principals.environment, [...ENVIRONMENTS]),
+    inArray(principals.status, [...statuses]),
+    sql`tenant = 0`,
+  );
+
+/** A slice of an account's principals in one of the statuses, and its tenant principal if it is in one. */
+export const findPrincipalsIn = (
+  db: Database,
+  platformId: string | SQL<string>,
+  statuses: readonly PrincipalStatus[],
+  slice: number,
+): Read<PrincipalRow[]> => {
+  const found = sql`select principal_id from principals where ${listedIn(platformId, statuses)} limit ${slice}`;
+  return readAll(
+    db
+      .select()
+      .from(principals)
+      .where(
+        and(
+          sql`principal_id in (select principal_id from (${found}) union all ${tenantOf(platformId)})`,
+          inArray(principals.status, [...statuses]),
+        ),
+      ),
+  );
+};
+
+export const somePrincipalIn = (platformId: string, statuses: readonly PrincipalStatus[]): SQL =>
+  sql`(exists (select 1 from principals where ${listedIn(platformId, statuses)}) or exists (select 1 from principals
+      where principal_id = (${tenantOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
+
+/** Moves all of the principals from one status to another, or none. */
+export const movePrincipals = (
+  db: Database,
+  principalIds: readonly string[],
+  { from, to }: Move<PrincipalStatus>,
+  set: Pick<PrincipalRow, "statusReason" | "updatedAt">,
+): Statement[] => [
+  db
+    .update(principals)
+    .set({ ...set, status: to })
+    .where(
+      and(
+        sql`principal_id in (select value from json_each(${JSON.stringify(principalIds)}))`,
+        eq(principals.status, from),
+      ),
+    ),
+  guard(db, sql`changes() = ${sql.raw(String(principalIds.length))}`),
+];

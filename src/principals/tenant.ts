@@ -29,6 +29,7 @@ export function createTenantPrincipal(
     customerId: null,
     status: "ACTIVE",
     statusReason: null,
+    accountStopped: null,
     ...expandAttestation({ placeholder: true }, "sandbox", now),
     createdAt: now,
     updatedAt: now,

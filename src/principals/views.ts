@@ -1,5 +1,6 @@
 // Maps rows to the principal of schema.ts at an instant.
 import { toIso } from "../core/clock.ts";
+import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import type { PrincipalView } from "./schema.ts";
 import { effectivePrincipalStatus } from "./standing.ts";
 import type { ListedPrincipal } from "./store.ts";
@@ -15,7 +16,7 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
     customer_id: row.customerId,
     environment: row.environment,
     status,
-    status_reason: row.statusReason ?? (status === "ATTESTATION_EXPIRED" ? "attestation_expired" : null),
+    status_reason: reasonOf(row, status),
     verification_attestation: {
       attestation_id: row.attestationId,
       verifier_id: row.attestationVerifierId,
@@ -27,4 +28,16 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
+}
+
+/** What the stop of an account says of its principals. */
+export const ACCOUNT_REASONS: Readonly<Record<AccountStop, string>> = {
+  SUSPENDED: "operator",
+  CLOSED: "account_closed",
+};
+
+function reasonOf({ status, statusReason, accountStopped }: ListedPrincipal, shown: PrincipalStatus): string | null {
+  // A state that is stored has its own reason; another one comes from the account, or from the date.
+  if (shown !== status && accountStopped !== null && shown === accountStopped) return ACCOUNT_REASONS[accountStopped];
+  return statusReason ?? (shown === "ATTESTATION_EXPIRED" ? "attestation_expired" : null);
 }

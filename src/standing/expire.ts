@@ -12,9 +12,11 @@ import { recordEvent } from "../journal/events.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findEndedAttestations, findPrincipalById, movePrincipal } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { STOPPED_AT_ONCE, type Stop, stopAgents, stopReads } from "./stop-agents.ts";
+import { CASCADES_AT_ONCE, stopAgents } from "./cascades.ts";
+import type { Cause } from "./slice.ts";
+import { stopReads } from "./subjects.ts";
 
-const STOP: Stop = {
+const CAUSE: Cause = {
   trigger: "principal_stops",
   reason: "attestation",
   actor: { type: "system", id: "attestation_expiry" },
@@ -23,7 +25,7 @@ const STOP: Stop = {
 export const endAttestations: EachJob = {
   kind: "each",
   name: "end_attestations",
-  part: STOPPED_AT_ONCE,
+  part: CASCADES_AT_ONCE,
   find: async ({ db, clock }, after, limit) => {
     const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
     return due;
@@ -37,22 +39,24 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
   const now = deps.clock.now();
   const { principal: before, ...found } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
-    ...stopReads(db, principalId, STOP.trigger),
+    ...stopReads(db, principalId, CAUSE.trigger),
   });
   if (before?.status !== "ACTIVE" || before.attestationExpiresAt > now) return false;
+  // The closing of its account ends it (ACC-16).
+  if (before.accountStopped === "CLOSED") return false;
   const ended = move(principalMachine, before.status, "attestation_ends");
   const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };
   const statements = [
     ...movePrincipal(db, before, ended, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",
-      actor: STOP.actor,
+      actor: CAUSE.actor,
       subject: { type: "principal", id: principalId },
       changes: { status: { from: ended.from, to: ended.to } },
     }),
     recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
   ];
-  const stopping = stopAgents(deps, { principal: after, statements }, STOP, found, now);
+  const stopping = stopAgents(deps, { principal: after, statements }, CAUSE, found, now);
   await commitAll(deps, stopping.statements);
   await stopping.rest();
   return true;

@@ -6,8 +6,9 @@ import { agents } from "../../src/db/tables/agents.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { runMessage, startJob } from "../../src/jobs/run.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { finishCascades, SLICE } from "../../src/standing/stop-agents.ts";
+import { SLICE } from "../../src/standing/slice.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const MOST = 1_000;
@@ -73,7 +74,7 @@ describe(`${PRINCIPALS} principals, each with more agents than one invocation st
           .where(sql`principal_id like 'prn_busy%'`);
       } else {
         await db.delete(cascades);
-        await db.run(sql`insert into cascades (principal_id, "trigger", reason, actor_type, actor_id, started_at)
+        await db.run(sql`insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at)
         select principal_id, 'principal_closes', 'principal', 'system', 'test', ${now} from principals
         where principal_id like 'prn_busy%'`);
       }

@@ -99,6 +99,11 @@ type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
 
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
+  patchPlatform: [
+    ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
+    ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
+    ["an unknown field", "validation_failed", () => patch("/v1/platform", { legal_name: "X", colour: "red" })],
+  ],
   registerPrincipal: [
     ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
     [

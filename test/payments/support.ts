@@ -107,6 +107,7 @@ export async function setEscrow(
     did,
     environment: "sandbox" as const,
     network,
+    platformId: world.platformId,
     currency: "USDC",
     state,
     updatedAt: world.now(),

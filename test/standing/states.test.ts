@@ -24,6 +24,9 @@ const AGENT: readonly Row[] = [
   ["principal_stops", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
   // AGT-13: from any state; REVOKED and TERMINATED are final already.
   ["principal_closes", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
+  // ACC-19: what the suspension of an account took returns to where it was.
+  ["account_returns", "-", "-", "ACTIVE", "-", "-", "-"],
+  ["account_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
   // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.
   ["promote_unfunded", "-", "FUNDING", "-", "-", "-", "escrow_below_threshold"],
   ["fund", "-", "-", "-", "-", "-", "ACTIVE"],
@@ -76,21 +79,33 @@ describe("the status that counts at an instant", () => {
   const expiresAt = 1_000;
 
   it.each([
-    ["ACTIVE", 999, "ACTIVE"],
-    ["ACTIVE", 1_000, "ATTESTATION_EXPIRED"],
-    ["ACTIVE", 1_001, "ATTESTATION_EXPIRED"],
-    ["ATTESTATION_EXPIRED", 999, "ATTESTATION_EXPIRED"],
-    ["SUSPENDED", 1_001, "SUSPENDED"],
-    ["CLOSED", 1_001, "CLOSED"],
-  ] as const)("a principal stored as %s is at %i ms: %s (expiry at 1000, no grace)", (status, now, expected) => {
-    expect(effectivePrincipalStatus({ status, attestationExpiresAt: expiresAt }, now)).toBe(expected);
-  });
+    ["ACTIVE", null, 999, "ACTIVE"],
+    ["ACTIVE", null, 1_000, "ATTESTATION_EXPIRED"],
+    ["ACTIVE", null, 1_001, "ATTESTATION_EXPIRED"],
+    ["ATTESTATION_EXPIRED", null, 999, "ATTESTATION_EXPIRED"],
+    ["SUSPENDED", null, 1_001, "SUSPENDED"],
+    ["CLOSED", null, 1_001, "CLOSED"],
+    // ACC-18: CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED.
+    ["ACTIVE", "SUSPENDED", 999, "SUSPENDED"],
+    ["ACTIVE", "SUSPENDED", 1_000, "SUSPENDED"],
+    ["ATTESTATION_EXPIRED", "SUSPENDED", 1_001, "SUSPENDED"],
+    ["CLOSED", "SUSPENDED", 999, "CLOSED"],
+    ["ACTIVE", "CLOSED", 999, "CLOSED"],
+    ["SUSPENDED", "CLOSED", 999, "CLOSED"],
+  ] as const)(
+    "a principal stored as %s, its account stopped as %s, is at %i ms: %s (expiry at 1000, no grace)",
+    (status, accountStopped, now, expected) => {
+      expect(effectivePrincipalStatus({ status, attestationExpiresAt: expiresAt, accountStopped }, now)).toBe(expected);
+    },
+  );
 
   it.each(AGENT_STATES.flatMap((status) => PRINCIPAL_STATES.map((principal) => [status, principal] as const)))(
     "an agent stored as %s under a principal that is %s",
     (status, principal) => {
+      const final = status === "REVOKED" || status === "TERMINATED";
       const stopped = principal !== "ACTIVE" && (status === "ACTIVE" || status === "FUNDING");
-      expect(effectiveAgentStatus(status, principal)).toBe(stopped ? "SUSPENDED" : status);
+      const expected = final ? status : principal === "CLOSED" ? "REVOKED" : stopped ? "SUSPENDED" : status;
+      expect(effectiveAgentStatus(status, principal)).toBe(expected);
     },
   );
 });

@@ -61,7 +61,7 @@ export class World {
   readonly key: string;
   readonly liveKey: string;
   /** The mails that this world sent, through the real binding. */
-  readonly mails: readonly SentMail[];
+  readonly mails: SentMail[];
   /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 

@@ -10,6 +10,8 @@ export const escrows = sqliteTable(
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
     network: text().notNull(),
+    /** The agent's platform, so that what an account holds is found without its agents (ACC-16). */
+    platformId: text().notNull(),
     currency: text().notNull(),
     vault: text().notNull(),
     operationalWallet: text().notNull(),
@@ -31,6 +33,7 @@ export const escrows = sqliteTable(
     index("escrows_behind")
       .on(t.behindSince, t.did, t.environment, t.network)
       .where(sql`max(threshold, other_threshold) <> chain_threshold`),
+    index("escrows_holding").on(t.platformId).where(sql`environment = 'production' and balance > 0`),
   ],
 );
 export type EscrowRow = typeof escrows.$inferSelect;

@@ -2,13 +2,14 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
+  AccountStop,
   ActorType,
   AttestationModel,
+  CascadeTrigger,
   CustomerStatus,
   EntityType,
   Environment,
   PrincipalStatus,
-  StopTrigger,
   SuspensionReason,
   Tier,
 } from "../../core/vocabulary.ts";
@@ -43,6 +44,8 @@ export const principals = sqliteTable(
     customerId: text(),
     status: text().$type<PrincipalStatus>().notNull(),
     statusReason: text(),
+    /** What stops the whole account (ACC-18). Here, so that a reading of a principal needs no other row. */
+    accountStopped: text().$type<AccountStop>(),
     attestationId: text().notNull(),
     attestationVerifierId: text().notNull(),
     attestationModel: text().$type<AttestationModel>().notNull(),
@@ -65,18 +68,19 @@ export const principals = sqliteTable(
 );
 export type PrincipalRow = typeof principals.$inferSelect;
 
-/** A stopped principal of which some agents still have to be stopped in their own rows. Any run may continue it (PRN-17). */
+/** A principal or an account of which some agents still have to follow in their own rows. Any run may continue it (PRN-17). */
 export const cascades = sqliteTable(
   "cascades",
   {
-    principalId: text().primaryKey(),
-    trigger: text().$type<StopTrigger>().notNull(),
+    /** The id of the principal or of the platform account. */
+    subjectId: text().primaryKey(),
+    trigger: text().$type<CascadeTrigger>().notNull(),
     reason: text().$type<SuspensionReason>().notNull(),
     actorType: text().$type<ActorType>().notNull(),
     actorId: text().notNull(),
     startedAt: integer().notNull(),
   },
-  (t) => [index("cascades_by_start").on(t.startedAt, t.principalId)],
+  (t) => [index("cascades_by_start").on(t.startedAt, t.subjectId)],
 );
 export type CascadeRow = typeof cascades.$inferSelect;
 

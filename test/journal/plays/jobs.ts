@@ -12,8 +12,8 @@ import { signActivityHeads } from "../../../src/jobs/sign-activity-heads.ts";
 import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
+import { finishCascades } from "../../../src/standing/cascades.ts";
 import { endAttestations } from "../../../src/standing/expire.ts";
-import { finishCascades } from "../../../src/standing/stop-agents.ts";
 import { withVars } from "../../support/variants.ts";
 import { env, principalBody, type World } from "../../support/world.ts";
 import {
@@ -89,9 +89,13 @@ async function unfinished(stage: Stage): Promise<Standing> {
   const actor = { actorType: "system", actorId: "attestation_expiry" } as const;
   await store(world, (db) => [
     db.update(principals).set({ status: "ATTESTATION_EXPIRED" }).where(eq(principals.principalId, principalId)),
-    db
-      .insert(cascades)
-      .values({ principalId, trigger: "principal_stops", reason: "attestation", ...actor, startedAt: world.now() }),
+    db.insert(cascades).values({
+      subjectId: principalId,
+      trigger: "principal_stops",
+      reason: "attestation",
+      ...actor,
+      startedAt: world.now(),
+    }),
   ]);
   return standing;
 }

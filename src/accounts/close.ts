@@ -1,0 +1,92 @@
+// Closing of an account by its owner (ACC-16): one batch ends the account, its keys, sessions, links and password; from that commit all of its
+// agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
+import type { SessionCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, ServiceError } from "../core/errors.ts";
+import { move } from "../core/machine.ts";
+import { foldName } from "../core/text.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import { findHolding, refuseHolding } from "../escrow/store.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { cascadeAccount } from "../standing/cascades.ts";
+import { accountReads } from "../standing/subjects.ts";
+import { requireCurrentPassword } from "./current-password.ts";
+import { deleteKeys } from "./key-store.ts";
+import { deleteLinks } from "./link-store.ts";
+import { recordNotice } from "./notices.ts";
+import { deletePassword, findPassword } from "./password-store.ts";
+import { deleteSessions } from "./session-store.ts";
+import type { ClosingInput } from "./standing-schema.ts";
+import { platformMachine } from "./states.ts";
+import { findPlatform, updatePlatform } from "./store.ts";
+
+const TRIGGER = "principal_closes";
+
+export async function closePlatform(call: SessionCall, { confirmation, current_password }: ClosingInput) {
+  const { db, deps, tenant } = call;
+  const now = deps.clock.now();
+  const {
+    caller,
+    platform: before,
+    stored,
+    holding,
+    ...found
+  } = await call.read({
+    platform: findPlatform(db, tenant.platformId),
+    stored: findPassword(db, tenant.platformId),
+    holding: findHolding(db, tenant.platformId),
+    ...accountReads(db, tenant.platformId, TRIGGER),
+  });
+  if (!before) throw new ServiceError("invalid_credentials");
+  const { platformId, actor } = caller;
+  refuseUnconfirmed(before, confirmation);
+  await requireCurrentPassword(call, stored, before.email, current_password);
+  // Open disputes come here, before the escrow (ACC-16): none can be filed yet.
+  if (holding)
+    throw new ServiceError("close_blocked_escrow", { detail: { did: holding.did, network: holding.network } });
+  const moved = move(platformMachine, before.status, "close");
+  const view = { platform_id: platformId, platform_status: moved.to, closed_at: toIso(now) };
+  const above = {
+    platformId,
+    statements: [
+      ...updatePlatform(db, before, { closedAt: now }, now, moved),
+      // A settlement may have reached an escrow after the reading.
+      refuseHolding(db, platformId),
+      deleteKeys(db, platformId),
+      deleteSessions(db, platformId),
+      deleteLinks(db, platformId),
+      deletePassword(db, platformId),
+    ],
+  };
+  const cascading = cascadeAccount(deps, above, { trigger: TRIGGER, reason: "platform", actor }, found, now);
+  await call.commit(
+    [
+      ...cascading.statements,
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "account.closed",
+        actor,
+        subject: { type: "platform", id: platformId },
+        changes: { platform_status: { from: moved.from, to: moved.to } },
+      }),
+      recordNotice(db, before, now, {
+        kind: "customer.account_closed",
+        data: { retentionYears: Number(deps.env.DOCUMENT_RETENTION_YEARS) },
+      }),
+    ],
+    view,
+  );
+  call.background(cascading.rest());
+  return view;
+}
+
+/** The legal name as it stands in the profile; where there is none yet, the address of the account. */
+function refuseUnconfirmed({ legalName, email }: PlatformRow, confirmation: string): void {
+  const typed = confirmation.trim().normalize("NFC");
+  const matches =
+    legalName === null ? foldName(typed) === foldName(email) : typed === legalName.trim().normalize("NFC");
+  if (matches) return;
+  const wanted = legalName === null ? "the email address of the account" : "the legal name of the account";
+  throw new ServiceError("confirmation_mismatch", {
+    field_errors: [fieldError("confirmation", "confirmation_mismatch", `Type ${wanted}.`)],
+  });
+}

@@ -1,0 +1,20 @@
+// Suspension, reinstatement and closing of an account on the wire (ACC-16, ACC-18, ACC-19).
+import * as z from "zod";
+import { instant, text } from "../http/schemas.ts";
+import { platformStatus } from "./schema.ts";
+import { presentedPassword } from "./session-schema.ts";
+
+export const standingParams = z.object({ platform_id: z.string() });
+
+export const standingInput = z
+  .strictObject({ reason: text(1000) })
+  .register(z.globalRegistry, { id: "AccountStandingInput" });
+
+export const closingInput = z
+  .strictObject({ confirmation: z.string().min(1).max(500), current_password: presentedPassword })
+  .register(z.globalRegistry, { id: "ClosingInput" });
+export type ClosingInput = z.infer<typeof closingInput>;
+
+export const closingView = z
+  .object({ platform_id: z.string(), platform_status: platformStatus, closed_at: instant })
+  .register(z.globalRegistry, { id: "ClosedPlatform" });

@@ -1,0 +1,100 @@
+// Suspension and reinstatement of an account by the operator (ACC-18, ACC-19). From the commit its keys and sessions are refused and its
+// agents stopped, on every surface; reinstatement gives back what the suspension took.
+import { type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { type Move, move } from "../core/machine.ts";
+import type { ActivityAction, CascadeTrigger, OperatorAction, PlatformStatus } from "../core/vocabulary.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { cascadeAccount } from "../standing/cascades.ts";
+import { accountReads } from "../standing/subjects.ts";
+import { recordNotice } from "./notices.ts";
+import { toPlatformView } from "./profile.ts";
+import { type PlatformTrigger, platformMachine } from "./states.ts";
+import { findPlatform, type PlatformChange, updatePlatform } from "./store.ts";
+
+type Reasoned = { readonly reason: string };
+
+type Decision = {
+  readonly trigger: CascadeTrigger;
+  readonly moveOf: (before: PlatformRow) => Move<PlatformStatus>;
+  readonly set: (before: PlatformRow, reason: string) => PlatformChange;
+  readonly action: ActivityAction;
+  /** In the operators' own log. */
+  readonly act: OperatorAction;
+  readonly notice: "customer.account_suspended" | "customer.account_reinstated";
+};
+
+const SUSPENSION: Decision = {
+  trigger: "principal_stops",
+  moveOf: ({ status }) => move(platformMachine, status, "suspend"),
+  set: ({ status }, reason) => ({ suspensionReason: reason, suspendedFrom: status }),
+  action: "account.suspended",
+  act: "platform.suspended",
+  notice: "customer.account_suspended",
+};
+
+/** The way back to the state that an account was suspended in. */
+const RETURNS: Readonly<Partial<Record<PlatformStatus, PlatformTrigger>>> = {
+  PROFILE_PENDING: "reinstate_profile",
+  KYB_PENDING: "reinstate_kyb",
+  IN_REVIEW: "reinstate_review",
+  ACCREDITED: "reinstate_accredited",
+};
+
+const REINSTATEMENT: Decision = {
+  trigger: "account_returns",
+  moveOf: ({ status, suspendedFrom }) =>
+    // Of an account that is not suspended: whichever it is, the machine refuses it.
+    move(platformMachine, status, RETURNS[suspendedFrom ?? status] ?? "reinstate_profile"),
+  set: () => ({ suspensionReason: null, suspendedFrom: null }),
+  action: "account.reinstated",
+  act: "platform.reinstated",
+  notice: "customer.account_reinstated",
+};
+
+export const suspendPlatform = (call: OperatorCall, platformId: string, input: Reasoned) =>
+  decideStanding(call, platformId, input, SUSPENSION);
+
+export const reinstatePlatform = (call: OperatorCall, platformId: string, input: Reasoned) =>
+  decideStanding(call, platformId, input, REINSTATEMENT);
+
+async function decideStanding(call: OperatorCall, platformId: string, { reason }: Reasoned, decision: Decision) {
+  const { db, deps, now, actor } = call;
+  const { trigger, action, act, notice } = decision;
+  const subject = { type: "platform", id: platformId };
+  const { platform: before, ...found } = await call.read({
+    platform: findPlatform(db, platformId),
+    ...accountReads(db, platformId, trigger),
+  });
+  if (!before) throw new ServiceError("not_found");
+  const moved = decision.moveOf(before);
+  const set = decision.set(before, reason);
+  const view = toPlatformView({ ...before, ...set, status: moved.to });
+  const above = { platformId, statements: updatePlatform(db, before, set, now, moved) };
+  const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now);
+  await call.commit(
+    [
+      ...cascading.statements,
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action,
+        actor,
+        subject,
+        changes: { platform_status: { from: moved.from, to: moved.to }, reason: { from: null, to: reason } },
+      }),
+      recordOperatorEntry(db, actor, now, { action: act, subject, platformId, detail: { reason } }),
+      recordNotice(db, before, now, { kind: notice, data: { reason } }),
+    ],
+    view,
+  );
+  call.background(cascading.rest());
+  return view;
+}
+
+/** Refuses an unknown account before the faults of the body. */
+export const precheckStanding = (call: OperatorCall, platformId: string): Precheck =>
+  precheck({ platform: findPlatform(call.db, platformId) }, ({ platform }) => {
+    if (!platform) throw new ServiceError("not_found");
+    return [];
+  });

@@ -1,0 +1,156 @@
+// Notices by mail (ACC-17): written with the change that they are about, mailed by a job once, and tried again for two days.
+import { beforeEach, describe, expect, it } from "vitest";
+import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.ts";
+import { recordNotice } from "../../src/accounts/notices.ts";
+import type { Deps } from "../../src/context.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
+import { commit } from "../../src/db/batch.ts";
+import { runMessage, startJob } from "../../src/jobs/run.ts";
+import type { SentMail } from "../support/mails.ts";
+import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
+import { createWorld, env, type Json, type World } from "../support/world.ts";
+import { rowsOf, signUp } from "./support.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+  // Each test sees its own notices alone.
+  await env.DB.prepare("delete from notices").run();
+});
+
+const ADDRESSED = { legalName: "Acme GmbH", email: "founder@acme.example", adminContactEmail: "office@acme.example" };
+const tell = (at = world): Promise<void> =>
+  commit(at.deps.db, [
+    recordNotice(at.deps.db, { ...ADDRESSED, platformId: at.platformId }, at.now(), {
+      kind: "customer.password_changed",
+      data: {},
+    }),
+  ]);
+const waiting = (): Promise<Json[]> => rowsOf("notices", world.platformId);
+const alerts = async (): Promise<Json[]> =>
+  (await env.DB.prepare("select * from alerts where subject = 'mail_notices'").all()).results;
+
+/** The job's dependencies with a binding that refuses while `refuses` holds. */
+function refusing(refuses: (mail: SentMail) => boolean): Deps {
+  const send = async (mail: SentMail) => {
+    if (refuses(mail)) throw new Error(`the server refuses ${mail.to}`);
+    world.mails.push(mail);
+  };
+  return { ...world.deps, env: { ...world.deps.env, MAIL: { send } as never } };
+}
+
+describe("a notice", () => {
+  it("goes to the admin contact by one mail, as text and HTML in the operator's name, and is deleted then", async () => {
+    await tell();
+    expect(await world.run(mailNotices)).toBe(1);
+    expect(await world.run(mailNotices)).toBe(0);
+    expect(world.mails).toEqual([
+      {
+        from: { name: world.deps.config.operatorName, email: world.deps.env.MAIL_FROM },
+        to: "office@acme.example",
+        subject: "Your password was changed",
+        text: expect.stringContaining("The password of the account of Acme GmbH was changed at 20"),
+        html: expect.stringContaining("<h1"),
+      },
+    ]);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it("goes to the account's own address while no contact is named", async () => {
+    const statement = recordNotice(
+      world.deps.db,
+      { platformId: world.platformId, legalName: null, email: "founder@acme.example", adminContactEmail: null },
+      world.now(),
+      { kind: "customer.password_reset", data: {} },
+    );
+    await commit(world.deps.db, [statement]);
+    await world.run(mailNotices);
+    expect(world.mails.map(({ to }) => to)).toEqual(["founder@acme.example"]);
+    expect(world.mails[0]?.text).toContain("founder@acme.example");
+  });
+
+  it("is written by the first key, which it names by its prefix alone", async () => {
+    const { key, email } = await signUp(world);
+    await world.run(mailNotices);
+    const mail = world.mails.find(({ to, subject }) => to === email && subject === "A sandbox key was issued");
+    expect(mail?.text).toContain(key.slice(0, 22));
+    expect(JSON.stringify(world.mails)).not.toContain(key);
+  });
+
+  it("is mailed once by two runs at the same moment", async () => {
+    for (let n = 0; n < 20; n++) await tell();
+    const runs = await Promise.all([world.run(mailNotices), world.run(mailNotices), world.run(mailNotices)]);
+    expect(runs.reduce((sum, done) => sum + done, 0)).toBe(20);
+    expect(world.mails).toHaveLength(20);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it("of which there are many, is mailed slice by slice in one run, at a constant cost for each slice", async () => {
+    for (let n = 0; n < 120; n++) await tell();
+    world.meter.reset();
+    expect(await world.run(mailNotices)).toBe(120);
+    // Three slices of three trips, and at most one that finds nothing more.
+    expect(world.meter.reading.trips).toBeLessThanOrEqual(10);
+  });
+});
+
+describe("a mail that fails", () => {
+  it("stops no other, and is tried again after each pause, not sooner", async () => {
+    await tell();
+    const other = { ...ADDRESSED, adminContactEmail: "other@acme.example", platformId: world.platformId };
+    const notice = { kind: "customer.password_changed", data: {} } as const;
+    await commit(world.deps.db, [recordNotice(world.deps.db, other, world.now(), notice)]);
+    const deps = refusing(({ to }) => to === "office@acme.example");
+    expect(await world.run(mailNotices, deps)).toBe(1);
+    expect(world.mails.map(({ to }) => to)).toEqual(["other@acme.example"]);
+    expect(await waiting()).toMatchObject([{ recipient: "office@acme.example", attempts: 1 }]);
+    world.advance(MINUTE_MS - 1_000);
+    expect(await world.run(mailNotices)).toBe(0);
+    world.advance(1_000);
+    expect(await world.run(mailNotices)).toBe(1);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it("is dropped after the eighth failure with one alert, which names no address and nothing that it says", async () => {
+    await tell();
+    const deps = refusing(() => true);
+    const run = async () => {
+      await startJob(deps, { ...mailNotices });
+      await runMessage(deps, [mailNotices], { kind: "run", job: "mail_notices" });
+    };
+    for (const pause of NOTICE_PAUSES_MS) {
+      await run();
+      expect(await alerts()).toEqual([]);
+      world.advance(pause);
+    }
+    expect(await waiting()).toMatchObject([{ attempts: NOTICE_PAUSES_MS.length }]);
+    await run();
+    expect(await waiting()).toEqual([]);
+    const [alert, ...more] = await alerts();
+    expect(more).toEqual([]);
+    expect(alert).toMatchObject({ kind: "job_failed", message: expect.stringContaining("customer.password_changed") });
+    expect(alert.message).not.toContain("acme.example");
+    expect(alert.message).not.toContain("Acme");
+  });
+
+  // The claim stands before the mail, so a Worker that dies in between loses nothing.
+  it("is sent again when the Worker died after the mail and before the row was deleted", async () => {
+    await tell();
+    const dying = failingBatches(env.DB, (batch) => (batch === 3 ? "before" : "never"));
+    await expect(world.run(mailNotices, withDatabase(world, dying).deps)).rejects.toThrow("not reachable");
+    expect(await waiting()).toMatchObject([{ attempts: 1 }]);
+    expect(await world.run(mailNotices)).toBe(0);
+    world.advance(MINUTE_MS);
+    expect(await world.run(mailNotices)).toBe(1);
+    expect(await waiting()).toEqual([]);
+  });
+});
+
+describe("what waits", () => {
+  it("holds no secret", async () => {
+    const { key } = await signUp(world);
+    const { notices = [] } = await dumpDatabase();
+    expect(notices.length).toBeGreaterThan(0);
+    expect(notices.join("")).not.toContain(key);
+  });
+});
