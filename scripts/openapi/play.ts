@@ -8,6 +8,7 @@ import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must,
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
+import { playAccount } from "./play-account.ts";
 import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
 
@@ -19,6 +20,7 @@ const LITTLE_GAS = 10n ** 15n;
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
   await playProfile(stage);
+  await playAccount(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);

@@ -8,6 +8,7 @@ import type { PlatformStatus } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran } from "../jobs/job.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
 import type { AnnouncementInput } from "./notice-schema.ts";
 import { insertNotices } from "./notice-store.ts";
@@ -15,13 +16,15 @@ import { contactOf } from "./notices.ts";
 import { type Contact, listContacts } from "./store.ts";
 
 export async function announceToAll(call: OperatorCall, { kind, subject, text }: AnnouncementInput) {
-  const { db } = call;
-  const now = call.deps.clock.now();
+  const { db, deps, actor } = call;
+  const now = deps.clock.now();
   await call.read({});
   const announcementId = newId("ann", now);
   const view = { announcement_id: announcementId, kind, subject, text, created_at: toIso(now) };
   const row = { announcementId, kind, subject, text, createdAt: now, reached: "", finishedAt: null };
-  await call.commit([insertAnnouncement(db, row)], view);
+  const subjectOf = { type: "announcement", id: announcementId };
+  const entry = recordOperatorEntry(db, actor, now, { action: "notice.sent", subject: subjectOf, detail: { kind } });
+  await call.commit([insertAnnouncement(db, row), entry], view);
   return view;
 }
 

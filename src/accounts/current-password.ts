@@ -1,4 +1,4 @@
-// The one judge of the current password, where a call of a session asks for it again (CRED-21): a session alone must not be enough to take
+// The one judge of the current password, where a call of a session asks for it again (CRED-25): a session alone must not be enough to take
 // an account over. Its failures count as those of log-ins.
 import type { SessionCall } from "../call.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";

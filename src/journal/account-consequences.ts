@@ -24,6 +24,15 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.email_verified", "api_key.issued"],
       mails: ["customer.key_issued"],
     },
+    {
+      // A notice to each of the two addresses.
+      ...UNSEEN,
+      when: "of a new address",
+      states: [],
+      tables: ["account_links", "platforms"],
+      activity: ["account.email_changed"],
+      mails: ["customer.email_changed", "customer.email_changed"],
+    },
   ],
 
   resendVerification: [
@@ -61,6 +70,69 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: [],
       tables: ["sessions"],
       activity: ["session.ended"],
+    },
+  ],
+
+  changePassword: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["passwords", "sessions"],
+      activity: ["account.password_changed"],
+      mails: ["customer.password_changed"],
+    },
+    {
+      ...UNSEEN,
+      when: "links to reset it and to change the address are open",
+      states: [],
+      tables: ["account_links", "passwords", "sessions"],
+      activity: ["account.password_changed"],
+      mails: ["customer.password_changed"],
+    },
+  ],
+
+  forgotPassword: [
+    {
+      ...UNSEEN,
+      when: "of the verified address of an account",
+      states: [],
+      tables: ["account_links"],
+      activity: ASKED_BY_ANYBODY,
+      mails: ["reset_password"],
+    },
+    { ...UNSEEN, when: "of any other address", states: [], tables: [], activity: ASKED_BY_ANYBODY },
+  ],
+
+  resetPassword: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["account_links", "passwords", "sessions"],
+      activity: ["account.password_reset"],
+      mails: ["customer.password_reset"],
+    },
+  ],
+
+  changeEmail: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["account_links"],
+      activity: { none: "recorded when the new address is verified" },
+      mails: ["verify_new_email"],
+    },
+  ],
+
+  announceToAll: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: [],
+      tables: ["announcements", "operator_entries"],
+      activity: { none: "an operator's act: it concerns no account alone" },
     },
   ],
 
@@ -144,4 +216,40 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 };
 
-export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {};
+const BY_TIME = { none: "falls due by itself" } as const;
+
+export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
+  remove_unverified_accounts: [
+    {
+      // Its entries go with it.
+      ...UNSEEN,
+      when: "an account was not verified in seven days",
+      states: ["account EMAIL_PENDING → none"],
+      tables: ["account_links", "activity_chains", "passwords", "platforms"],
+      activity: { none: "the account never began, and its log is removed" },
+    },
+  ],
+
+  prune_account_credentials: [
+    {
+      ...UNSEEN,
+      when: "a session, a link and a key have ended",
+      states: [],
+      tables: ["account_links", "management_keys", "sessions"],
+      activity: BY_TIME,
+    },
+  ],
+
+  announce: [
+    {
+      ...UNSEEN,
+      when: "an account has not heard of an announcement",
+      states: [],
+      tables: ["announcements"],
+      activity: BY_TIME,
+      mails: ["customer.maintenance"],
+    },
+  ],
+
+  mail_notices: [{ ...UNSEEN, when: "a notice is due", states: [], tables: [], activity: BY_TIME }],
+};

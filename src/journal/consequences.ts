@@ -2,7 +2,7 @@
 // with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
 // the running hash of the activity log, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../context.ts";
-import { ACCOUNT_OPERATIONS } from "./account-consequences.ts";
+import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./account-consequences.ts";
 import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review-consequences.ts";
 
@@ -537,7 +537,12 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
 /** By the job's name, for one row that it records. */
 export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+<<<<<<< HEAD
   ...REVIEW_JOBS,
+=======
+  ...ACCOUNT_JOBS,
+
+>>>>>>> acc
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 
   prune_idempotency_outcomes: [
@@ -550,10 +555,10 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["agent ACTIVE → SUSPENDED", "principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["agents", "principals"],
       activity: ["agent.suspended", "principal.attestation_expired"],
-      events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
-      directory: { agent: ["status_changed"] },
+      events: principal: ["principal.status_changed"], agent: ["agent.status_changed"] ,
+      directory: agent: ["status_changed"] ,
       document: NONE,
-      certificate: { agent: ["suspended"] },
+      certificate: agent: ["suspended"] ,
       ...NO_NOTICE,
     },
     {
@@ -561,7 +566,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["principals"],
       activity: ["principal.attestation_expired"],
-      events: { principal: ["principal.status_changed"] },
+      events: principal: ["principal.status_changed"] ,
       directory: NONE,
       document: NONE,
       certificate: NONE,
@@ -575,10 +580,10 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["agent ACTIVE → SUSPENDED"],
       tables: ["agents", "cascades"],
       activity: ["agent.suspended"],
-      events: { agent: ["agent.status_changed"] },
-      directory: { agent: ["status_changed"] },
+      events: agent: ["agent.status_changed"] ,
+      directory: agent: ["status_changed"] ,
       document: NONE,
-      certificate: { agent: ["suspended"] },
+      certificate: agent: ["suspended"] ,
       ...NO_NOTICE,
     },
   ],
@@ -590,8 +595,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       tables: ["agents", "restatements"],
       activity: RECORDED_WITH_PROFILE,
       events: NONE,
-      directory: { agent: ["updated"] },
-      document: { agent: ["stale version"] },
+      directory: agent: ["updated"] ,
+      document: agent: ["stale version"] ,
       certificate: NONE,
       ...NO_NOTICE,
     },
@@ -607,9 +612,9 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["task open → auto_confirmed"],
       tables: ["agents", "escrows", "rating_counterparties", "tasks"],
       activity: BY_ITSELF,
-      events: { provider: ["task.closed"], consumer: ["task.closed"] },
-      directory: { provider: ["updated"], consumer: ["updated"] },
-      document: { provider: ["new revision"], consumer: ["new revision"] },
+      events: provider: ["task.closed"], consumer: ["task.closed"] ,
+      directory: provider: ["updated"], consumer: ["updated"] ,
+      document: provider: ["new revision"], consumer: ["new revision"] ,
       certificate: NONE,
       ...NO_NOTICE,
     },
@@ -618,7 +623,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["task open → auto_confirmed"],
       tables: ["tasks"],
       activity: BY_ITSELF,
-      events: { provider: ["task.closed"], consumer: ["task.closed"] },
+      events: provider: ["task.closed"], consumer: ["task.closed"] ,
       directory: NONE,
       document: NONE,
       certificate: NONE,
@@ -632,7 +637,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       states: ["intent OPEN → ABANDONED"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
-      events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
+      events: provider: ["intent.abandoned"], consumer: ["intent.abandoned"] ,
       directory: NONE,
       document: NONE,
       certificate: NONE,
@@ -647,8 +652,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       tables: ["agents", "payment_intents", "rating_counterparties"],
       activity: BY_ITSELF,
       events: NONE,
-      directory: { consumer: ["updated"] },
-      document: { consumer: ["new revision"] },
+      directory: consumer: ["updated"] ,
+      document: consumer: ["new revision"] ,
       certificate: NONE,
       ...NO_NOTICE,
     },
@@ -659,7 +664,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       activity: BY_ITSELF,
       events: NONE,
       directory: NONE,
-      document: { consumer: ["new revision"] },
+      document: consumer: ["new revision"] ,
       certificate: NONE,
       ...NO_NOTICE,
     },
@@ -684,8 +689,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: BY_ITSELF,
       events: NONE,
-      directory: { agent: ["updated"] },
-      document: { agent: ["new version"] },
+      directory: agent: ["updated"] ,
+      document: agent: ["new version"] ,
       certificate: NONE,
       alerts: ["chain_reorganised"],
       mails: [],
@@ -696,8 +701,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: BY_ITSELF,
       events: NONE,
-      directory: { agent: ["updated"] },
-      document: { agent: ["new version"] },
+      directory: agent: ["updated"] ,
+      document: agent: ["new version"] ,
       certificate: NONE,
       ...NO_NOTICE,
     },

@@ -32,9 +32,10 @@ const alerts = async (): Promise<Json[]> =>
 
 /** The job's dependencies with a binding that refuses while `refuses` holds. */
 function refusing(refuses: (mail: SentMail) => boolean): Deps {
+  const { MAIL } = world.deps.env;
   const send = async (mail: SentMail) => {
     if (refuses(mail)) throw new Error(`the server refuses ${mail.to}`);
-    world.mails.push(mail);
+    return MAIL.send(mail);
   };
   return { ...world.deps, env: { ...world.deps.env, MAIL: { send } as never } };
 }

@@ -1,4 +1,4 @@
-// Change and reset of the password (CRED-21 to CRED-23): whoever had got in is out, and asking tells a stranger nothing.
+// Change and reset of the password (CRED-22, CRED-23, CRED-25): whoever had got in is out, and asking tells a stranger nothing.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";

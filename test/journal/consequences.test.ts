@@ -20,12 +20,14 @@ import { ACCOUNT_PLAYS } from "./plays/accounts.ts";
 import { AGENT_PLAYS } from "./plays/agents.ts";
 import { JOB_PLAYS } from "./plays/jobs.ts";
 import { MARKET_PLAYS } from "./plays/markets.ts";
+import { PASSWORD_PLAYS } from "./plays/passwords.ts";
 import { PROFILE_PLAYS } from "./plays/profile.ts";
 import { PURCHASE_PLAYS } from "./plays/purchases.ts";
 import { REVIEW_PLAYS } from "./plays/review.ts";
 import { type Plays, type Stage, store } from "./plays/stage.ts";
 
 const PLAYS: Plays = {
+  ...PASSWORD_PLAYS,
   ...ACCOUNT_PLAYS,
   ...PROFILE_PLAYS,
   ...REVIEW_PLAYS,

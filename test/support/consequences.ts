@@ -37,7 +37,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
   return {
     states: statesIn(difference),
     tables: [...difference.keys()].filter((name) => !NOT_LISTED.has(name)).sort(),
-    activity: actionsIn(of("activity_entries"), parties),
+    activity: actionsIn(of("activity_entries").filter(outlives(difference)), parties),
     events: byParty(parties, eventsIn(of("events"), await platformsOf(parties))),
     directory: byParty(
       parties,
@@ -80,6 +80,13 @@ function added(changes: readonly Change[]): Json[] {
   if (touched) throw new Error(`a row that must never change has changed: ${JSON.stringify(touched)}`);
   return changes.map(({ after }) => after);
 }
+
+/** False for the log of an account that is removed itself. */
+const outlives = (difference: Difference) => {
+  const removed = (difference.get("platforms") ?? []).filter(({ after }) => after === null);
+  const ids = new Set(removed.map(({ before }) => before.platform_id));
+  return ({ before, after }: Change): boolean => after !== null || !ids.has(before.platform_id);
+};
 
 const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document"]);
 

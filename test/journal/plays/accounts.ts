@@ -13,6 +13,7 @@ import {
 } from "../../accounts/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { env, type World } from "../../support/world.ts";
+import { verifyingNewAddress } from "./passwords.ts";
 import { MINUTE, must, type Play, type Plays } from "./stage.ts";
 
 /** A play of one account, which is signed up before it. */
@@ -71,6 +72,7 @@ export const ACCOUNT_PLAYS: Plays = {
         return partyOf(email);
       };
     },
+    "of a new address": verifyingNewAddress,
   },
   resendVerification: {
     "of an account that waits for it": async ({ world }) => {

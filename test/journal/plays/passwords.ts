@@ -1,0 +1,142 @@
+// Plays of the consequences of passwords, of the address, of announcements, and of the jobs of accounts.
+import { announce } from "../../../src/accounts/announcements.ts";
+import { mailNotices } from "../../../src/accounts/mail-notices.ts";
+import { recordNotice } from "../../../src/accounts/notices.ts";
+import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
+import { removeUnverified } from "../../../src/accounts/remove-unverified.ts";
+import {
+  type Account,
+  freshAddress,
+  logIn,
+  mailedToken,
+  PASSWORD,
+  post,
+  postAs,
+  register,
+  signUp,
+} from "../../accounts/support.ts";
+import { env, type World } from "../../support/world.ts";
+import { must, ofNobody, operator, type Play, type Plays, store } from "./stage.ts";
+
+const NEW_PASSWORD = "another battery staple";
+const NOTICE = { kind: "maintenance", subject: "Maintenance on Sunday", text: "From 02:00 to 02:10 UTC." };
+
+/** A play of one account with a session; what it prepares is given to the act. */
+const ofPerson =
+  <T>(
+    prepare: (world: World, account: Account, token: string) => Promise<T>,
+    act: (world: World, account: Account, token: string, prepared: T) => Promise<unknown>,
+  ): Play =>
+  async ({ world }) => {
+    const account = await signUp(world);
+    const token = await logIn(world, account.email);
+    const prepared = await prepare(world, account, token);
+    return async () => {
+      await act(world, account, token, prepared);
+      return { account: [account.platformId] };
+    };
+  };
+
+const forgot = (world: World, email: string) => must(202, post(world, "/v1/platform/password/forgot", { email }));
+const askMove = (world: World, token: string, email: string) =>
+  must(202, postAs(world, token, "/v1/platform/email", { new_email: email, current_password: PASSWORD }));
+const change = (world: World, token: string) => {
+  const body = { current_password: PASSWORD, new_password: NEW_PASSWORD };
+  return must(200, postAs(world, token, "/v1/platform/password", body));
+};
+const sendNotice = (world: World) =>
+  must(202, world.call("POST", "/v1/operator/notices", { ...operator(), body: NOTICE }));
+const run = async (sql: string, ...params: unknown[]) => {
+  await env.DB.prepare(sql)
+    .bind(...params)
+    .run();
+};
+
+const nothing = async () => undefined;
+
+/** Of verifyEmail. */
+export const verifyingNewAddress: Play = ofPerson(
+  async (world, _account, token) => {
+    const email = freshAddress();
+    await askMove(world, token, email);
+    return mailedToken(world, email);
+  },
+  (world, _account, _token, link) => must(200, post(world, "/v1/platform/verify-email", { token: link })),
+);
+
+/** An announcement that all accounts have heard of but this one. */
+async function leaveUnreached(world: World, { platformId }: Account): Promise<void> {
+  await run("delete from announcements");
+  await sendNotice(world);
+  await run(
+    "update announcements set reached = (select max(platform_id) from platforms where platform_id < ?)",
+    platformId,
+  );
+}
+
+async function endCredentials(world: World, { key, platformId }: Account): Promise<void> {
+  await must(200, world.call("POST", "/v1/platform/keys/rotate", { key, body: {} }));
+  for (const table of ["sessions", "account_links", "management_keys"]) {
+    const ended = table === "management_keys" ? " and expires_at is not null" : "";
+    await run(`update ${table} set expires_at = 1 where platform_id = ?${ended}`, platformId);
+  }
+}
+
+export const PASSWORD_PLAYS: Plays = {
+  changePassword: {
+    always: ofPerson(nothing, (world, _account, token) => change(world, token)),
+    "links to reset it and to change the address are open": ofPerson(
+      async (world, { email }, token) => {
+        await forgot(world, email);
+        await askMove(world, token, freshAddress());
+      },
+      (world, _account, token) => change(world, token),
+    ),
+  },
+  forgotPassword: {
+    "of the verified address of an account": ofPerson(nothing, (world, { email }) => forgot(world, email)),
+    "of any other address": ofNobody(nothing, (world) => forgot(world, freshAddress())),
+  },
+  resetPassword: {
+    always: ofPerson(
+      async (world, { email }) => {
+        await forgot(world, email);
+        return mailedToken(world, email);
+      },
+      (world, _account, _token, link) =>
+        must(200, post(world, "/v1/platform/password/reset", { token: link, new_password: NEW_PASSWORD })),
+    ),
+  },
+  changeEmail: { always: ofPerson(nothing, (world, _account, token) => askMove(world, token, freshAddress())) },
+  announceToAll: { always: ofNobody(nothing, sendNotice) },
+  remove_unverified_accounts: {
+    "an account was not verified in seven days": ofNobody(
+      async (world) => {
+        const { platform_id: platformId } = await register(world);
+        await run("update platforms set created_at = 0 where platform_id = ?", platformId);
+      },
+      (world) => world.run(removeUnverified),
+    ),
+  },
+  prune_account_credentials: {
+    "a session, a link and a key have ended": ofPerson(endCredentials, (world) => world.run(pruneCredentials)),
+  },
+  announce: {
+    "an account has not heard of an announcement": ofPerson(leaveUnreached, (world) => world.run(announce)),
+  },
+  mail_notices: {
+    "a notice is due": ofNobody(
+      async (world) => {
+        const platform = {
+          platformId: world.platformId,
+          legalName: null,
+          email: freshAddress(),
+          adminContactEmail: null,
+        };
+        const notice = { kind: "customer.password_changed", data: {} } as const;
+        await store(world, (db) => recordNotice(db, platform, world.now(), notice));
+      },
+      (world) => world.run(mailNotices),
+    ),
+  },
+};
