@@ -101,6 +101,11 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB, { queues: 0 }),
   // For each agent fifteen rows: it and its newest version with their indexes, once to read, once to write, and the directory's record.
   "PATCH /v1/platform (the name, with ten agents)": mutation(172, 46, 4 * KIB, { queues: 0 }),
+  // The session and its platform 2, the document that it supersedes; the file itself is in R2.
+  "POST /v1/platform/documents (1 MiB)": mutation(10, 8, KIB),
+  "GET /v1/platform/documents": read(25, 16 * KIB),
+  "GET /v1/platform/documents/{document_id}": read(5, KIB),
+  "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
@@ -137,6 +142,14 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // Operators: pages, and one row for each job.
   "GET /v1/operator/platforms": read(21, 16 * KIB),
   "GET /v1/operator/platforms (status=SUSPENDED)": read(21, 16 * KIB),
+  "GET /v1/operator/platforms/{platform_id}": read(2, 2 * KIB),
+  "GET /v1/operator/platforms/{platform_id}/documents": read(25, 16 * KIB),
+  // Each reading is recorded before a byte is handed over.
+  "GET /v1/operator/platforms/{platform_id}/documents/{document_id}": mutation(4, 4, 2 * KIB, { queues: 0 }),
+  // With the attestation of its company: the principal, its history, and its agents.
+  "POST /v1/operator/platforms/{platform_id}/decision (approve)": mutation(20, 18, 2 * KIB),
+  "POST /v1/operator/platforms/{platform_id}/decision (reject)": mutation(18, 15, 2 * KIB),
+  "POST /v1/operator/platforms/{platform_id}/attestation": mutation(16, 12, KIB),
   "GET /v1/operator/jobs": read(13, 4 * KIB),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
   "GET /v1/operator/activity": read(25, 16 * KIB),
@@ -161,6 +174,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 6, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
   ...job("sign_activity_heads", EACH, { trips: 6, rowsRead: 12, rowsWritten: 6 }),
+  ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
+  ...job("sweep_documents", BULK),
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 

@@ -5,11 +5,13 @@ import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
+import { REVIEW } from "./cases/review.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
   ...PROFILE,
+  ...REVIEW,
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,

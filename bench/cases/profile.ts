@@ -8,7 +8,11 @@ import type { Ask } from "../wire.ts";
 const HOUR_MS = 3_600_000;
 
 /** A call of a person, by a session of its own. */
-async function asPerson({ platform, sql }: Stage, method: string, path: string): Promise<Ask> {
+export async function asPerson(
+  { platform, sql }: Pick<Stage, "platform" | "sql">,
+  method: string,
+  path: string,
+): Promise<Ask> {
   const token = `ses_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url")}`;
   const now = Date.now();
   const text = "insert into sessions (token_hash, platform_id, created_at, used_at, expires_at) values (?, ?, ?, ?, ?)";

@@ -128,6 +128,15 @@ async function placesTaken({ stage }: Play): Promise<number> {
   return Number(rows[0]?.["taken"]);
 }
 
+/** An account whose retention is over. */
+const leaveClosed = ({ stage, next }: Play) =>
+  change(
+    stage,
+    `insert into platforms (platform_id, status, email, email_folded, closed_at, created_at, updated_at)
+      values (?, 'CLOSED', 'founder@closed.test', 'founder@closed.test', 1, 1, 1)`,
+    `plt_closed_${next()}`,
+  );
+
 const SWEEPS: readonly Sweep[] = [
   { job: "hand_on_events", arrange: leaveEvent },
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
@@ -144,6 +153,8 @@ const SWEEPS: readonly Sweep[] = [
   { job: "tend_signers", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
   { job: "mail_alerts", arrange: raiseUnmailed },
+  { job: "erase_closed_accounts", arrange: leaveClosed },
+  { job: "sweep_documents" },
 ];
 
 /** Rows that fell due by themselves while the bench ran are recorded first. */

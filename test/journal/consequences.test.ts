@@ -23,12 +23,14 @@ import { MARKET_PLAYS } from "./plays/markets.ts";
 import { PASSWORD_PLAYS } from "./plays/passwords.ts";
 import { PROFILE_PLAYS } from "./plays/profile.ts";
 import { PURCHASE_PLAYS } from "./plays/purchases.ts";
+import { REVIEW_PLAYS } from "./plays/review.ts";
 import { type Plays, type Stage, store } from "./plays/stage.ts";
 
 const PLAYS: Plays = {
   ...PASSWORD_PLAYS,
   ...ACCOUNT_PLAYS,
   ...PROFILE_PLAYS,
+  ...REVIEW_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
