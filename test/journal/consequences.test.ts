@@ -24,11 +24,13 @@ import { PASSWORD_PLAYS } from "./plays/passwords.ts";
 import { PROFILE_PLAYS } from "./plays/profile.ts";
 import { PURCHASE_PLAYS } from "./plays/purchases.ts";
 import { type Plays, type Stage, store } from "./plays/stage.ts";
+import { STANDING_PLAYS } from "./plays/standing.ts";
 
 const PLAYS: Plays = {
   ...PASSWORD_PLAYS,
   ...ACCOUNT_PLAYS,
   ...PROFILE_PLAYS,
+  ...STANDING_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
