@@ -25,12 +25,14 @@ import { PROFILE_PLAYS } from "./plays/profile.ts";
 import { PURCHASE_PLAYS } from "./plays/purchases.ts";
 import { REVIEW_PLAYS } from "./plays/review.ts";
 import { type Plays, type Stage, store } from "./plays/stage.ts";
+import { STANDING_PLAYS } from "./plays/standing.ts";
 
 const PLAYS: Plays = {
   ...PASSWORD_PLAYS,
   ...ACCOUNT_PLAYS,
   ...PROFILE_PLAYS,
   ...REVIEW_PLAYS,
+  ...STANDING_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
