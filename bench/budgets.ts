@@ -139,6 +139,18 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(45, 16, 2 * KIB, { objects: 1 }),
 
+  // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
+  "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
+  "POST /v1/platform/password": mutation(9, 8, 200, { objects: 2 }),
+  "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
+  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 1 }),
+  "POST /v1/platform/email": mutation(11, 3, 100, { objects: 2, queues: 0 }),
+  "POST /v1/platform/verify-email (a new address)": mutation(5, 11, 300),
+  "GET /v1/platform/verify-email": pure(2 * KIB),
+  "GET /v1/platform/password/reset": pure(2 * KIB),
+  // Nothing is known of an operator in the database: one trip, the act's own.
+  "POST /v1/operator/notices": mutation(1, 5, KIB, { trips: 1, queues: 0 }),
+
   // Operators: pages, and one row for each job.
   "GET /v1/operator/platforms": read(21, 16 * KIB),
   "GET /v1/operator/platforms (status=SUSPENDED)": read(21, 16 * KIB),
@@ -174,8 +186,15 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 6, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
   ...job("sign_activity_heads", EACH, { trips: 6, rowsRead: 12, rowsWritten: 6 }),
+<<<<<<< HEAD
   ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
   ...job("sweep_documents", BULK),
+=======
+  ...job("remove_unverified_accounts", BULK, { trips: 5, rowsRead: 23, rowsWritten: 5 }),
+  ...job("prune_account_credentials", { ...BULK, rowsRead: 5 }, { trips: 5, rowsRead: 17, rowsWritten: 3 }),
+  ...job("announce", BULK, { trips: 7, rowsRead: 7, rowsWritten: 5 }),
+  ...job("mail_notices", BULK, { trips: 6, rowsRead: 14, rowsWritten: 5 }),
+>>>>>>> wt-pass
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 

@@ -6,12 +6,16 @@ import { MARKET_PLAYS } from "./markets.ts";
 import { PASSWORD_PLAYS } from "./passwords.ts";
 import { PROFILE_PLAYS } from "./profile.ts";
 import { PURCHASE_PLAYS } from "./purchases.ts";
+import { REVIEW_PLAYS } from "./review.ts";
 import type { Plays } from "./stage.ts";
+import { STANDING_PLAYS } from "./standing.ts";
 
 export const PLAYS: Plays = {
   ...ACCOUNT_PLAYS,
   ...PASSWORD_PLAYS,
   ...PROFILE_PLAYS,
+  ...REVIEW_PLAYS,
+  ...STANDING_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
