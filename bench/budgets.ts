@@ -186,15 +186,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 6, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
   ...job("sign_activity_heads", EACH, { trips: 6, rowsRead: 12, rowsWritten: 6 }),
-<<<<<<< HEAD
   ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
   ...job("sweep_documents", BULK),
-=======
   ...job("remove_unverified_accounts", BULK, { trips: 5, rowsRead: 23, rowsWritten: 5 }),
   ...job("prune_account_credentials", { ...BULK, rowsRead: 5 }, { trips: 5, rowsRead: 17, rowsWritten: 3 }),
   ...job("announce", BULK, { trips: 7, rowsRead: 7, rowsWritten: 5 }),
   ...job("mail_notices", BULK, { trips: 6, rowsRead: 14, rowsWritten: 5 }),
->>>>>>> wt-pass
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 

@@ -12,11 +12,8 @@ import { SWEEP_CASES } from "./cases/sweeps.ts";
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
   ...PROFILE,
-<<<<<<< HEAD
   ...REVIEW,
-=======
   ...PASSWORDS,
->>>>>>> wt-pass
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,
