@@ -101,6 +101,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB, { queues: 0 }),
   // For each agent fifteen rows: it and its newest version with their indexes, once to read, once to write, and the directory's record.
   "PATCH /v1/platform (the name, with ten agents)": mutation(172, 46, 4 * KIB, { queues: 0 }),
+  // A slice at most: for each agent about two dozen rows read and a dozen written, the first slice's alone, whatever the account has.
+  "POST /v1/platform/close": mutation(121, 40, KIB, { objects: 2 }),
+  "POST /v1/platform/close (eleven agents)": mutation(374, 150, KIB, { objects: 2 }),
+  "POST /v1/operator/platforms/{platform_id}/suspend": mutation(60, 27, KIB),
+  "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(313, 147, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(41, 25, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate (eleven agents)": mutation(304, 125, KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),

@@ -5,11 +5,13 @@ import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
+import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
   ...PROFILE,
+  ...STANDING,
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,
