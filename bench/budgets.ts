@@ -106,6 +106,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/documents": read(25, 16 * KIB),
   "GET /v1/platform/documents/{document_id}": read(5, KIB),
   "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),
+  // A slice at most: for each agent about two dozen rows read and a dozen written, the first slice's alone, whatever the account has.
+  "POST /v1/platform/close": mutation(121, 40, KIB, { objects: 2 }),
+  "POST /v1/platform/close (eleven agents)": mutation(374, 150, KIB, { objects: 2 }),
+  "POST /v1/operator/platforms/{platform_id}/suspend": mutation(60, 27, KIB),
+  "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(313, 147, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(41, 25, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate (eleven agents)": mutation(304, 125, KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),

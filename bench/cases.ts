@@ -7,6 +7,7 @@ import { PASSWORDS } from "./cases/passwords.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
 import { REVIEW } from "./cases/review.ts";
+import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 
 export const CASES: readonly Case[] = [
@@ -14,6 +15,7 @@ export const CASES: readonly Case[] = [
   ...PROFILE,
   ...REVIEW,
   ...PASSWORDS,
+  ...STANDING,
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,
