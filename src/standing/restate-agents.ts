@@ -1,6 +1,7 @@
-// Restates a principal in the documents of its agents: its name and country (ACC-41), its attestation (ACC-32). The principal changes first, in one guarded batch with
-// the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
-// its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
+// Restates a principal in the documents of its agents: its name and country (ACC-41), and its attestation (ACC-32). The principal changes
+// first, in one guarded batch with the first slice of agents; the others follow in slices, which any later run continues. Under another name
+// each agent gets one new version, which is signed in its slice and kept for good; its whole document is stale from then, and signed at its
+// next reading (IDN-18).
 import { findStatedAgents } from "../agents/slice-store.ts";
 import { advanceVersions, refuseOtherCount, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
