@@ -216,6 +216,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   warning: "How to treat the private key.",
   reason: "The reason; null where there is none.",
   "StatusPatch.reason": "The platform's reason.",
+  "AccountStandingInput.reason": "The operator's reason, as the notice and the account's log state it.",
   "AgentMarket.reason": "Why the market is not open, or why a wallet was refused.",
   "Problem.reason": "A narrower reason, where there is one.",
   "RequirementError.reason": "The reviewer's words.",
@@ -402,6 +403,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // ---- Tasks and ratings -------------------------------------------------------------------------------------------------
   opened_at: "When the payment was settled.",
   closed_at: "When the task was closed; null while it is open.",
+  "ClosedPlatform.closed_at": "When the account was closed.",
+  "ClosingInput.confirmation":
+    "The account's legal name as the profile has it, or its email address while it has none.",
+  "ClosingInput.current_password": "The password of the account.",
   outcome: "The consumer's answer; null while the task is open.",
   "TaskConfirmation.outcome": "The consumer's answer.",
   score: "The part of the delivery that was good.",
@@ -553,6 +558,9 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   TokenInput: "A mailed link's token.",
   VerifiedEmail: "A verified address.",
   Platform: "The platform account.",
+  AccountStandingInput: "Why the operator suspends or reinstates the account.",
+  ClosedPlatform: "An account that its owner has closed.",
+  ClosingInput: "The owner's confirmation and password.",
   PlatformAccount: "A platform account, as operators list it.",
   PlatformList: "A page of platform accounts.",
   PlatformState: "The states of a platform account.",

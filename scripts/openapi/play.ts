@@ -8,7 +8,7 @@ import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must,
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
-import { announce, playPasswords } from "./play-passwords.ts";
+import { playAccount } from "./play-account.ts";
 import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
 
@@ -20,6 +20,7 @@ const LITTLE_GAS = 10n ** 15n;
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
   await playProfile(stage);
+  await playAccount(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);
@@ -27,8 +28,6 @@ export async function playOperations(service: ServiceDescription): Promise<Recor
   await purchase(stage, provider, consumer);
   await readAgents(stage, provider, consumer);
   await readActivity(stage, consumer);
-  await playPasswords(stage);
-  await announce(stage);
   await operate(stage, registrationTx);
   const params = { did: provider.did, market: MARKET };
   await stage.show("removeAuthorizedMarket", { params, query: { network: service.chain.network } });

@@ -45,7 +45,7 @@ export class Stage {
     const { texts, ...known } = this.#shown.get(operationId) ?? {};
     this.#shown.set(operationId, {
       ...known,
-      ...(ask.body !== undefined && { request: ask.body }),
+      ...(ask.body !== undefined && { request: presentable(ask.body) }),
       ...(type.endsWith("json") && { response: presentable(value) }),
       ...(ask.form && { request: await presentableForm(ask.form) }),
       ...(!type.endsWith("json") && !isFile(type) && type !== ""
@@ -120,13 +120,25 @@ async function presentableForm(form: NonNullable<Ask["form"]>): Promise<Record<s
   return Object.fromEntries(await Promise.all(parts));
 }
 
-/** Hides private keys and shortens lists. */
+/** What stands in the place of a secret. */
+const SECRETS: Readonly<Record<string, (secret: string) => string>> = {
+  private_key: () => NO_KEY,
+  raw_key: (key) => `${key.slice(0, key.lastIndexOf("_") + 7)}…`,
+  session_token: () => "ses_…",
+};
+/** A mailed link's token: that of a payment intent is another thing. */
+const LINK_TOKEN = /^[\w-]{43}$/;
+
+/** Hides secrets and shortens lists. */
 function presentable(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => {
-      if (name === "private_key") return [name, NO_KEY];
-      return [name, name === "data" && Array.isArray(one) ? one.slice(0, LIST_SHOWN) : one];
+      const hide = SECRETS[name];
+      if (hide && typeof one === "string") return [name, hide(one)];
+      if (name === "token" && LINK_TOKEN.test(String(one))) return [name, "the token of the mailed link"];
+      if (name === "data" && Array.isArray(one)) return [name, one.slice(0, LIST_SHOWN)];
+      return [name, name === "api_key" ? presentable(one) : one];
     }),
   );
 }

@@ -11,10 +11,11 @@ import { recordActivity } from "../journal/activity.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
 import { accountReads } from "../standing/subjects.ts";
 import { requireCurrentPassword } from "./current-password.ts";
+import { retentionYears } from "./erase.ts";
 import { deleteKeys } from "./key-store.ts";
 import { deleteLinks } from "./link-store.ts";
 import { recordNotice } from "./notices.ts";
-import { deletePassword, findPassword } from "./password-store.ts";
+import { deletePassword, findPassword, keepsPassword } from "./password-store.ts";
 import { deleteSessions } from "./session-store.ts";
 import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
@@ -40,7 +41,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
-  await requireCurrentPassword(call, stored, before.email, current_password);
+  const password = await requireCurrentPassword(call, stored, before.email, current_password);
   // Open disputes come here, before the escrow (ACC-16): none can be filed yet.
   if (holding)
     throw new ServiceError("close_blocked_escrow", { detail: { did: holding.did, network: holding.network } });
@@ -52,6 +53,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
       // A settlement may have reached an escrow after the reading.
       refuseHolding(db, platformId),
+      keepsPassword(db, platformId, password),
       deleteKeys(db, platformId),
       deleteSessions(db, platformId),
       deleteLinks(db, platformId),
@@ -70,12 +72,13 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       }),
       recordNotice(db, before, now, {
         kind: "customer.account_closed",
-        data: { retentionYears: Number(deps.env.DOCUMENT_RETENTION_YEARS) },
+        data: { retentionYears: retentionYears(deps.env) },
       }),
     ],
     view,
   );
-  call.background(cascading.rest());
+  // What it leaves when it fails is continued by a job.
+  call.background(cascading.rest().catch(() => undefined));
   return view;
 }
 

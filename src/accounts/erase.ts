@@ -18,12 +18,15 @@ import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
 /** R2 deletes at most 1,000 files at once. */
 const SLICE = 500;
 
-/** The years that documents are kept, in milliseconds: a year is the longest that there is. */
-export const retentionMs = memoizeBy((env: Env): number => {
+/** The years that documents are kept. */
+export const retentionYears = memoizeBy((env: Env): number => {
   const years = Number(env.DOCUMENT_RETENTION_YEARS);
   if (!Number.isSafeInteger(years) || years < 1) throw new Error("DOCUMENT_RETENTION_YEARS must be a number of years");
-  return years * RETENTION_YEAR_DAYS * DAY_MS;
+  return years;
 });
+
+/** The same in milliseconds: a year is the longest that there is. */
+export const retentionMs = (env: Env): number => retentionYears(env) * RETENTION_YEAR_DAYS * DAY_MS;
 
 export const eraseClosedAccounts: EachJob = {
   kind: "each",

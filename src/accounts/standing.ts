@@ -1,4 +1,4 @@
-// Suspension and reinstatement of an account by the operator (ACC-18, ACC-19). From the commit its keys and sessions are refused and its
+// Suspension and reinstatement of an account by the operator (ACC-50, ACC-51). From the commit its keys and sessions are refused and its
 // agents stopped, on every surface; reinstatement gives back what the suspension took.
 import { type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -88,7 +88,8 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
     ],
     view,
   );
-  call.background(cascading.rest());
+  // What it leaves when it fails is continued by a job.
+  call.background(cascading.rest().catch(() => undefined));
   return view;
 }
 

@@ -1,10 +1,11 @@
 // Store of slices: many agents of a principal or of an account, read for a cascade with the rows that a view of each needs (PRN-17). A slice
 // begins with the agents that are left, and never passes over those that are done.
-import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { type Database, readAll } from "../db/batch.ts";
-import { agentMarkets, agents } from "../db/tables/agents.ts";
+import { agentMarkets, agents, aidVersions } from "../db/tables/agents.ts";
 import { escrows } from "../db/tables/money.ts";
 import { selectAgent } from "../identity/store.ts";
 
@@ -22,7 +23,7 @@ const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQ
     inArray(agents.status, [...statuses]),
   );
 
-/** The agents that the suspension of their account took (ACC-19). Literal text, so that SQLite uses the partial index. */
+/** The agents that the suspension of their account took (ACC-51). Literal text, so that SQLite uses the partial index. */
 const takenFrom = (platformId: PlatformId): SQL | undefined =>
   and(eq(agents.platformId, platformId), sql`suspension_reason = 'operator'`);
 
@@ -80,6 +81,45 @@ export const findAccountAgentsIn = (
 /** The agents that the suspension of their account took, the oldest first. */
 export const findTakenAgents = (db: Database, platformId: PlatformId, slice: number) =>
   accountSlice(db, takenFrom(platformId), BY_AGE, slice);
+
+// ---- Agents in any status ------------------------------------------------------------------------------------------------
+
+const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
+  and(eq(agents.principalId, principalId), sql`(${agents.createdAt}, ${agents.did}) > (${after.at}, ${after.id})`);
+
+/** What the newest version of an agent states; null for a DRAFT. */
+const stated = (member: "certificate" | "principal.name" | "principal.country", name: string) =>
+  sql<string | null>`json_extract(${aidVersions.content}, ${sql.raw(`'$.identity.${member}'`)})`.as(name);
+const withStated = {
+  agent: getTableColumns(agents),
+  certificate: stated("certificate", "stated_certificate"),
+  name: stated("principal.name", "stated_name"),
+  country: stated("principal.country", "stated_country"),
+};
+
+/** A slice of all agents of a principal, in both environments, with what their newest versions state, and their markets. */
+export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => {
+  const where = ofOwner(principalId, after);
+  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
+  return {
+    agents: readAll(
+      db
+        .select(withStated)
+        .from(agents)
+        .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
+        .where(where)
+        .orderBy(...inOrder(BY_AGE))
+        .limit(slice),
+    ),
+    markets: readAll(
+      db
+        .select()
+        .from(agentMarkets)
+        .where(sql`(did, environment) in ${found}`)
+        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
+    ),
+  };
+};
 
 // ---- Whether any is left -------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { type AgentStatus, type EconomicRole, isRunning } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type AgentRow, agentMarkets, agents, aidVersions } from "../db/tables/agents.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import {
@@ -237,44 +237,6 @@ export const moveAgents = (
     .where(and(named(dids), eq(agents.status, from), also)),
   allOf(db, dids),
 ];
-
-const inOrder = [asc(agents.createdAt), asc(agents.did)] as const;
-const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
-  and(eq(agents.principalId, principalId), sql`(${agents.createdAt}, ${agents.did}) > (${after.at}, ${after.id})`);
-
-/** What the newest version of an agent states; null for a DRAFT. */
-const stated = (member: "certificate" | "principal.name" | "principal.country", name: string) =>
-  sql<string | null>`json_extract(${aidVersions.content}, ${sql.raw(`'$.identity.${member}'`)})`.as(name);
-const withStated = {
-  agent: getTableColumns(agents),
-  certificate: stated("certificate", "stated_certificate"),
-  name: stated("principal.name", "stated_name"),
-  country: stated("principal.country", "stated_country"),
-};
-
-/** A slice of all agents of a principal, in both environments, with what their newest versions state, and their markets. */
-export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => {
-  const where = ofOwner(principalId, after);
-  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
-  return {
-    agents: readAll(
-      db
-        .select(withStated)
-        .from(agents)
-        .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
-        .where(where)
-        .orderBy(...inOrder)
-        .limit(slice),
-    ),
-    markets: readAll(
-      db
-        .select()
-        .from(agentMarkets)
-        .where(sql`(did, environment) in ${found}`)
-        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-    ),
-  };
-};
 
 /** Refuses when a principal has another number of agents up to a position, null for all: one may have come after the reading. */
 export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | null, count: number): Statement => {

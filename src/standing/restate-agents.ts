@@ -1,7 +1,8 @@
 // Restates a principal's name and country in the documents of its agents (ACC-41). The principal changes first, in one guarded batch with
 // the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
 // its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
-import { advanceVersions, findStatedAgents, refuseOtherCount, touchDocuments } from "../agents/store.ts";
+import { findStatedAgents } from "../agents/slice-store.ts";
+import { advanceVersions, refuseOtherCount, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";

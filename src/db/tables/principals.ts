@@ -44,7 +44,7 @@ export const principals = sqliteTable(
     customerId: text(),
     status: text().$type<PrincipalStatus>().notNull(),
     statusReason: text(),
-    /** What stops the whole account (ACC-18). Here, so that a reading of a principal needs no other row. */
+    /** What stops the whole account (ACC-50). Here, so that a reading of a principal needs no other row. */
     accountStopped: text().$type<AccountStop>(),
     attestationId: text().notNull(),
     attestationVerifierId: text().notNull(),

@@ -1,0 +1,125 @@
+// Plays the account in a story of its own, from sign-up over the review and production to its closing.
+import { operatorHeaders, pick } from "../client.ts";
+import { mailedToken } from "../mail-links.ts";
+import type { Stage } from "./stage.ts";
+
+const DOCUMENTS = [
+  "certificate_of_incorporation",
+  "proof_of_registered_address",
+  "director_identification",
+  "ownership_and_control_structure",
+] as const;
+const LEGAL_NAME = "Startup Robotics GmbH";
+const PROFILE = {
+  legal_name: LEGAL_NAME,
+  registration_number: "HRB 815",
+  country: "DE",
+  registered_address: { line1: "Ringstraße 8", city: "Leipzig", postal_code: "04103", country: "DE" },
+};
+const PASSWORDS = [
+  "correct horse battery staple",
+  "a second staple for the horse",
+  "the third staple is a charm",
+] as const;
+
+type Account = { readonly email: string; readonly platformId: string; readonly key: Record<string, string> };
+
+export async function playAccount(stage: Stage): Promise<void> {
+  const account = await signUp(stage);
+  const session = await logIn(stage, account, PASSWORDS[0]);
+  await review(stage, account, session);
+  await goToProduction(stage, account);
+  await readLog(stage, account);
+  await stand(stage, account);
+  await changeCredentials(stage, account, session);
+  const last = await logIn(stage, account, PASSWORDS[2]);
+  await stage.show("closePlatform", {
+    headers: last,
+    body: { confirmation: LEGAL_NAME, current_password: PASSWORDS[2] },
+  });
+}
+
+async function signUp(stage: Stage): Promise<Account> {
+  const email = `founder.${Date.now().toString(36)}@startup.example`;
+  const token = await mailedToken(stage.service, email, () =>
+    stage.show("registerPlatform", { body: { email, password: PASSWORDS[0] } }),
+  );
+  await stage.show("resendVerification", { body: { email } });
+  await stage.show("openVerificationPage", { query: { token } });
+  const verified = await stage.show("verifyEmail", { body: { token } });
+  const key = { "Service-Api-Key": pick<string>(verified, "api_key.raw_key") };
+  return { email, platformId: pick(verified, "platform_id"), key };
+}
+
+async function logIn(stage: Stage, { email }: Account, password: string): Promise<Record<string, string>> {
+  const session = await stage.show("logIn", { body: { email, password } });
+  return { Authorization: `Bearer ${pick<string>(session, "session_token")}` };
+}
+
+async function review(stage: Stage, { platformId, key }: Account, session: Record<string, string>): Promise<void> {
+  await stage.ask("patchPlatform", { headers: key, body: PROFILE });
+  const document_ids: string[] = [];
+  for (const type of DOCUMENTS) {
+    const file = new File(["%PDF-1.4\n%%EOF\n"], `${type}.pdf`, { type: "application/pdf" });
+    const document = await stage.show("submitDocument", { headers: session, form: { type, file } });
+    document_ids.push(pick(document, "document_id"));
+  }
+  const [document_id = ""] = document_ids;
+  await stage.show("listDocuments", { headers: session, query: { limit: "2" } });
+  await stage.show("getDocument", { headers: session, params: { document_id } });
+  await stage.show("submitVerification", { headers: session });
+  const params = { platform_id: platformId, document_id };
+  await stage.show("listPlatformDocuments", { params });
+  await stage.show("readPlatformDocument", { params });
+  await stage.show("getPlatformAccount", { params });
+  await stage.show("decideVerification", {
+    params,
+    body: { decision: "approve", accreditation_tier: "TIER_2", reason: "All documents are in order." },
+  });
+  await stage.show("renewTenantAttestation", { params, body: {} });
+}
+
+async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
+  const headers = { ...key, "Idempotency-Key": crypto.randomUUID() };
+  const promoted = await stage.show("promotePlatform", { headers });
+  const live = { "Service-Api-Key": pick<string>(promoted, "api_key.raw_key") };
+  await stage.show("rotateKey", { headers: live, body: { grace_hours: 24 } });
+  await stage.show("listKeys", { headers: key });
+}
+
+async function readLog(stage: Stage, { key: headers }: Account): Promise<void> {
+  await stage.show("listActivity", { headers, query: { limit: "2" } });
+  await stage.show("listActivity", { headers: { ...headers, Accept: "text/csv" }, query: { limit: "2" } });
+  await stage.show("verifyActivity", { headers });
+  await stage.show("listActivityHeads", { headers });
+}
+
+/** The operator's acts on the account. */
+async function stand(stage: Stage, { platformId }: Account): Promise<void> {
+  const params = { platform_id: platformId };
+  await stage.show("suspendPlatform", { params, body: { reason: "A complaint is being looked into." } });
+  await stage.show("reinstatePlatform", { params, body: { reason: "The complaint was unfounded." } });
+  await stage.show("announceToAll", {
+    body: {
+      kind: "maintenance",
+      subject: "Maintenance on Sunday",
+      text: "The service is not available on Sunday from 02:00 to 02:15 UTC.",
+    },
+  });
+  await stage.show("listOperatorActivity", { headers: operatorHeaders(stage.service.operator_key) });
+}
+
+async function changeCredentials(stage: Stage, account: Account, session: Record<string, string>): Promise<void> {
+  const { email } = account;
+  const new_email = email.replace("founder", "office");
+  await stage.show("changeEmail", { headers: session, body: { new_email, current_password: PASSWORDS[0] } });
+  await stage.show("changePassword", {
+    headers: session,
+    body: { current_password: PASSWORDS[0], new_password: PASSWORDS[1] },
+  });
+  const token = await mailedToken(stage.service, email, () => stage.show("forgotPassword", { body: { email } }));
+  await stage.show("openResetPage", { query: { token } });
+  await stage.show("resetPassword", { body: { token, new_password: PASSWORDS[2] } });
+  const other = await logIn(stage, account, PASSWORDS[2]);
+  await stage.show("logOut", { headers: other });
+}

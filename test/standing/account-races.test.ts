@@ -1,0 +1,249 @@
+// Whoever races the suspension or the closing of an account is before it or refused: nothing is written for the account after that commit, and
+// nothing that was written before escapes (ACC-16, ACC-50, AGT-18).
+import { and, eq } from "drizzle-orm";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { managementKeys, sessions } from "../../src/db/tables/accounts.ts";
+import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
+import { activityEntries } from "../../src/db/tables/journal.ts";
+import { escrows, paymentIntents } from "../../src/db/tables/money.ts";
+import { cascades } from "../../src/db/tables/principals.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { asClient, asConsumer, type Paid, paid } from "../facilitation/support.ts";
+import { openIntent, seller } from "../payments/support.ts";
+import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
+import {
+  accountOf,
+  cascadesLeft,
+  close,
+  entriesOf,
+  givePassword,
+  inStatus,
+  outcome,
+  PASSWORD,
+  principalsOf,
+  reinstate,
+  revocations,
+  storedAgent,
+  suspend,
+} from "./account-support.ts";
+
+let world: World;
+let other: World;
+beforeAll(async () => {
+  other = await createWorld();
+});
+beforeEach(async () => {
+  world = await createWorld();
+  await givePassword(world);
+  // The first use of the key and of the session is written in a trip of its own.
+  await world.call("GET", "/v1/platform");
+  await world.person("GET", "/v1/platform");
+  // What an earlier test left unfinished.
+  await world.deps.db.delete(cascades);
+});
+
+const entries = () =>
+  world.deps.db.select().from(activityEntries).where(eq(activityEntries.platformId, world.platformId));
+
+type Mutation = {
+  readonly name: string;
+  readonly prepare?: () => Promise<string>;
+  readonly act: (of: string) => Promise<Reply>;
+};
+/** Each reads in its first trip and writes in its second. */
+const MUTATIONS: readonly Mutation[] = [
+  {
+    name: "registers a principal",
+    act: () => world.call("POST", "/v1/principals", { body: principalBody() }),
+  },
+  {
+    name: "registers a principal by a session",
+    act: () => world.person("POST", "/v1/principals", { body: principalBody() }),
+  },
+  {
+    name: "registers an agent",
+    prepare: () => world.principal(),
+    act: (principal_id) => world.call("POST", "/v1/agents", { body: { ...agentBody("CONSUMER"), principal_id } }),
+  },
+  {
+    name: "activates an agent",
+    prepare: async () => (await world.draft("CONSUMER")).did,
+    act: (did) => world.call("POST", `/v1/agents/${did}/activate`),
+  },
+  {
+    name: "changes an agent's scope",
+    prepare: async () => (await world.draft("CONSUMER")).did,
+    act: (did) => world.call("PATCH", `/v1/agents/${did}/scope`, { body: { capabilities: ["summary"] } }),
+  },
+  {
+    name: "terminates an agent",
+    prepare: async () => (await world.draft("CONSUMER")).did,
+    act: (did) => world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }),
+  },
+  {
+    name: "rotates a key",
+    act: () => world.call("POST", "/v1/platform/keys/rotate", { body: {} }),
+  },
+  {
+    name: "promotes the account",
+    // The seed has a production key, beside which no other can be issued.
+    prepare: async () => {
+      const { platformId, environment } = managementKeys;
+      const own = and(eq(platformId, world.platformId), eq(environment, "production"));
+      await world.deps.db.delete(managementKeys).where(own);
+      return "";
+    },
+    act: () => world.call("POST", "/v1/platform/promote"),
+  },
+  {
+    name: "logs in",
+    act: async () => {
+      const { email } = (await accountOf(world)) ?? { email: "" };
+      return world.call("POST", "/v1/platform/sessions", { key: null, body: { email, password: PASSWORD } });
+    },
+  },
+];
+
+const STOPS = [
+  ["suspended", () => suspend(world), 403, "account_suspended", ["account.suspended"]],
+  ["closed", () => close(world), 401, "invalid_credentials", ["account.closed", "agent.revoked", "principal.closed"]],
+] as const;
+
+describe.each(STOPS)("a call that was decided before the account was %s", (_how, stop, status, code, written) => {
+  it.each(MUTATIONS)("and $name writes nothing after it", async ({ prepare, act }) => {
+    const of = (await prepare?.()) ?? "";
+    const before = (await entries()).length;
+    let stopped: Reply | undefined;
+    world.meter.beforeBatch(2, async () => {
+      stopped = await stop();
+    });
+    const reply = await act(of);
+    expect(stopped?.status).toBe(200);
+    expect(outcome(reply)).toEqual([status, code]);
+    const added = (await entries()).slice(before).map(({ action }) => action);
+    expect(added.filter((action) => !(written as readonly string[]).includes(action))).toEqual([]);
+    // Nobody escapes: every principal knows of the stop.
+    const known = new Set((await principalsOf(world)).map(({ accountStopped }) => accountStopped));
+    expect(known).toEqual(new Set([(await accountOf(world))?.status]));
+    if (status === 401) {
+      const left = await world.deps.db.select().from(sessions).where(eq(sessions.platformId, world.platformId));
+      expect(left).toEqual([]);
+    }
+  });
+});
+
+describe("20 registrations at once with a closing", () => {
+  it("of agents end REVOKED or are refused", async () => {
+    const principal_id = await world.principal();
+    const drafts = await Promise.all(Array.from({ length: 5 }, () => world.draft("CONSUMER", { principal_id })));
+    const calls = Array.from({ length: 20 }, (_, i) => {
+      if (i % 4 === 0) return world.call("POST", `/v1/agents/${drafts[i / 4]?.did}/activate`);
+      return world.call("POST", "/v1/agents", { body: { ...agentBody("CONSUMER"), principal_id } });
+    });
+    const [closed, ...replies] = await Promise.all([close(world), ...calls]);
+    expect(closed.status).toBe(200);
+    const good = replies.filter(({ status }) => status < 300).length;
+    expect(replies.filter(({ status }) => status === 401)).toHaveLength(20 - good);
+    await world.run(finishCascades);
+    const dids = await inStatus(world, "DRAFT", "ACTIVE", "SUSPENDED", "FUNDING");
+    expect(dids).toEqual([]);
+    const revoked = await inStatus(world, "REVOKED");
+    expect((await revocations(world)).log).toEqual(revoked);
+    expect(await entriesOf(world, "agent.registered")).toHaveLength(revoked.length);
+    expect(await cascadesLeft(world)).toEqual([]);
+  });
+
+  it("of principals end CLOSED or are refused", async () => {
+    const calls = Array.from({ length: 20 }, () => world.call("POST", "/v1/principals", { body: principalBody() }));
+    const [closed, ...replies] = await Promise.all([close(world), ...calls]);
+    expect(closed.status).toBe(200);
+    await world.run(finishCascades);
+    const rows = await principalsOf(world);
+    const good = replies.filter(({ status }) => status === 201);
+    expect(rows).toHaveLength(1 + good.length);
+    expect(new Set(rows.map(({ status }) => status))).toEqual(new Set(["CLOSED"]));
+    expect(await entriesOf(world, "principal.closed")).toHaveLength(rows.length);
+  });
+});
+
+describe("an agent that is registered between the closing's reading and its commit", () => {
+  it("is met by the cascade, and the closing is not refused for it", async () => {
+    const principal_id = await world.principal();
+    const body = { ...agentBody("CONSUMER"), principal_id };
+    let did = "";
+    world.meter.beforeBatch(2, async () => {
+      ({ did } = expectStatus(await world.call("POST", "/v1/agents", { body }), 201));
+    });
+    expectStatus(await close(world), 200);
+    expect((await storedAgent(world, did))?.status).toBe("DRAFT");
+    expect(await cascadesLeft(world)).toMatchObject([{ trigger: "principal_closes" }]);
+    expect(await world.run(finishCascades)).toBe(1);
+    expect((await storedAgent(world, did))?.status).toBe("REVOKED");
+  });
+});
+
+describe("an intent that was decided before the account of a party was suspended", () => {
+  it("as its provider is refused, and holds nothing", async () => {
+    const [consumer, provider] = [await other.consumer(), await seller(world)];
+    const before = await world.deps.db.select().from(paymentIntents);
+    other.meter.beforeBatch(2, async () => void expectStatus(await suspend(world), 200));
+    expect(outcome(await openIntent(other, consumer, provider, "10.00"))).toEqual([409, "agent_not_active"]);
+    expect(await world.deps.db.select().from(paymentIntents)).toEqual(before);
+  });
+
+  it("as its consumer is refused, and holds nothing", async () => {
+    const [consumer, provider] = [await world.consumer(), await seller(other)];
+    const before = await world.deps.db.select().from(paymentIntents);
+    world.meter.beforeBatch(2, async () => void expectStatus(await suspend(world), 200));
+    expect(outcome(await openIntent(world, consumer, provider, "10.00"))).toEqual([403, "account_suspended"]);
+    expect(await world.deps.db.select().from(paymentIntents)).toEqual(before);
+  });
+});
+
+describe("a facilitation in production at once with the closing of the provider's account", () => {
+  /** A paid intent of production: no agent can be promoted yet, so the rows are moved there. */
+  async function paidInProduction(): Promise<Paid> {
+    const { db } = world.deps;
+    const pair = { consumer: await other.consumer(), provider: await world.provider() };
+    for (const { did } of [pair.consumer, pair.provider]) {
+      for (const table of [agents, agentMarkets, escrows]) {
+        await db.update(table).set({ environment: "production" }).where(eq(table.did, did));
+      }
+    }
+    return paid(world, pair);
+  }
+
+  it("that comes first blocks the closing, which had read an empty escrow", async () => {
+    const purchase = await paidInProduction();
+    world.meter.beforeBatch(2, async () => void expectStatus(await asConsumer(other, purchase), 200));
+    const reply = await close(world);
+    expect(outcome(reply)).toEqual([409, "close_blocked_escrow"]);
+    expect(reply.body.detail).toMatchObject({ did: purchase.provider.did });
+    expect((await accountOf(world))?.status).toBe("ACCREDITED");
+    expect(await entriesOf(world, "account.closed")).toEqual([]);
+    expectStatus(await world.call("GET", "/v1/platform"), 200);
+  });
+
+  it("that comes after it is recorded for the side that paid: the money has moved", async () => {
+    const purchase = await paidInProduction();
+    other.meter.beforeBatch(2, async () => void expectStatus(await close(world), 200));
+    expectStatus(await asConsumer(other, purchase), 200);
+    expect((await accountOf(world))?.status).toBe("CLOSED");
+    // The closed side itself is refused.
+    expect(outcome(await asClient(world, purchase))).toEqual([401, "aeap_verification_failed"]);
+  });
+});
+
+describe("an agent that returns to its platform's will while the account is suspended", () => {
+  it("is refused at the commit", async () => {
+    const { did } = await world.consumer();
+    const path = `/v1/agents/${did}/status`;
+    expectStatus(await world.call("PATCH", path, { body: { status: "SUSPENDED" } }), 200);
+    world.meter.beforeBatch(2, async () => void expectStatus(await suspend(world), 200));
+    const reply = await world.call("PATCH", path, { body: { status: "ACTIVE" } });
+    expect(outcome(reply)).toEqual([403, "account_suspended"]);
+    expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "platform" });
+    expectStatus(await reinstate(world), 200);
+    expect((await storedAgent(world, did))?.status).toBe("SUSPENDED");
+  });
+});

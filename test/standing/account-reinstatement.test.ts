@@ -1,0 +1,317 @@
+// Reinstatement gives back what the suspension of the account took, and nothing else, each agent once (ACC-51, PRN-17).
+import { eq } from "drizzle-orm";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabulary.ts";
+import { platforms } from "../../src/db/tables/accounts.ts";
+import { agents, certificates } from "../../src/db/tables/agents.ts";
+import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { SLICE } from "../../src/standing/slice.ts";
+import { openIntent, seller } from "../payments/support.ts";
+import { dumpDatabase } from "../support/variants.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+import {
+  accountOf,
+  cascadesLeft,
+  crowd,
+  dieBefore,
+  entriesOf,
+  inStatus,
+  noticesOf,
+  operator,
+  outcome,
+  principalsOf,
+  publicly,
+  reinstate,
+  reported,
+  returns,
+  storedAgent,
+  suspend,
+  suspensions,
+} from "./account-support.ts";
+
+const COUNT = 2 * SLICE + 50;
+const HOUR_MS = 3_600_000;
+
+let world: World;
+let other: World;
+beforeAll(async () => {
+  other = await createWorld();
+});
+beforeEach(async () => {
+  world = await createWorld();
+  // What an earlier test left unfinished.
+  await world.deps.db.delete(cascades);
+});
+
+const attestedForAnHour = () => ({
+  verification_attestation: {
+    attestation_id: `att_${crypto.randomUUID()}`,
+    verifier_id: "ver_1",
+    model: "kyb",
+    issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+    expires_at: new Date(world.now() + HOUR_MS).toISOString(),
+  },
+});
+
+describe("reinstating an account", () => {
+  it.each(["PROFILE_PENDING", "KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const)(
+    "returns it to %s, where it was suspended",
+    async (status) => {
+      await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
+      expectStatus(await suspend(world), 200);
+      const answer = expectStatus(await reinstate(world, "The bank was wrong."), 200);
+      expect(answer).toMatchObject({ platform_id: world.platformId, platform_status: status });
+      expect(await accountOf(world)).toMatchObject({ status, suspendedFrom: null, suspensionReason: null });
+      expect(await entriesOf(world, "account.reinstated")).toMatchObject([
+        {
+          actorType: "operator",
+          changes: {
+            platform_status: { from: "SUSPENDED", to: status },
+            reason: { from: null, to: "The bank was wrong." },
+          },
+        },
+      ]);
+      const kinds = (await noticesOf(world)).map(({ kind, data }) => [kind, data]);
+      expect(kinds).toContainEqual(["customer.account_reinstated", { reason: "The bank was wrong." }]);
+      expect((await principalsOf(world)).map(({ accountStopped }) => accountStopped)).toEqual([null]);
+      expectStatus(await world.call("GET", "/v1/platform"), 200);
+      expectStatus(await world.person("GET", "/v1/platform"), 200);
+    },
+  );
+
+  const OTHERS = PLATFORM_STATUSES.filter((status): status is PlatformStatus => status !== "SUSPENDED");
+  it.each(OTHERS)("is refused where it is %s", async (status) => {
+    await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
+    const before = await dumpDatabase();
+    expect(outcome(await reinstate(world))).toEqual([409, "invalid_status"]);
+    expect(await dumpDatabase()).toEqual(before);
+  });
+
+  it("is 404 for an unknown account", async () => {
+    const path = "/v1/operator/platforms/plt_00000000000000000000000000/reinstate";
+    const reply = await world.call("POST", path, { key: null, headers: operator(), body: { reason: "x" } });
+    expect(outcome(reply)).toEqual([404, "not_found"]);
+  });
+});
+
+describe("what comes back", () => {
+  it("is every agent that the suspension took, to where it was, each reported once", async () => {
+    const { dids, first } = await crowd(world, COUNT);
+    const funding = await inStatus(world, "FUNDING");
+    expectStatus(await suspend(world), 200);
+    expectStatus(await reinstate(world), 200);
+    expect(await inStatus(world, "FUNDING")).toEqual(funding);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual(dids);
+    expect(await storedAgent(world, first.did)).toMatchObject({ suspensionReason: null, suspendedFrom: null });
+    // One change into the suspension and one out of it; the first of all is the activation of the one that was activated.
+    const { feed } = await reported(world, "agent.suspended", "status_changed", "SUSPENDED");
+    expect(feed).toEqual([...dids, ...dids].sort());
+    const issued = await world.deps.db.select().from(certificates).where(eq(certificates.did, first.did));
+    expect(issued.map(({ listedStatus }) => listedStatus)).toEqual([CERTIFICATE_STATUS.valid]);
+    expect(await publicly(world, `/v1/agents/${first.did}/status`)).toMatchObject({
+      status: "ACTIVE",
+      principal_status: "ACTIVE",
+    });
+    expectStatus(await openIntent(world, first, await seller(other), "10.00"), 201);
+    expect(await cascadesLeft(world)).toEqual([]);
+  });
+
+  it("is not what the platform had suspended itself, nor a DRAFT, nor what had ended", async () => {
+    const paused = await world.consumer();
+    const gone = await world.consumer();
+    const draft = await world.draft("CONSUMER");
+    for (const [{ did }, status] of [
+      [paused, "SUSPENDED"],
+      [gone, "TERMINATED"],
+    ] as const) {
+      expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status, reason: "Ours." } }), 200);
+    }
+    const before = await Promise.all([paused, gone, draft].map(({ did }) => storedAgent(world, did)));
+    expectStatus(await suspend(world), 200);
+    expectStatus(await reinstate(world), 200);
+    expect(await Promise.all([paused, gone, draft].map(({ did }) => storedAgent(world, did)))).toEqual(before);
+    expect(await returns(world)).toEqual([]);
+  });
+
+  it.each([
+    ["recorded meanwhile", true],
+    ["over by its date alone", false],
+  ])("is not an agent whose principal's attestation is %s: it stays, for that reason", async (_how, recorded) => {
+    const principalId = await world.principal(attestedForAnHour());
+    const ended = await world.consumer({ principal_id: principalId });
+    const bystander = await world.consumer();
+    expectStatus(await suspend(world), 200);
+    world.advance(HOUR_MS);
+    if (recorded) await world.run(endAttestations);
+    expectStatus(await reinstate(world), 200);
+    expect(await storedAgent(world, ended.did)).toMatchObject({
+      status: "SUSPENDED",
+      suspensionReason: "attestation",
+      suspendedFrom: "ACTIVE",
+    });
+    expect(await storedAgent(world, bystander.did)).toMatchObject({ status: "ACTIVE" });
+    expect(await returns(world)).toEqual([bystander.did]);
+    if (!recorded) await world.run(endAttestations);
+    // Its state did not change, so nothing more reports it.
+    expect((await suspensions(world)).log.filter((did) => did === ended.did)).toHaveLength(1);
+    const view = expectStatus(await world.call("GET", `/v1/agents/${ended.did}`), 200);
+    expect(view).toMatchObject({ status: "SUSPENDED", suspension_reason: "attestation" });
+    // A new attestation, as its operation will write it; then the platform returns the agent itself.
+    await world.deps.db
+      .update(principals)
+      .set({ status: "ACTIVE", statusReason: null, attestationExpiresAt: world.now() + HOUR_MS })
+      .where(eq(principals.principalId, principalId));
+    const back = await world.call("PATCH", `/v1/agents/${ended.did}/status`, { body: { status: "ACTIVE" } });
+    expect(back.body).toMatchObject({ status: "ACTIVE", suspension_reason: null });
+  });
+
+  it("is judged on the sandbox's own clock", async () => {
+    const principalId = await world.principal(attestedForAnHour());
+    const { did } = await world.consumer({ principal_id: principalId });
+    await world.deps.db
+      .update(platforms)
+      .set({ clockOffsetMs: 2 * HOUR_MS })
+      .where(eq(platforms.platformId, world.platformId));
+    expectStatus(await suspend(world), 200);
+    expectStatus(await reinstate(world), 200);
+    expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
+  });
+
+  it("is not an agent that an earlier stop of its principal had taken", async () => {
+    const principalId = await world.principal(attestedForAnHour());
+    const { did } = await world.consumer({ principal_id: principalId });
+    world.advance(HOUR_MS);
+    await world.run(endAttestations);
+    expectStatus(await suspend(world), 200);
+    expectStatus(await reinstate(world), 200);
+    expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
+    expect(await returns(world)).toEqual([]);
+  });
+});
+
+describe("a return that dies", () => {
+  it.each([
+    ["before the second slice is read", 3, SLICE],
+    ["before the second slice is written", 4, SLICE],
+    ["before the third slice is written", 6, 2 * SLICE],
+  ])("%s is continued by the job, each agent reported once", async (_when, trip, before) => {
+    const { dids } = await crowd(world, COUNT);
+    expectStatus(await suspend(world), 200);
+    dieBefore(world, trip);
+    expectStatus(await reinstate(world), 200);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toHaveLength(before);
+    // The account works from the first commit, and so do the agents that are back.
+    expectStatus(await world.call("GET", "/v1/platform"), 200);
+    expect(await cascadesLeft(world)).toMatchObject([{ trigger: "account_returns" }]);
+    expect(await world.run(finishCascades)).toBe(1);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual(dids);
+    expect(await suspensions(world).then(({ log }) => log)).toEqual(dids);
+    expect(await cascadesLeft(world)).toEqual([]);
+  });
+
+  it("leaves an agent to its platform, which may return it itself", async () => {
+    const { dids } = await crowd(world, SLICE + 1);
+    expectStatus(await suspend(world), 200);
+    dieBefore(world, 3);
+    expectStatus(await reinstate(world), 200);
+    const [left] = (await inStatus(world, "SUSPENDED")) as [string];
+    const key = (await storedAgent(world, left))?.environment === "production" ? world.liveKey : world.key;
+    const path = `/v1/agents/${left}/status`;
+    expectStatus(await world.call("PATCH", path, { key, body: { status: "ACTIVE" } }), 200);
+    await world.run(finishCascades);
+    expect(await returns(world)).toEqual(dids);
+  });
+});
+
+describe("decisions that follow each other quickly", () => {
+  it("a reinstatement takes over an unfinished suspension: who was never reached was never stopped", async () => {
+    const { dids } = await crowd(world, COUNT);
+    dieBefore(world, 3);
+    expectStatus(await suspend(world), 200);
+    const taken = await inStatus(world, "SUSPENDED");
+    expectStatus(await reinstate(world), 200);
+    expect(await world.run(finishCascades)).toBe(0);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect((await suspensions(world)).log).toEqual(taken);
+    expect(await returns(world)).toEqual(taken);
+  });
+
+  it("a suspension takes over an unfinished return: in the end everyone is stopped, and is given back once", async () => {
+    const { dids } = await crowd(world, COUNT);
+    expectStatus(await suspend(world), 200);
+    dieBefore(world, 3);
+    expectStatus(await reinstate(world), 200);
+    const back = await inStatus(world, "ACTIVE", "FUNDING");
+    expect(back).toHaveLength(SLICE);
+    expectStatus(await suspend(world), 200);
+    expect(await world.run(finishCascades)).toBe(0);
+    expect(await inStatus(world, "SUSPENDED")).toEqual(dids);
+    expect((await suspensions(world)).log).toEqual([...dids, ...back].sort());
+    expectStatus(await reinstate(world), 200);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual([...dids, ...back].sort());
+  });
+
+  it("a slice of the suspension that was read before the reinstatement is not written after it", async () => {
+    const { dids } = await crowd(world, COUNT);
+    dieBefore(world, 3);
+    expectStatus(await suspend(world), 200);
+    // The job's trips: what is open, a slice read, a slice written.
+    world.meter.beforeBatch(3, () => reinstate(world));
+    await world.run(finishCascades);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await cascadesLeft(world)).toEqual([]);
+  });
+
+  it("a slice of the return that was read before another suspension is not written after it", async () => {
+    const { dids } = await crowd(world, COUNT);
+    expectStatus(await suspend(world), 200);
+    dieBefore(world, 3);
+    expectStatus(await reinstate(world), 200);
+    world.meter.beforeBatch(3, () => suspend(world));
+    await world.run(finishCascades);
+    expect(await inStatus(world, "SUSPENDED")).toEqual(dids);
+    expect(await cascadesLeft(world)).toEqual([]);
+  });
+
+  it("a slice of the return that was read before a principal stopped leaves that principal's agents", async () => {
+    const principalId = await world.principal(attestedForAnHour());
+    const { did } = await world.consumer({ principal_id: principalId });
+    await world.deps.db
+      .update(agents)
+      .set({ createdAt: world.now() + HOUR_MS })
+      .where(eq(agents.did, did));
+    const { dids } = await crowd(world, SLICE);
+    expectStatus(await suspend(world), 200);
+    dieBefore(world, 3);
+    expectStatus(await reinstate(world), 200);
+    // An hour later the attestation is over, and recorded between the reading and the writing of the last slice.
+    world.meter.beforeBatch(3, async () => {
+      world.advance(HOUR_MS);
+      await world.run(endAttestations);
+    });
+    await world.run(finishCascades);
+    expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual(dids);
+  });
+
+  it("ten decisions at once leave one state, in which rows and readings agree", async () => {
+    const { dids, first } = await crowd(world, SLICE + 20);
+    await Promise.all(Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? suspend(world) : reinstate(world))));
+    await world.run(finishCascades);
+    const suspended = (await accountOf(world))?.status === "SUSPENDED";
+    expect(await inStatus(world, ...(suspended ? (["SUSPENDED"] as const) : (["ACTIVE", "FUNDING"] as const)))).toEqual(
+      dids,
+    );
+    const stopped = new Set((await principalsOf(world)).map(({ accountStopped }) => accountStopped));
+    expect(stopped).toEqual(new Set([suspended ? "SUSPENDED" : null]));
+    const shown = await publicly(world, `/v1/agents/${first.did}/status`);
+    expect(shown.status).toBe(suspended ? "SUSPENDED" : "ACTIVE");
+  });
+});

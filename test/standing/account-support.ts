@@ -1,0 +1,133 @@
+// An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
+import { and, eq, inArray } from "drizzle-orm";
+import { inject } from "vitest";
+import { insertPassword } from "../../src/accounts/password-store.ts";
+import { hashPassword } from "../../src/accounts/passwords.ts";
+import type { AgentStatus, Environment } from "../../src/core/vocabulary.ts";
+import { commit } from "../../src/db/batch.ts";
+import { notices, platforms } from "../../src/db/tables/accounts.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { cascades, principals } from "../../src/db/tables/principals.ts";
+import type { Agent, Json, Reply, World } from "../support/world.ts";
+
+export const PASSWORD = "correct horse battery staple";
+export const operator = () => ({ Authorization: `Bearer ${inject("operatorKey")}` });
+
+const decide =
+  (decision: "suspend" | "reinstate") =>
+  (world: World, reason = "Chargebacks."): Promise<Reply> =>
+    world.call("POST", `/v1/operator/platforms/${world.platformId}/${decision}`, {
+      key: null,
+      headers: operator(),
+      body: { reason },
+    });
+export const suspend = decide("suspend");
+export const reinstate = decide("reinstate");
+
+/** The legal name of the world's account. */
+export const nameOf = (world: World): string => `Platform ${world.platformId}`;
+
+let hash: Promise<string> | undefined;
+export async function givePassword(world: World): Promise<void> {
+  hash ??= hashPassword(PASSWORD);
+  await commit(world.deps.db, [insertPassword(world.deps.db, world.platformId, await hash, world.now())]);
+}
+
+export const close = (world: World, body: Record<string, unknown> = {}): Promise<Reply> =>
+  world.person("POST", "/v1/platform/close", {
+    body: { confirmation: nameOf(world), current_password: PASSWORD, ...body },
+  });
+
+/** The isolate dies before its n-th trip from now: a call has two, and a slice after it two more. */
+export const dieBefore = (world: World, trip: number): void =>
+  world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
+
+// ---- Many agents ---------------------------------------------------------------------------------------------------------
+
+export type Crowd = { readonly first: Agent; readonly dids: readonly string[] };
+
+/** So many running agents in all: one that was activated, and copies of its row. Every fifth one is FUNDING, every third in production. */
+export async function crowd(world: World, count: number): Promise<Crowd> {
+  const { db } = world.deps;
+  const first = await world.consumer();
+  const [row] = await db.select().from(agents).where(eq(agents.did, first.did));
+  if (!row) throw new Error("no agent");
+  const copies = Array.from({ length: count - 1 }, (_, i) => ({
+    ...row,
+    did: `did:aeap:copy-${String(i).padStart(4, "0")}-${world.platformId}`,
+    environment: (i % 3 === 0 ? "production" : "sandbox") as Environment,
+    status: (i % 5 === 0 ? "FUNDING" : "ACTIVE") as AgentStatus,
+    // Later than the one that was activated, which comes first in every slice of its kind.
+    createdAt: row.createdAt + 1 + i,
+  }));
+  for (let at = 0; at < copies.length; at += 100) {
+    await commit(
+      db,
+      copies.slice(at, at + 100).map((copy) => db.insert(agents).values(copy)),
+    );
+  }
+  return { first, dids: [first.did, ...copies.map(({ did }) => did)].sort() };
+}
+
+export const storedAgent = async (world: World, did: string) =>
+  (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];
+
+export const inStatus = async (world: World, ...statuses: AgentStatus[]): Promise<string[]> => {
+  const where = and(eq(agents.platformId, world.platformId), inArray(agents.status, statuses));
+  return (await world.deps.db.select({ did: agents.did }).from(agents).where(where)).map(({ did }) => did).sort();
+};
+
+export const cascadesLeft = (world: World) =>
+  world.deps.db.select().from(cascades).where(eq(cascades.subjectId, world.platformId));
+
+export const accountOf = async (world: World) =>
+  (await world.deps.db.select().from(platforms).where(eq(platforms.platformId, world.platformId)))[0];
+
+export const principalsOf = (world: World) =>
+  world.deps.db.select().from(principals).where(eq(principals.platformId, world.platformId));
+
+export const noticesOf = (world: World) =>
+  world.deps.db.select().from(notices).where(eq(notices.platformId, world.platformId));
+
+// ---- What is reported ----------------------------------------------------------------------------------------------------
+
+export type Reported = { log: string[]; outbox: string[]; feed: string[] };
+
+/** The agents that the log, the outbox and the feed report with this status, as often as they do. */
+export async function reported(world: World, action: string, change: string, status: string): Promise<Reported> {
+  const { db } = world.deps;
+  const own = and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action));
+  const entries = await db.select({ did: activityEntries.subjectId }).from(activityEntries).where(own);
+  const changed = and(eq(events.platformId, world.platformId), eq(events.type, "agent.status_changed"));
+  const sent = await db.select({ object: events.object }).from(events).where(changed);
+  const listed = await db
+    .select({ did: directoryChanges.did })
+    .from(directoryChanges)
+    .where(eq(directoryChanges.changeType, change));
+  const known = await db.select({ did: agents.did }).from(agents).where(eq(agents.platformId, world.platformId));
+  const dids = new Set(known.map(({ did }) => did));
+  return {
+    log: entries.map(({ did }) => did).sort(),
+    outbox: sent.flatMap(({ object }) => (object["status"] === status ? String(object["did"]) : [])).sort(),
+    feed: listed.flatMap(({ did }) => (dids.has(did) ? did : [])).sort(),
+  };
+}
+
+export const suspensions = (world: World) => reported(world, "agent.suspended", "status_changed", "SUSPENDED");
+export const revocations = (world: World) => reported(world, "agent.revoked", "revoked", "REVOKED");
+/** The log alone: the feed and the outbox say of a return what they say of any other change. */
+export const returns = async (world: World): Promise<string[]> =>
+  (await reported(world, "agent.reactivated", "status_changed", "ACTIVE")).log;
+export const each = (dids: readonly string[]): Reported => ({ log: [...dids], outbox: [...dids], feed: [...dids] });
+
+export const entriesOf = (world: World, action: string) =>
+  world.deps.db
+    .select()
+    .from(activityEntries)
+    .where(and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action)));
+
+export const outcome = ({ status, body }: Reply): [number, string | undefined] => [status, body?.code];
+
+export const publicly = async (world: World, path: string): Promise<Json> =>
+  (await world.call("GET", path, { key: null })).body;
