@@ -58,10 +58,11 @@ const manageAs = ({ key }: Platform, method: string, path: string, body?: Json):
 export const manage = ({ platform }: Stage, method: string, path: string, body?: Json): Ask =>
   manageAs(platform, method, path, body);
 
-export const operate = ({ operatorKey }: Stage, method: string, path: string): Ask => ({
+export const operate = ({ operatorKey }: Stage, method: string, path: string, body?: Json): Ask => ({
   method,
   path,
   headers: operatorHeaders(operatorKey),
+  ...(body && { body: JSON.stringify(body) }),
 });
 
 export const anyone = (method: string, path: string, body?: Json, headers: Record<string, string> = {}): Ask => ({

@@ -1,7 +1,7 @@
 // HTTP to the bench Worker, over one kept-alive connection each: node:http, because its own cost is small and steady.
 import { Agent, request } from "node:http";
 
-export type Ask = { method: string; path: string; headers?: Record<string, string>; body?: string };
+export type Ask = { method: string; path: string; headers?: Record<string, string>; body?: string | Buffer };
 export type Reply = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });

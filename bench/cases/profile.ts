@@ -10,8 +10,8 @@ const HOUR_MS = 3_600_000;
 
 /** A call of a person, by a session of its own. */
 export async function asPerson(
-  { sql }: Stage,
-  { platformId }: Platform,
+  { sql }: Pick<Stage, "sql">,
+  { platformId }: Pick<Platform, "platformId">,
   method: string,
   path: string,
   body?: Json,

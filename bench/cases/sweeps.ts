@@ -5,6 +5,7 @@ import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { raise } from "./operators.ts";
+import { endSession, leaveNotice, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
@@ -128,6 +129,15 @@ async function placesTaken({ stage }: Play): Promise<number> {
   return Number(rows[0]?.["taken"]);
 }
 
+/** An account whose retention is over. */
+const leaveClosed = ({ stage, next }: Play) =>
+  change(
+    stage,
+    `insert into platforms (platform_id, status, email, email_folded, closed_at, created_at, updated_at)
+      values (?, 'CLOSED', 'founder@closed.test', 'founder@closed.test', 1, 1, 1)`,
+    `plt_closed_${next()}`,
+  );
+
 const SWEEPS: readonly Sweep[] = [
   { job: "hand_on_events", arrange: leaveEvent },
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
@@ -143,7 +153,13 @@ const SWEEPS: readonly Sweep[] = [
   { job: "watch_registrations", arrange: askAgain },
   { job: "tend_signers", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
+  { job: "remove_unverified_accounts", arrange: leaveUnverified },
+  { job: "prune_account_credentials", arrange: endSession },
+  { job: "announce", arrange: leaveUnreached },
+  { job: "mail_notices", arrange: leaveNotice },
   { job: "mail_alerts", arrange: raiseUnmailed },
+  { job: "erase_closed_accounts", arrange: leaveClosed },
+  { job: "sweep_documents" },
 ];
 
 /** Rows that fell due by themselves while the bench ran are recorded first. */

@@ -1,12 +1,24 @@
 // Removes files without a row, each hour (ACC-11): what an upload left that died between its file and its row. Only files of an hour ago and
 // before count, because the row of a younger one may be on its way.
 import { HOUR_MS, STRAY_FILE_HOURS } from "../core/limits.ts";
-import { readBatch } from "../db/batch.ts";
+import { type Database, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { deleteFiles, listFiles } from "./document-file.ts";
+import { deleteFiles, listFiles, type StoredFile } from "./document-file.ts";
 import { findStrayIds } from "./document-store.ts";
 
 const SLICE = 500;
+
+async function withoutRow(db: Database, files: readonly StoredFile[]): Promise<StoredFile[]> {
+  if (files.length === 0) return [];
+  const { stray } = await readBatch(db, {
+    stray: findStrayIds(
+      db,
+      files.map(({ documentId }) => documentId),
+    ),
+  });
+  const ids = new Set(stray);
+  return files.filter(({ documentId }) => ids.has(documentId));
+}
 
 export const sweepDocuments: BulkJob = {
   kind: "bulk",
@@ -22,10 +34,7 @@ export const sweepDocuments: BulkJob = {
       // When a file became a stray is known of none of them.
       oldestDueAt: null,
       run: async () => {
-        const ids = old.map(({ documentId }) => documentId);
-        const { stray } = await readBatch(db, { stray: findStrayIds(db, ids) });
-        const found = new Set(stray);
-        const strays = old.filter(({ documentId }) => found.has(documentId));
+        const strays = await withoutRow(db, old);
         await deleteFiles(env, strays);
         const last = files.at(-1);
         return { done: strays.length, failed: [], next: more && last ? { at: 0, id: last.key } : null };

@@ -88,13 +88,15 @@ const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined
   and(eq(agents.principalId, principalId), sql`(${agents.createdAt}, ${agents.did}) > (${after.at}, ${after.id})`);
 
 /** What the newest version of an agent states; null for a DRAFT. */
-const stated = (member: "certificate" | "principal.name" | "principal.country", name: string) =>
+type Stated = "certificate" | "principal.name" | "principal.country" | "principal.verification.attestation_id";
+const stated = (member: Stated, name: string) =>
   sql<string | null>`json_extract(${aidVersions.content}, ${sql.raw(`'$.identity.${member}'`)})`.as(name);
 const withStated = {
   agent: getTableColumns(agents),
   certificate: stated("certificate", "stated_certificate"),
   name: stated("principal.name", "stated_name"),
   country: stated("principal.country", "stated_country"),
+  attestationId: stated("principal.verification.attestation_id", "stated_attestation"),
 };
 
 /** A slice of all agents of a principal, in both environments, with what their newest versions state, and their markets. */

@@ -34,7 +34,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
-  /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-39). */
+  /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-40). */
   readonly multipart?: { readonly fileMaxBytes: number };
   /** The body holds a foreign document: its numbers stay numbers. */
   readonly verbatim?: true;

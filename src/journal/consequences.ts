@@ -4,6 +4,7 @@
 import type { ChainMessage } from "../context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./account-consequences.ts";
 import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
+import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review-consequences.ts";
 import { CASCADE_CASES, STANDING_OPERATIONS } from "./standing-consequences.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
@@ -22,6 +23,7 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...ACCOUNT_OPERATIONS,
+  ...REVIEW_OPERATIONS,
   ...STANDING_OPERATIONS,
 
   registerPrincipal: [
@@ -538,6 +540,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 /** By the job's name, for one row that it records. */
 export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...ACCOUNT_JOBS,
+  ...REVIEW_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 

@@ -1,6 +1,7 @@
-// Restates a principal's name and country in the documents of its agents (ACC-41). The principal changes first, in one guarded batch with
-// the first slice of agents; the others follow in slices, which any later run continues. Each agent gets one new version, which is signed in
-// its slice and kept for good; its whole document is stale from then, and signed at its next reading (IDN-18).
+// Restates a principal in the documents of its agents: its name and country (ACC-41), and its attestation (ACC-32). The principal changes
+// first, in one guarded batch with the first slice of agents; the others follow in slices, which any later run continues. Under another name
+// each agent gets one new version, which is signed in its slice and kept for good; its whole document is stale from then, and signed at its
+// next reading (IDN-18).
 import { findStatedAgents } from "../agents/slice-store.ts";
 import { advanceVersions, refuseOtherCount, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
@@ -147,16 +148,17 @@ export const finishRestatements: EachJob = {
 
 /**
  * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
- * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of any other agent becomes stale: it shows what else of
- * the principal has changed, the attestation.
+ * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of one whose version states another attestation becomes
+ * stale (ACC-32): an attestation gives no new version.
  */
 async function restateSlice(deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Statement[]> {
   const { db } = deps;
   const isOutdated = ({ name, country }: Found["agents"][number]) =>
     name !== principal.legalName || country !== principal.country;
   const outdated = found.agents.filter(isOutdated);
-  const shown = found.agents.filter((one) => !isOutdated(one)).map(({ agent }) => agent.did);
-  const stale = shown.length === 0 ? [] : [touchDocuments(db, shown)];
+  const attested = found.agents.filter((one) => !isOutdated(one) && one.attestationId !== principal.attestationId);
+  const dids = attested.map(({ agent }) => agent.did);
+  const stale = dids.length === 0 ? [] : [touchDocuments(db, dids)];
   return outdated.length === 0 ? stale : [...stale, ...(await nextVersions(deps, principal, outdated, found, now))];
 }
 

@@ -132,7 +132,11 @@ describe("an approval", () => {
       ({ kind }) => kind === "customer.verification_decided",
     );
     expect(notices).toMatchObject([{ recipient: person.email }]);
-    expect(JSON.parse(notices[0].data)).toEqual({ decision: "approve", accreditation_tier: "TIER_2" });
+    expect(JSON.parse(notices[0].data)).toMatchObject({
+      decision: "approve",
+      accreditationTier: "TIER_2",
+      reason: null,
+    });
     const entries = await rowsOf("activity_entries", person.platformId);
     expect(entries.filter(({ action }) => action === "account.verification_decided")).toMatchObject([
       { actor_type: "operator" },

@@ -139,12 +139,12 @@ describe("after the attestation has ended", () => {
 
   it("waits while the agents of the ended one are still being suspended", async () => {
     const person = await accredited();
-    const text = `insert into cascades (principal_id, "trigger", reason, actor_type, actor_id, started_at) values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', 0)`;
+    const text = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at) values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', 0)`;
     await env.DB.prepare(text).bind(person.principalId).run();
     const before = await dumpDatabase();
     const reply = await renew(person);
     expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "invalid_status", "5"]);
     expect(await dumpDatabase()).toEqual(before);
-    await env.DB.prepare("delete from cascades where principal_id = ?").bind(person.principalId).run();
+    await env.DB.prepare("delete from cascades where subject_id = ?").bind(person.principalId).run();
   });
 });

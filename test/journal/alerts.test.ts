@@ -10,7 +10,7 @@ import { mailAlertsJob } from "../../src/jobs/mail-alerts.ts";
 import { type Alert, raiseAlert } from "../../src/journal/alerts.ts";
 import { type SentMail, watchMails } from "../support/mails.ts";
 import { deliver } from "../support/queue.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -116,7 +116,7 @@ describe("mails of alerts", () => {
   /** Runs the job as the cron does and returns the mails that it sent. With `refuses`, sending fails. */
   async function mailed(options: { address?: string; refuses?: boolean } = {}): Promise<SentMail[]> {
     const { address = ADDRESS, refuses = false } = options;
-    const { sent, MAIL } = watchMails();
+    const { sent, MAIL } = watchMails(env.MAIL);
     const bindings = { ...world.deps.env, OPERATOR_ALERT_EMAIL: address, MAIL: refuses ? REFUSING : MAIL };
     const deps: Deps = { ...world.deps, env: bindings };
     await world.run(mailAlertsJob, deps);

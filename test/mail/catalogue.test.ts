@@ -4,6 +4,7 @@ import { CATALOGUE, type MailData, type MailKind } from "../../src/mail/catalogu
 import type { Mail } from "../../src/mail/layout.ts";
 import { composeMail, sendMail } from "../../src/mail/mail.ts";
 import { watchMails } from "../support/mails.ts";
+import { env } from "../support/world.ts";
 
 const ISSUER = "https://service.test";
 const SENDER = { operatorName: "Trust & Co", issuer: ISSUER };
@@ -233,7 +234,7 @@ describe("facts", () => {
 
 describe("sending", () => {
   it("passes both forms through the mail binding, in the operator's name", async () => {
-    const { sent, MAIL } = watchMails();
+    const { sent, MAIL } = watchMails(env.MAIL);
     const mail = composeMail("verify_email", link, SENDER);
     const name = "Trust & Co\r\nBcc: all@evil.test";
     await sendMail(MAIL, { name, email: "service@service.test" }, "ada@customer.test", mail);

@@ -88,10 +88,12 @@ const outlives = (difference: Difference) => {
   return ({ before, after }: Change): boolean => after !== null || !ids.has(before.platform_id);
 };
 
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document"]);
+
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  // A key concerns its account.
+  // A key and a document concern their account.
   const entries = added(changes).map(
-    (row): Effect => [row.subject_type === "api_key" ? row.platform_id : row.subject_id, row.action],
+    (row): Effect => [OF_ACCOUNT.has(row.subject_type) ? row.platform_id : row.subject_id, row.action],
   );
   if (new Set(entries.map(String)).size < entries.length) throw new Error(`written twice: ${entries.join("; ")}`);
   return Object.values(byParty(parties, entries)).flat().sort();

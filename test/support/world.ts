@@ -77,7 +77,7 @@ export class World {
       if (this.serving.now > 0) traffic.statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset };
-    const { sent, MAIL } = watchMails();
+    const { sent, MAIL } = watchMails(env.MAIL);
     this.mails = sent;
     const deps = buildDeps({ ...env, MAIL, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.deps = { ...deps, sharedCache };
@@ -264,9 +264,12 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const sharedCache = await caches.open(platformId);
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, vars, sharedCache);
   const name = `Platform ${platformId}`;
+  // Used just now, so that calls of the next minute write no use.
+  const [sandbox, production] = [key, live].map(({ keyHash, keyPrefix }) => ({ keyHash, keyPrefix, lastUsedAt: now }));
+  if (!sandbox || !production) throw new Error("unreachable: two keys");
   const keys = [
-    { ...key, environment: "sandbox" },
-    { ...live, environment: "production" },
+    { ...sandbox, environment: "sandbox" },
+    { ...production, environment: "production" },
   ] as const;
   await seedPlatform(world.deps.db, {
     platformId,

@@ -1,0 +1,89 @@
+// The consequences of documents, of the review, and of the erasure after a closing (consequences.ts).
+import { type Cases, UNSEEN } from "./consequence.ts";
+
+const OPERATORS_READING = { none: "a reading, an entry of the operators' own log" } as const;
+const FILES_ALONE = { none: "files that nobody has seen; no table holds them" } as const;
+const AFTER_CLOSING = { none: "falls due by itself, years after the account has ended" } as const;
+
+const DOCUMENT = {
+  ...UNSEEN,
+  states: [],
+  tables: ["documents", "platforms"],
+  activity: ["account.document_submitted"],
+} as const;
+
+const DECISION = {
+  ...UNSEEN,
+  activity: ["account.verification_decided"],
+  events: { account: ["platform.verification_decided"] },
+  mails: ["customer.verification_decided"],
+} as const;
+
+const ATTESTED = ["attestations", "operator_entries", "platforms", "principals"] as const;
+const RENEWED = ["attestations", "operator_entries", "principals"] as const;
+
+export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
+  submitDocument: [
+    { when: "of a required type", ...DOCUMENT },
+    { when: "of a required type that it supersedes", ...DOCUMENT },
+    { when: "supporting", ...DOCUMENT },
+  ],
+
+  submitVerification: [
+    {
+      ...UNSEEN,
+      when: "always",
+      states: ["account KYB_PENDING → IN_REVIEW"],
+      tables: ["platforms"],
+      activity: ["account.verification_submitted"],
+    },
+  ],
+
+  readPlatformDocument: [
+    { ...UNSEEN, when: "always", states: [], tables: ["operator_entries"], activity: OPERATORS_READING },
+  ],
+
+  decideVerification: [
+    { ...DECISION, when: "approve", states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
+    {
+      ...DECISION,
+      when: "approve, and its company has agents",
+      states: ["account IN_REVIEW → ACCREDITED"],
+      tables: ["agents", ...ATTESTED],
+      document: { agent: ["new revision"] },
+    },
+    {
+      ...DECISION,
+      when: "reject",
+      states: ["account IN_REVIEW → KYB_PENDING"],
+      tables: ["operator_entries", "platforms"],
+    },
+  ],
+
+  renewTenantAttestation: [
+    { ...UNSEEN, when: "before it ends", states: [], tables: RENEWED, activity: ["account.attestation_renewed"] },
+    {
+      ...UNSEEN,
+      when: "after it has ended, with a suspended agent",
+      states: ["principal ATTESTATION_EXPIRED → ACTIVE"],
+      tables: ["agents", ...RENEWED],
+      activity: ["account.attestation_renewed"],
+      events: { principal: ["principal.status_changed"] },
+      document: { agent: ["new revision"] },
+    },
+  ],
+};
+
+export const REVIEW_JOBS: Readonly<Record<string, Cases>> = {
+  sweep_documents: [{ ...UNSEEN, when: "a file has no row", states: [], tables: [], activity: FILES_ALONE }],
+
+  erase_closed_accounts: [
+    {
+      ...UNSEEN,
+      when: "the retention is over",
+      states: [],
+      tables: ["account_links", "documents", "passwords", "platforms", "sessions"],
+      activity: AFTER_CLOSING,
+    },
+  ],
+};

@@ -1,0 +1,120 @@
+// Plays of documents, of the review, and of the erasure after a closing.
+import { eraseClosedAccounts, retentionMs } from "../../../src/accounts/erase.ts";
+import { sweepDocuments } from "../../../src/accounts/sweep-documents.ts";
+import { endAttestations } from "../../../src/standing/expire.ts";
+import {
+  accountOf,
+  ask,
+  complete,
+  decide,
+  inReview,
+  operate,
+  type Person,
+  submit,
+} from "../../accounts/review-support.ts";
+import { agentBody, env, type World } from "../../support/world.ts";
+import { HOUR, must, type Play, type Plays } from "./stage.ts";
+
+type Begin = (world: World) => Promise<Person>;
+type Act = (world: World, person: Person) => Promise<unknown>;
+
+/** A play of one account, whose key was used: the first use is written. */
+const of =
+  (begin: Begin, act: Act, prepare: Act = async () => undefined): Play =>
+  async ({ world }) => {
+    const person = await begin(world);
+    const { tenant_principal_id: principalId } = await accountOf(world, person);
+    await prepare(world, person);
+    return async () => {
+      await act(world, person);
+      return { account: [person.platformId], principal: [principalId] };
+    };
+  };
+
+/** The same, with an ACTIVE agent of the account's company. */
+const withAgent =
+  (begin: Begin, act: Act, prepare: Act = async () => undefined): Play =>
+  async ({ world }) => {
+    const person = await begin(world);
+    const { key } = person;
+    const { tenant_principal_id: principalId } = await accountOf(world, person);
+    const body = { ...agentBody("CONSUMER"), principal_id: principalId };
+    const { did } = await must(201, world.call("POST", "/v1/agents", { key, body }));
+    await must(200, world.call("POST", `/v1/agents/${did}/activate`, { key }));
+    await prepare(world, person);
+    return async () => {
+      await act(world, person);
+      return { account: [person.platformId], principal: [principalId], agent: [did] };
+    };
+  };
+
+const submitting =
+  (type: string): Act =>
+  (world, person) =>
+    submit(world, person, type);
+
+async function accredited(world: World): Promise<Person> {
+  const person = await inReview(world);
+  await approve(world, person);
+  return person;
+}
+
+const approve: Act = (world, person) => must(200, decide(world, person, { decision: "approve" }));
+const reject: Act = (world, person) => must(200, decide(world, person, { decision: "reject", reason: "Not yet." }));
+const renew: Act = (world, { platformId }) =>
+  must(201, operate(world, "POST", `/v1/operator/platforms/${platformId}/attestation`, {}));
+
+const endAttestation: Act = async (world, { platformId }) => {
+  const text = "update principals set attestation_expires_at = ? where platform_id = ?";
+  await env.DB.prepare(text).bind(world.now(), platformId).run();
+  await world.run(endAttestations);
+};
+
+const read: Act = async (world, person) => {
+  const { data } = await must(200, ask(world, person, "GET", "/v1/platform/documents"));
+  const path = `/v1/operator/platforms/${person.platformId}/documents/${data[0].document_id}`;
+  return must(200, operate(world, "GET", path));
+};
+
+const close: Act = async (world, { platformId }) => {
+  const text = "update platforms set status = 'CLOSED', closed_at = ? where platform_id = ?";
+  await env.DB.prepare(text)
+    .bind(world.now() - retentionMs(world.deps.env), platformId)
+    .run();
+};
+
+const FILE = "certificate_of_incorporation";
+
+export const REVIEW_PLAYS: Plays = {
+  submitDocument: {
+    "of a required type": of(complete, submitting(FILE)),
+    "of a required type that it supersedes": of(complete, submitting(FILE), submitting(FILE)),
+    supporting: of(complete, submitting("supporting")),
+  },
+  submitVerification: {
+    always: of(inReview, (world, person) => must(200, ask(world, person, "POST", "/v1/platform/verification")), reject),
+  },
+  readPlatformDocument: { always: of(inReview, read) },
+  decideVerification: {
+    approve: of(inReview, approve),
+    "approve, and its company has agents": withAgent(inReview, approve),
+    reject: of(inReview, reject),
+  },
+  renewTenantAttestation: {
+    "before it ends": of(accredited, renew),
+    "after it has ended, with a suspended agent": withAgent(accredited, renew, endAttestation),
+  },
+  sweep_documents: {
+    "a file has no row": of(
+      complete,
+      (world) => world.run(sweepDocuments),
+      async (world, { platformId }) => {
+        await env.DOCUMENTS.put(`${platformId}/doc_stray`, "%PDF-");
+        world.advance(2 * HOUR);
+      },
+    ),
+  },
+  erase_closed_accounts: {
+    "the retention is over": of(inReview, (world) => world.run(eraseClosedAccounts), close),
+  },
+};
