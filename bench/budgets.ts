@@ -51,7 +51,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/principals": mutation(15, 16, 2 * KIB),
   "POST /v1/principals (Idempotency-Key)": mutation(15, 16, 2 * KIB, { objects: 2 }),
   "POST /v1/agents": mutation(15, 16, 6 * KIB),
-  "POST /v1/agents/{did}/activate": mutation(15, 16, 6 * KIB, { objects: 3 }),
+  // An activity entry is four rows written, its own and three in indexes, and one read: the number before it.
+  "POST /v1/agents/{did}/activate": mutation(15, 19, 6 * KIB, { objects: 3 }),
   "POST /v1/facilitate (intent)": mutation(25, 25, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (client form)": mutation(25, 25, 4 * KIB, { objects: 1, fetches: 1 }),
   // About seven rows for a second platform, three for each delegator.
@@ -78,24 +79,30 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The key and its platform 2, the agent in its scope 3, one market and one escrow: a range reads one row beyond its end.
   // With the four heaviest counterparties: the rating is of this instant.
   "GET /v1/agents/{did}": read(13, 4 * KIB),
-  "POST /v1/agents/{did}/certificate": mutation(16, 8, 4 * KIB, { objects: 1 }),
-  "PATCH /v1/agents/{did}/scope": mutation(15, 16, 6 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
+  "PATCH /v1/agents/{did}/scope": mutation(16, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
   // One more pair of trips before and after the chain's part, so that a crash between them is resumed; the receipt is asked
   // for until it is there.
-  "POST /v1/agents/{did}/scope/authorized_markets": mutation(20, 16, 4 * KIB, { trips: 5, objects: 2, fetches: 8 }),
-  "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(15, 7, 0, { objects: 1 }),
+  "POST /v1/agents/{did}/scope/authorized_markets": mutation(21, 17, 4 * KIB, {
+    trips: 5,
+    objects: 2,
+    queues: 2,
+    fetches: 8,
+  }),
+  "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(16, 10, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),
-  // The key and its platform 2, the newest number 1, and one entry more than the page has.
+  // The key and its platform 2, the key again for its platform 1, and one entry more than the page has.
   "GET /v1/platform/activity": read(25, 16 * KIB),
   "GET /v1/platform/activity (subject_id)": read(25, 16 * KIB),
-  "GET /v1/platform/activity (subject_type and subject_id)": read(25, 16 * KIB),
+  // Two filters: the page's rows are counted once more, and three times in all where they do not fill it.
+  "GET /v1/platform/activity (subject_type and subject_id)": read(65, 16 * KIB),
   "GET /v1/platform/activity (actor)": read(25, 16 * KIB),
   "GET /v1/platform/activity (action)": read(25, 16 * KIB),
-  "GET /v1/platform/activity (environment)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (environment)": read(65, 16 * KIB),
   "GET /v1/platform/activity/heads": read(25, 32 * KIB),
-  "GET /v1/platform/activity/verify": read(12, KIB, { trips: 3 }),
+  "GET /v1/platform/activity/verify": read(14, KIB, { trips: 3 }),
   "GET /v1/platform (session)": read(5, 4 * KIB),
   "PATCH /v1/platform": mutation(8, 5, 4 * KIB, { queues: 0 }),
   "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB, { queues: 0 }),
@@ -106,6 +113,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/documents": read(25, 16 * KIB),
   "GET /v1/platform/documents/{document_id}": read(5, KIB),
   "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),
+  // A slice at most: for each agent about two dozen rows read and a dozen written, the first slice's alone, whatever the account has.
+  "POST /v1/platform/close": mutation(121, 40, KIB, { objects: 2 }),
+  "POST /v1/platform/close (eleven agents)": mutation(374, 150, KIB, { objects: 2 }),
+  "POST /v1/operator/platforms/{platform_id}/suspend": mutation(60, 27, KIB),
+  "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(313, 147, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(41, 25, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate (eleven agents)": mutation(304, 125, KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
@@ -139,6 +153,18 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(45, 16, 2 * KIB, { objects: 1 }),
 
+  // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
+  "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
+  "POST /v1/platform/password": mutation(9, 8, 200, { objects: 2 }),
+  "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
+  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 1 }),
+  "POST /v1/platform/email": mutation(11, 3, 100, { objects: 2, queues: 0 }),
+  "POST /v1/platform/verify-email (a new address)": mutation(5, 11, 300),
+  "GET /v1/platform/verify-email": pure(2 * KIB),
+  "GET /v1/platform/password/reset": pure(2 * KIB),
+  // Nothing is known of an operator in the database: one trip, the act's own.
+  "POST /v1/operator/notices": mutation(1, 5, KIB, { trips: 1, queues: 0 }),
+
   // Operators: pages, and one row for each job.
   "GET /v1/operator/platforms": read(21, 16 * KIB),
   "GET /v1/operator/platforms (status=SUSPENDED)": read(21, 16 * KIB),
@@ -150,18 +176,18 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/operator/platforms/{platform_id}/decision (approve)": mutation(20, 18, 2 * KIB),
   "POST /v1/operator/platforms/{platform_id}/decision (reject)": mutation(18, 15, 2 * KIB),
   "POST /v1/operator/platforms/{platform_id}/attestation": mutation(16, 12, KIB),
-  "GET /v1/operator/jobs": read(13, 4 * KIB),
+  "GET /v1/operator/jobs": read(21, 4 * KIB),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
   "GET /v1/operator/activity": read(25, 16 * KIB),
   "GET /v1/operator/activity (actor)": read(25, 16 * KIB),
   "GET /v1/operator/activity (action)": read(25, 16 * KIB),
-  "POST /v1/operator/alerts/{alert_id}/acknowledge": mutation(2, 2, KIB, { queues: 0 }),
+  "POST /v1/operator/alerts/{alert_id}/acknowledge": mutation(3, 4, KIB, { queues: 0 }),
 
   // Each job once: its own row is read, begun and ended, and what is due is found by an index.
   ...job("hand_on_events", { trips: 5, rowsRead: 4, rowsWritten: 2 }, { trips: 6, rowsRead: 4, rowsWritten: 3 }),
   ...job("prune_idempotency_outcomes", BULK, { trips: 5, rowsRead: 9, rowsWritten: 3 }),
-  ...job("end_attestations", EACH, { trips: 6, rowsRead: 32, rowsWritten: 15, queues: 1 }),
-  ...job("finish_cascades", EACH, { trips: 6, rowsRead: 31, rowsWritten: 11, queues: 1 }),
+  ...job("end_attestations", EACH, { trips: 6, rowsRead: 35, rowsWritten: 21, queues: 1 }),
+  ...job("finish_cascades", EACH, { trips: 6, rowsRead: 33, rowsWritten: 14, queues: 1 }),
   ...job("restate_agents", EACH, { trips: 7, rowsRead: 30, rowsWritten: 12 }),
   ...job("open_status_lists", BULK),
   // Counting reads the places that are taken, which are counted beside these: once an hour.
@@ -173,9 +199,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("resume_market_provisioning", EACH, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 6, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
-  ...job("sign_activity_heads", EACH, { trips: 6, rowsRead: 12, rowsWritten: 6 }),
+  ...job("sign_activity_heads", EACH, { trips: 7, rowsRead: 10, rowsWritten: 6 }),
   ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
   ...job("sweep_documents", BULK),
+  ...job("remove_unverified_accounts", BULK, { trips: 5, rowsRead: 23, rowsWritten: 5 }),
+  ...job("prune_account_credentials", { ...BULK, rowsRead: 5 }, { trips: 5, rowsRead: 17, rowsWritten: 3 }),
+  ...job("announce", BULK, { trips: 7, rowsRead: 7, rowsWritten: 5 }),
+  ...job("mail_notices", BULK, { trips: 6, rowsRead: 14, rowsWritten: 5 }),
   ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
 };
 

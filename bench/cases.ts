@@ -3,15 +3,19 @@ import type { Case } from "./case.ts";
 import { IDENTITY } from "./cases/identity.ts";
 import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
+import { PASSWORDS } from "./cases/passwords.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
 import { REVIEW } from "./cases/review.ts";
+import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
   ...PROFILE,
   ...REVIEW,
+  ...PASSWORDS,
+  ...STANDING,
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,

@@ -123,7 +123,7 @@ function benchConfig(networks: readonly Network[], secrets: Record<string, strin
 
 // ---- Platforms -------------------------------------------------------------------------------------------------------
 
-async function accredit(origin: URL, name: string): Promise<Platform> {
+export async function accredit(origin: URL, name: string): Promise<Platform> {
   const now = Date.now();
   const { rawKey: key, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
   const platformId = newId("plt", now);

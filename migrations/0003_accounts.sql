@@ -96,7 +96,8 @@ CREATE TABLE `__new_platforms` (
 	`updated_at` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
-INSERT INTO `__new_platforms`("platform_id", "status", "legal_name", "trading_name", "country", "email", "email_folded", "admin_contact_email", "registration_number", "registered_address", "website", "accreditation_tier", "tenant_principal_id", "promoted_at", "clock_offset_ms", "created_at", "updated_at") SELECT "platform_id", "status", "legal_name", "trading_name", "country", "email", lower("email"), "admin_contact_email", "registration_number", "registered_address", "website", "accreditation_tier", "tenant_principal_id", "promoted_at", "clock_offset_ms", "created_at", "updated_at" FROM `platforms`;--> statement-breakpoint
+-- An address has one account from now on: of several that share one, the first keeps it.
+INSERT INTO `__new_platforms`("platform_id", "status", "legal_name", "trading_name", "country", "email", "email_folded", "admin_contact_email", "registration_number", "registered_address", "website", "accreditation_tier", "tenant_principal_id", "promoted_at", "clock_offset_ms", "created_at", "updated_at") SELECT "platform_id", "status", "legal_name", "trading_name", "country", "email", lower("email") || CASE WHEN EXISTS (SELECT 1 FROM `platforms` AS o WHERE lower(o.`email`) = lower(`platforms`.`email`) AND o.`platform_id` < `platforms`.`platform_id`) THEN '#' || "platform_id" ELSE '' END, "admin_contact_email", "registration_number", "registered_address", "website", "accreditation_tier", "tenant_principal_id", "promoted_at", "clock_offset_ms", "created_at", "updated_at" FROM `platforms`;--> statement-breakpoint
 DROP TABLE `platforms`;--> statement-breakpoint
 ALTER TABLE `__new_platforms` RENAME TO `platforms`;--> statement-breakpoint
 PRAGMA foreign_keys=ON;--> statement-breakpoint

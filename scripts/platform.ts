@@ -13,6 +13,8 @@ export type PlatformKey = {
   readonly keyHash: string;
   readonly keyPrefix: string;
   readonly environment: Environment;
+  /** Counts as used then. */
+  readonly lastUsedAt?: number;
 };
 export type SeededPlatform = {
   readonly platformId: string;
@@ -42,6 +44,8 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
         emailFolded: email.toLowerCase(),
         accreditationTier: TIER,
         tenantPrincipalId,
+        // The production key comes with the promotion.
+        promotedAt: keys.some(({ environment }) => environment === "production") ? now : null,
       })
       .onConflictDoNothing(),
     db
@@ -64,10 +68,10 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
       })
       .onConflictDoNothing(),
     beginChain(db, platformId, now),
-    ...keys.map(({ keyHash, keyPrefix, environment }) =>
+    ...keys.map((key) =>
       db
         .insert(managementKeys)
-        .values({ keyHash, keyPrefix, environment, keyId: newId("key", now), platformId, createdAt: now })
+        .values({ ...key, keyId: newId("key", now), platformId, createdAt: now })
         .onConflictDoNothing(),
     ),
   ]);

@@ -10,7 +10,7 @@ const DOCUMENTS = "/v1/platform/documents";
 
 /** A required type: of supporting ones an account has 50. */
 async function upload({ stage }: Play, size = MIB): Promise<Ask> {
-  const ask = await asPerson(stage, "POST", DOCUMENTS);
+  const ask = await asPerson(stage, stage.platform, "POST", DOCUMENTS);
   const body = Buffer.from(formBytes(documentParts("director_identification", pdf(size))));
   return { ...ask, body, headers: { ...ask.headers, ...formHeaders(), "Content-Length": String(body.length) } };
 }
@@ -53,17 +53,20 @@ export const REVIEW: readonly Case[] = [
     route: "GET /v1/platform/documents",
     status: 200,
     filling: true,
-    ask: ({ stage }) => asPerson(stage, "GET", `${DOCUMENTS}?limit=20`),
+    ask: ({ stage }) => asPerson(stage, stage.platform, "GET", `${DOCUMENTS}?limit=20`),
   },
   {
     route: "GET /v1/platform/documents/{document_id}",
     status: 200,
-    ask: async (play) => asPerson(play.stage, "GET", `${DOCUMENTS}/${await uploaded(play)}`),
+    ask: async (play) => asPerson(play.stage, play.stage.platform, "GET", `${DOCUMENTS}/${await uploaded(play)}`),
   },
   {
     route: "POST /v1/platform/verification",
     status: 200,
-    ask: async (play) => asPerson(await asReviewed(play, "KYB_PENDING"), "POST", "/v1/platform/verification"),
+    ask: async (play) => {
+      const stage = await asReviewed(play, "KYB_PENDING");
+      return asPerson(stage, stage.platform, "POST", "/v1/platform/verification");
+    },
   },
   {
     route: "GET /v1/operator/platforms/{platform_id}",

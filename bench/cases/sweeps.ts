@@ -5,6 +5,7 @@ import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { raise } from "./operators.ts";
+import { endSession, leaveNotice, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
@@ -152,6 +153,10 @@ const SWEEPS: readonly Sweep[] = [
   { job: "watch_registrations", arrange: askAgain },
   { job: "tend_signers", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
+  { job: "remove_unverified_accounts", arrange: leaveUnverified },
+  { job: "prune_account_credentials", arrange: endSession },
+  { job: "announce", arrange: leaveUnreached },
+  { job: "mail_notices", arrange: leaveNotice },
   { job: "mail_alerts", arrange: raiseUnmailed },
   { job: "erase_closed_accounts", arrange: leaveClosed },
   { job: "sweep_documents" },

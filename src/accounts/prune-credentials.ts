@@ -2,18 +2,17 @@
 import { FIRST } from "../core/due.ts";
 import { ENDED_KEY_HOURS, HOUR_MS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import { countEnded, deleteEnded } from "../db/ended.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { ENDED_KEYS } from "./key-store.ts";
-import { ENDED_LINKS } from "./link-store.ts";
-import { ENDED_SESSIONS } from "./session-store.ts";
+import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
+import { countEndedLinks, deleteEndedLinks } from "./link-store.ts";
+import { countEndedSessions, deleteEndedSessions } from "./session-store.ts";
 
 const SLICE = 200;
 /** How long each is kept after its end: a rotation is replayed by the key that it ended. */
 const KINDS = [
-  { ending: ENDED_SESSIONS, keptMs: 0 },
-  { ending: ENDED_LINKS, keptMs: 0 },
-  { ending: ENDED_KEYS, keptMs: ENDED_KEY_HOURS * HOUR_MS },
+  { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
+  { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
+  { count: countEndedKeys, remove: deleteEndedKeys, keptMs: ENDED_KEY_HOURS * HOUR_MS },
 ];
 
 export const pruneCredentials: BulkJob = {
@@ -22,7 +21,7 @@ export const pruneCredentials: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const reads = KINDS.map(({ ending, keptMs }) => countEnded(db, ending, now - keptMs, SLICE));
+    const reads = KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
     const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
     const done = counts.reduce((sum, { count }) => sum + count, 0);
     if (done === 0) return null;
@@ -31,7 +30,7 @@ export const pruneCredentials: BulkJob = {
       run: async () => {
         await commit(
           db,
-          KINDS.map(({ ending, keptMs }) => deleteEnded(db, ending, now - keptMs, SLICE)),
+          KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
         );
         return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? FIRST : null };
       },

@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limit
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import { type Database, type Read, readOne, type Statement } from "../db/batch.ts";
-import type { Ending } from "../db/ended.ts";
+import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
 
 export type SessionOwner = InProduction & {
@@ -65,5 +65,10 @@ export const deleteSession = (db: Database, tokenHash: string): Statement =>
 export const deleteSessions = (db: Database, platformId: string): Statement =>
   db.delete(sessions).where(eq(sessions.platformId, platformId));
 
-/** Deleted by prune_account_credentials. */
-export const ENDED_SESSIONS: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
+const ENDED: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
+
+export const countEndedSessions = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, ENDED, by, most);
+
+export const deleteEndedSessions = (db: Database, by: number, slice: number): Statement =>
+  db.delete(sessions).where(isEnded(ENDED, by, slice));

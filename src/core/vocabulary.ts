@@ -83,7 +83,6 @@ export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 
 /** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
-type StopTrigger = (typeof STOP_TRIGGERS)[number];
 
 /** The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-51). */
 export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns"] as const;

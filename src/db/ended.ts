@@ -1,7 +1,7 @@
 // Rows with an end, for jobs that work on what has ended slice by slice. The stores name their own table.
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Database, type Read, read, type Statement } from "./batch.ts";
+import { type Database, type Read, read } from "./batch.ts";
 
 /** The table's single key and its end, which an index orders. */
 export type Ending = {
@@ -26,8 +26,9 @@ export const countEnded = (db: Database, ending: Ending, by: number, most: numbe
 export const endedKeys = (ending: Ending, by: number, slice: number): SQL =>
   first(ending, sql`${ending.key}`, by, slice);
 
-export const deleteEnded = (db: Database, ending: Ending, by: number, slice: number): Statement =>
-  db.delete(ending.table).where(sql`${ending.key} in ${endedKeys(ending, by, slice)}`);
+/** The condition of a write of those rows. */
+export const isEnded = (ending: Ending, by: number, slice: number): SQL =>
+  sql`${ending.key} in ${endedKeys(ending, by, slice)}`;
 
 const first = ({ table, end, partial }: Ending, columns: SQL, by: number, most: number): SQL =>
   sql`(select ${columns} from ${sql.identifier(getTableName(table))}

@@ -39,7 +39,10 @@ export type Credential = {
   readonly offsetOf: (who: never) => number | null;
   /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admitted>;
-  /** What must still hold when the call writes: its first trip judged it, and another call may have changed it since. */
+  /**
+   * What must still hold when the call writes: its first trip judged it, and another call may have changed it since. A change of an agent,
+   * which takes its lock, is guarded by the agent's own row and its principal's standing (AGT-18, AGT-28).
+   */
   readonly guards?: (db: Database, platformId: string) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
@@ -247,7 +250,8 @@ async function secondTrip(run: Run, statements: readonly Statement[], view: unkn
     idempotency && platformId !== null
       ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
       : [];
-  const guards = run.platformId === null ? [] : (credential.guards?.(deps.db, run.platformId) ?? []);
+  const caller = incoming.lockedDid === null ? run.platformId : null;
+  const guards = caller === null ? [] : (credential.guards?.(deps.db, caller) ?? []);
   await commitAll(deps, [...guards, ...statements, ...kept], background);
 }
 

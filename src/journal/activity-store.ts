@@ -1,6 +1,6 @@
 // Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so the numbers of a platform have
 // no gap and stand in the order of commits (EVT-11).
-import { and, asc, eq, gte, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lte, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
@@ -140,13 +140,18 @@ export const findUnhashed = (db: Database, platformId: string, limit: number): R
       .limit(limit),
   );
 
-/** Stores the hashes of the entries that follow on the number `after`. */
+/** Stores the hashes of the entries that follow on the number `after`, each by its place in the list. D1 binds numbers as REAL. */
 export const setHashes = (db: Database, platformId: string, after: number, hashes: readonly string[]): Statement =>
   db
     .update(activityEntries)
-    .set({ hash: sql`h.value` })
-    .from(sql`json_each(${JSON.stringify(hashes)}) h`)
-    .where(and(eq(activityEntries.platformId, platformId), sql`seq = ${after} + 1 + h.key`));
+    .set({ hash: sql`${JSON.stringify(hashes)} ->> cast(seq - ${after} - 1 as integer)` })
+    .where(
+      and(
+        eq(activityEntries.platformId, platformId),
+        gt(activityEntries.seq, after),
+        lte(activityEntries.seq, after + hashes.length),
+      ),
+    );
 
 /** Entries by number, with their hashes; `from` and `to` belong to them. */
 export const findHashed = (

@@ -5,6 +5,7 @@ import type { ChainMessage } from "../context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./account-consequences.ts";
 import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review-consequences.ts";
+import { CASCADE_CASES, STANDING_OPERATIONS } from "./standing-consequences.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
@@ -23,6 +24,7 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...ACCOUNT_OPERATIONS,
   ...REVIEW_OPERATIONS,
+  ...STANDING_OPERATIONS,
 
   registerPrincipal: [
     {
@@ -571,19 +573,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  finish_cascades: [
-    {
-      when: "a crash left agents that run",
-      states: ["agent ACTIVE → SUSPENDED"],
-      tables: ["agents", "cascades"],
-      activity: ["agent.suspended"],
-      events: { agent: ["agent.status_changed"] },
-      directory: { agent: ["status_changed"] },
-      document: NONE,
-      certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
-    },
-  ],
+  finish_cascades: CASCADE_CASES,
 
   restate_agents: [
     {

@@ -226,6 +226,14 @@ describe("the reset", () => {
     expect(await noticesOf(one.platformId, "customer.password_reset")).toHaveLength(1);
   });
 
+  it("is open to a SUSPENDED account, which stays so", async () => {
+    const { email, platformId } = await signUp(world);
+    const set = "update platforms set status = 'SUSPENDED' where platform_id = ?";
+    await env.DB.prepare(set).bind(platformId).run();
+    expectStatus(await reset(await resetLink(email)), 200);
+    expect([await opens(email, PASSWORD), await opens(email, NEW)]).toEqual([401, 403]);
+  });
+
   it("uses the link up once, of 20 at once", async () => {
     const { email, platformId } = await signUp(world);
     const link = await resetLink(email);

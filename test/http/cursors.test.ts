@@ -2,7 +2,9 @@
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { commit } from "../../src/db/batch.ts";
+import { activityHeads } from "../../src/db/tables/journal.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
+import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { grantMarket } from "../payments/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -26,10 +28,20 @@ beforeAll(async () => {
     db,
     ["one", "another"].map((subject) => raiseAlert(db, { ...alert, subject })),
   );
+  const { platformId } = world;
+  const head = { platformId, hash: "0".repeat(64), signedAt: 1, jws: "" };
+  await db.insert(activityHeads).values([1, 2].map((seq) => ({ ...head, seq })));
+  const actor = { type: "operator", id: "somebody" } as const;
+  const act = { action: "platform.suspended", subject: { type: "platform", id: platformId }, platformId } as const;
+  await commit(
+    db,
+    [1, 2].map((now) => recordOperatorEntry(db, actor, now, act)),
+  );
 });
 
 type Listing = { readonly route: string; readonly filter?: () => string; readonly key?: "live" | "operator" | "none" };
 const AGENTS = "/v1/agents";
+const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 /** The first group has more than one page. */
@@ -47,6 +59,12 @@ const CONTINUED: Record<string, Listing> = {
   platforms: { route: "/v1/operator/platforms", key: "operator" },
   "ACCREDITED platforms": { route: "/v1/operator/platforms", key: "operator", filter: () => "status=ACCREDITED" },
   alerts: { route: "/v1/operator/alerts", key: "operator" },
+  "the activity log": { route: ACTIVITY },
+  "activity of an action": { route: ACTIVITY, filter: () => "action=agent.registered" },
+  "activity in the sandbox": { route: ACTIVITY, filter: () => "environment=sandbox" },
+  "heads of the activity log": { route: `${ACTIVITY}/heads` },
+  "the operators' log": { route: "/v1/operator/activity", key: "operator" },
+  "the operators' log of an actor": { route: "/v1/operator/activity", key: "operator", filter: () => "actor=somebody" },
 };
 const OTHERS: Record<string, Listing> = {
   "agents in production": { route: AGENTS, key: "live" },

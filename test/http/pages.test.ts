@@ -24,6 +24,13 @@ beforeAll(async () => {
     "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, 'job_lag', ?, 'late', ?, ?)",
   );
   await env.DB.batch([1, 2, 3].map((n) => alert.bind(`alr_${n}`, `job ${n}`, n, n)));
+  const head = env.DB.prepare(
+    "insert into activity_heads (platform_id, seq, hash, signed_at, jws) values (?, ?, ?, 1, '')",
+  );
+  await env.DB.batch([1, 2, 3].map((n) => head.bind(world.platformId, n, "0".repeat(64))));
+  const act = env.DB.prepare(`insert into operator_entries (occurred_at, operator_id, action, subject_type, subject_id)
+    values (?, 'somebody', 'document.read', 'document', 'doc_1')`);
+  await env.DB.batch([1, 2, 3].map((n) => act.bind(n)));
 });
 
 /** A page of one row, under a filter where the list has one. */
@@ -36,6 +43,12 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
   "/v1/markets": { path: () => "/v1/markets?limit=1" },
   "/v1/operator/platforms": {
     path: () => "/v1/operator/platforms?status=ACCREDITED&limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+  "/v1/platform/activity": { path: () => "/v1/platform/activity?subject_type=agent&limit=1" },
+  "/v1/platform/activity/heads": { path: () => "/v1/platform/activity/heads?limit=1" },
+  "/v1/operator/activity": {
+    path: () => "/v1/operator/activity?actor=somebody&limit=1",
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
   "/v1/operator/alerts": {

@@ -2,7 +2,8 @@
 import { asc, eq } from "drizzle-orm";
 import { type ActivityRow, activityEntries } from "../../src/db/tables/journal.ts";
 import { recordActivity } from "../../src/journal/activity.ts";
-import { expectStatus, type Json, type World } from "../support/world.ts";
+import { hashNewEntries } from "../../src/journal/activity-chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { store } from "./plays/stage.ts";
 
 export const LOG = "/v1/platform/activity";
@@ -34,3 +35,23 @@ export async function write(world: World, count: number, subject = "agt_1"): Pro
     );
   }
 }
+
+export const verify = async (world: World, query = ""): Promise<Json> =>
+  expectStatus(await world.call("GET", `${LOG}/verify${query}`), 200);
+export const heads = async (world: World, query = ""): Promise<Json> =>
+  expectStatus(await world.call("GET", `${LOG}/heads${query}`), 200);
+
+/** A log of so many entries, hashed, and the ids of its entries. */
+export async function logOf(entries: number): Promise<{ world: World; ids: string[] }> {
+  const world = await createWorld();
+  await write(world, entries);
+  await hashNewEntries(world.deps, world.platformId);
+  const { data } = await readLog(world, "?limit=100");
+  return { world, ids: data.map(({ id }: Json) => id).reverse() };
+}
+
+/** Changes the table itself, as nobody may. */
+export const tamper = (world: World, sql: string, ...params: unknown[]) =>
+  world.deps.env.DB.prepare(sql.replaceAll("$P", `'${world.platformId}'`))
+    .bind(...params)
+    .run();

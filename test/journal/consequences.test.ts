@@ -16,26 +16,9 @@ import { recordEvent } from "../../src/journal/events.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
-import { ACCOUNT_PLAYS } from "./plays/accounts.ts";
-import { AGENT_PLAYS } from "./plays/agents.ts";
-import { JOB_PLAYS } from "./plays/jobs.ts";
-import { MARKET_PLAYS } from "./plays/markets.ts";
-import { PASSWORD_PLAYS } from "./plays/passwords.ts";
-import { PROFILE_PLAYS } from "./plays/profile.ts";
-import { PURCHASE_PLAYS } from "./plays/purchases.ts";
-import { REVIEW_PLAYS } from "./plays/review.ts";
-import { type Plays, type Stage, store } from "./plays/stage.ts";
+import { PLAYS } from "./plays/all.ts";
+import { type Stage, store } from "./plays/stage.ts";
 
-const PLAYS: Plays = {
-  ...PASSWORD_PLAYS,
-  ...ACCOUNT_PLAYS,
-  ...PROFILE_PLAYS,
-  ...REVIEW_PLAYS,
-  ...AGENT_PLAYS,
-  ...MARKET_PLAYS,
-  ...PURCHASE_PLAYS,
-  ...JOB_PLAYS,
-};
 const ROWS = {
   ...OPERATION_CONSEQUENCES,
   ...JOB_CONSEQUENCES,

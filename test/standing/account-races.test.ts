@@ -3,11 +3,13 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { managementKeys, sessions } from "../../src/db/tables/accounts.ts";
-import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
+import { agentMarkets, agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents } from "../../src/db/tables/money.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
+import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
+import { SLICE } from "../../src/standing/slice.ts";
 import { asClient, asConsumer, type Paid, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
@@ -15,6 +17,8 @@ import {
   accountOf,
   cascadesLeft,
   close,
+  crowd,
+  dieBefore,
   entriesOf,
   givePassword,
   inStatus,
@@ -71,16 +75,6 @@ const MUTATIONS: readonly Mutation[] = [
     act: (did) => world.call("POST", `/v1/agents/${did}/activate`),
   },
   {
-    name: "changes an agent's scope",
-    prepare: async () => (await world.draft("CONSUMER")).did,
-    act: (did) => world.call("PATCH", `/v1/agents/${did}/scope`, { body: { capabilities: ["summary"] } }),
-  },
-  {
-    name: "terminates an agent",
-    prepare: async () => (await world.draft("CONSUMER")).did,
-    act: (did) => world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }),
-  },
-  {
     name: "rotates a key",
     act: () => world.call("POST", "/v1/platform/keys/rotate", { body: {} }),
   },
@@ -129,6 +123,27 @@ describe.each(STOPS)("a call that was decided before the account was %s", (_how,
       const left = await world.deps.db.select().from(sessions).where(eq(sessions.platformId, world.platformId));
       expect(left).toEqual([]);
     }
+  });
+});
+
+describe("a change of an agent that was decided before its account was closed", () => {
+  it("is refused where the agent was reached, and ends with the agent where it was not", async () => {
+    const { first, dids } = await crowd(world, SLICE + 1);
+    // The one that was activated comes last, beyond the first slice.
+    const last = { status: "SUSPENDED", suspensionReason: "platform", suspendedFrom: "ACTIVE" } as const;
+    await world.deps.db.update(agents).set(last).where(eq(agents.did, first.did));
+    const reissue = (did: string) => world.call("POST", `/v1/agents/${did}/certificate`);
+    world.meter.beforeBatch(2, async () => {
+      dieBefore(world, 3);
+      expectStatus(await close(world), 200);
+    });
+    const reply = await reissue(first.did);
+    expect([200, 401]).toContain(reply.status);
+    await world.run(finishCascades);
+    expect(await inStatus(world, "REVOKED")).toEqual(dids);
+    const issued = await world.deps.db.select().from(certificates).where(eq(certificates.did, first.did));
+    expect(new Set(issued.map(({ listedStatus }) => listedStatus))).toEqual(new Set([CERTIFICATE_STATUS.invalid]));
+    expect(outcome(await reissue(first.did))).toEqual([401, "invalid_credentials"]);
   });
 });
 

@@ -74,8 +74,8 @@ describe("reinstating an account", () => {
           },
         },
       ]);
-      const kinds = (await noticesOf(world)).map(({ kind, data }) => [kind, data]);
-      expect(kinds).toContainEqual(["customer.account_reinstated", { reason: "The bank was wrong." }]);
+      const [notice] = (await noticesOf(world)).filter(({ kind }) => kind === "customer.account_reinstated");
+      expect(notice?.data).toMatchObject({ reason: "The bank was wrong." });
       expect((await principalsOf(world)).map(({ accountStopped }) => accountStopped)).toEqual([null]);
       expectStatus(await world.call("GET", "/v1/platform"), 200);
       expectStatus(await world.person("GET", "/v1/platform"), 200);
@@ -273,7 +273,8 @@ describe("decisions that follow each other quickly", () => {
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);
     expectStatus(await reinstate(world), 200);
-    world.meter.beforeBatch(3, () => suspend(world));
+    // The job's trips: what is open, a slice read for another trigger, a slice read, a slice written.
+    world.meter.beforeBatch(4, () => suspend(world));
     await world.run(finishCascades);
     expect(await inStatus(world, "SUSPENDED")).toEqual(dids);
     expect(await cascadesLeft(world)).toEqual([]);
@@ -291,7 +292,7 @@ describe("decisions that follow each other quickly", () => {
     dieBefore(world, 3);
     expectStatus(await reinstate(world), 200);
     // An hour later the attestation is over, and recorded between the reading and the writing of the last slice.
-    world.meter.beforeBatch(3, async () => {
+    world.meter.beforeBatch(4, async () => {
       world.advance(HOUR_MS);
       await world.run(endAttestations);
     });

@@ -5,6 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
+import { operatorEntries } from "../../src/db/tables/journal.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
@@ -69,6 +70,13 @@ describe("suspending an account", () => {
           reason: { from: null, to: "Chargebacks of a stolen card." },
         },
       },
+    ]);
+    const acts = await world.deps.db
+      .select()
+      .from(operatorEntries)
+      .where(eq(operatorEntries.platformId, world.platformId));
+    expect(acts).toMatchObject([
+      { action: "platform.suspended", subjectType: "platform", detail: { reason: "Chargebacks of a stolen card." } },
     ]);
     const [notice] = await noticesOf(world);
     expect(notice).toMatchObject({

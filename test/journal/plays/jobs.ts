@@ -29,6 +29,7 @@ import {
   type Stage,
   store,
 } from "./stage.ts";
+import { CASCADE_PLAYS } from "./standing.ts";
 
 // ---- Alerts --------------------------------------------------------------------------------------------------------------
 
@@ -131,6 +132,7 @@ export const JOB_PLAYS: Plays = {
   },
   end_attestations: { "agents run": ending(2), "no agent runs": ending(0) },
   finish_cascades: {
+    ...CASCADE_PLAYS,
     "a crash left agents that run": async (stage) => {
       const { dids } = await unfinished(stage);
       return async () => {

@@ -1,0 +1,144 @@
+// The consequences of an account's suspension, reinstatement and closing, and of the cascades that follow them (consequences.ts).
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
+
+const TOLD = { alerts: [] } as const;
+const NOT_MOVED = { none: "the agents' own state stays: only the reason of their suspension is another" } as const;
+
+export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
+  suspendPlatform: [
+    {
+      when: "agents run",
+      states: ["account PROFILE_PENDING → SUSPENDED", "agent ACTIVE → SUSPENDED"],
+      tables: ["agents", "operator_entries", "platforms", "principals"],
+      activity: ["account.suspended", "agent.suspended"],
+      events: { agent: ["agent.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: NONE,
+      certificate: { agent: ["suspended"] },
+      ...TOLD,
+      mails: ["customer.account_suspended"],
+    },
+    {
+      ...UNSEEN,
+      when: "no agent runs",
+      states: ["account PROFILE_PENDING → SUSPENDED"],
+      tables: ["operator_entries", "platforms"],
+      activity: ["account.suspended"],
+      mails: ["customer.account_suspended"],
+    },
+  ],
+
+  reinstatePlatform: [
+    {
+      when: "the suspension took agents",
+      states: ["account SUSPENDED → PROFILE_PENDING", "agent SUSPENDED → ACTIVE"],
+      tables: ["agents", "operator_entries", "platforms", "principals"],
+      activity: ["account.reinstated", "agent.reactivated"],
+      events: { agent: ["agent.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: NONE,
+      certificate: { agent: ["reinstated"] },
+      ...TOLD,
+      mails: ["customer.account_reinstated"],
+    },
+    {
+      when: "the suspension took agents that waited for their escrow",
+      states: ["account SUSPENDED → PROFILE_PENDING", "agent SUSPENDED → FUNDING"],
+      tables: ["agents", "operator_entries", "platforms", "principals"],
+      activity: ["account.reinstated", "agent.reactivated"],
+      events: { agent: ["agent.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: NONE,
+      // Their certificates stay listed as suspended.
+      certificate: NONE,
+      ...TOLD,
+      mails: ["customer.account_reinstated"],
+    },
+    {
+      ...UNSEEN,
+      when: "the attestation of their principal has ended meanwhile",
+      states: ["account SUSPENDED → PROFILE_PENDING"],
+      tables: ["agents", "operator_entries", "platforms", "principals"],
+      activity: ["account.reinstated"],
+      mails: ["customer.account_reinstated"],
+    },
+  ],
+
+  closePlatform: [
+    {
+      when: "agents run",
+      states: ["account PROFILE_PENDING → CLOSED", "agent ACTIVE → REVOKED", "principal ACTIVE → CLOSED"],
+      tables: ["account_links", "agents", "management_keys", "passwords", "platforms", "principals", "sessions"],
+      activity: ["account.closed", "agent.revoked", "principal.closed"],
+      events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
+      directory: { agent: ["revoked"] },
+      document: NONE,
+      certificate: { agent: ["revoked"] },
+      ...TOLD,
+      mails: ["customer.account_closed"],
+    },
+    {
+      ...UNSEEN,
+      when: "it has neither agents nor principals",
+      states: ["account PROFILE_PENDING → CLOSED"],
+      tables: ["account_links", "management_keys", "passwords", "platforms", "sessions"],
+      activity: ["account.closed"],
+      mails: ["customer.account_closed"],
+    },
+  ],
+};
+
+/** What a cascade leaves behind when a run continues it. */
+export const CASCADE_CASES: Cases = [
+  {
+    when: "a crash left agents that run",
+    states: ["agent ACTIVE → SUSPENDED"],
+    tables: ["agents", "cascades"],
+    activity: ["agent.suspended"],
+    events: { agent: ["agent.status_changed"] },
+    directory: { agent: ["status_changed"] },
+    document: NONE,
+    certificate: { agent: ["suspended"] },
+    ...NO_NOTICE,
+  },
+  {
+    when: "a crash left agents of a suspended account that run",
+    states: ["agent ACTIVE → SUSPENDED"],
+    tables: ["agents", "cascades"],
+    activity: ["agent.suspended"],
+    events: { agent: ["agent.status_changed"] },
+    directory: { agent: ["status_changed"] },
+    document: NONE,
+    certificate: { agent: ["suspended"] },
+    ...NO_NOTICE,
+  },
+  {
+    when: "a crash left agents that a suspension of their account took",
+    states: ["agent SUSPENDED → ACTIVE"],
+    tables: ["agents", "cascades"],
+    activity: ["agent.reactivated"],
+    events: { agent: ["agent.status_changed"] },
+    directory: { agent: ["status_changed"] },
+    document: NONE,
+    certificate: { agent: ["reinstated"] },
+    ...NO_NOTICE,
+  },
+  {
+    ...UNSEEN,
+    when: "a crash left agents that a suspension of their account took, and their attestation has ended",
+    states: [],
+    tables: ["agents", "cascades"],
+    activity: NOT_MOVED,
+  },
+  {
+    when: "a crash left agents and principals of a closed account",
+    states: ["agent ACTIVE → REVOKED", "principal ACTIVE → CLOSED"],
+    tables: ["agents", "cascades", "principals"],
+    activity: ["agent.revoked", "principal.closed"],
+    events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
+    directory: { agent: ["revoked"] },
+    document: NONE,
+    certificate: { agent: ["revoked"] },
+    ...NO_NOTICE,
+  },
+];

@@ -1,0 +1,23 @@
+// Every play, by the name of the operation, job or message.
+import { ACCOUNT_PLAYS } from "./accounts.ts";
+import { AGENT_PLAYS } from "./agents.ts";
+import { JOB_PLAYS } from "./jobs.ts";
+import { MARKET_PLAYS } from "./markets.ts";
+import { PASSWORD_PLAYS } from "./passwords.ts";
+import { PROFILE_PLAYS } from "./profile.ts";
+import { PURCHASE_PLAYS } from "./purchases.ts";
+import { REVIEW_PLAYS } from "./review.ts";
+import type { Plays } from "./stage.ts";
+import { STANDING_PLAYS } from "./standing.ts";
+
+export const PLAYS: Plays = {
+  ...ACCOUNT_PLAYS,
+  ...PASSWORD_PLAYS,
+  ...PROFILE_PLAYS,
+  ...REVIEW_PLAYS,
+  ...STANDING_PLAYS,
+  ...AGENT_PLAYS,
+  ...MARKET_PLAYS,
+  ...PURCHASE_PLAYS,
+  ...JOB_PLAYS,
+};
