@@ -14,7 +14,7 @@ import { descendantsOf, listenerAmong, nameOf } from "./processes.ts";
 
 const START_MS = 120_000;
 const AT_ONCE = 16;
-/** Some uploads are between their file and their row at any moment; this often a kill may meet none of them. */
+/** A row may still be written before the kill arrives; this often at most. */
 const ROUNDS = 4;
 const TWO_HOURS_MS = 2 * 3_600_000;
 
@@ -84,34 +84,51 @@ async function mailedToken(): Promise<string> {
 
 // ---- Uploads and the kill ------------------------------------------------------------------------------------------------
 
-async function upload(n: number): Promise<boolean> {
+async function upload(n: number): Promise<void> {
   // Required types, because of supporting ones an account has 50 at most.
   const body = formBytes(documentParts("director_identification", pdf(20_000 + n)));
   const headers = { ...formHeaders(), Authorization: `Bearer ${session}` };
   try {
     const reply = await fetch(`${service.base_url}/v1/platform/documents`, { method: "POST", headers, body });
     await reply.arrayBuffer();
-    return reply.status === 201;
   } catch {
-    return false;
+    // The runtime is dead.
   }
 }
 
-/** Kills the runtime as soon as some uploads are done and the others are on their way. */
+/** Kills the runtime at the moment when some upload has its file and not its row yet. */
 async function killAmongUploads(): Promise<void> {
   const runtime = runtimeOf(running);
-  let [sent, done, dead] = [0, 0, false];
+  let [sent, dead] = [0, false];
   const uploader = async () => {
-    while (!dead) {
-      if (await upload(sent++)) done += 1;
-      if (done >= AT_ONCE && !dead) {
-        dead = true;
-        process.kill(runtime, "SIGKILL");
-      }
-    }
+    while (!dead) await upload(sent++);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, uploader));
-  await running.ended;
+  // The first one makes the databases.
+  await upload(sent++);
+  const uploaders = Array.from({ length: AT_ONCE }, uploader);
+  await untilOneIsBetween();
+  process.kill(runtime, "SIGKILL");
+  dead = true;
+  await Promise.all([...uploaders, running.ended]);
+}
+
+/** The files are counted before the rows: a file more is one whose row is not there. */
+async function untilOneIsBetween(): Promise<void> {
+  const [files, rows] = [databaseWith("r2", "_mf_objects"), databaseWith("d1", "documents")];
+  const countFiles = files.prepare("select count(*) as count from _mf_objects");
+  const countRows = rows.prepare("select count(*) as count from documents");
+  const before = Number(countRows.get()?.["count"]);
+  try {
+    while (true) {
+      const stored = Number(countFiles.get()?.["count"]);
+      const known = Number(countRows.get()?.["count"]);
+      if (known > before && stored > known) return;
+      await new Promise(setImmediate);
+    }
+  } finally {
+    files.close();
+    rows.close();
+  }
 }
 
 /** The runtime that runs the Worker, and not the one that listens. */
