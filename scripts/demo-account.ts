@@ -36,15 +36,15 @@ export async function signUp({ service, request, step }: Player): Promise<DemoAc
   const unique = Date.now().toString(36);
   const legalName = `Demo Startup ${unique} GmbH`;
   const [email, password] = [`founder-${unique}@startup.example`, crypto.randomUUID()];
-  const token = await step(`POST /v1/platform/register         ${email}: a link is mailed`, () =>
+  const token = await step(`POST /v1/platform/register        ${email}: a link is mailed`, () =>
     mailedToken(service, email, () =>
       request("/v1/platform/register", { method: "POST", expect: 201, body: { email, password } }),
     ),
   );
-  const verified = await step("POST /v1/platform/verify-email     the link's token: the sandbox key, once", () =>
+  const verified = await step("POST /v1/platform/verify-email    the link's token: the sandbox key, once", () =>
     request("/v1/platform/verify-email", { method: "POST", body: { token } }),
   );
-  const session = await step("POST /v1/platform/sessions         a person logs in", () =>
+  const session = await step("POST /v1/platform/sessions        a person logs in", () =>
     request("/v1/platform/sessions", { method: "POST", expect: 201, body: { email, password } }),
   );
   return {
@@ -59,16 +59,16 @@ export async function goToProduction(player: Player, { session, legalName }: Dem
   const { service, request, step } = player;
   const address = { line1: "Hauptstraße 1", city: "Berlin", postal_code: "10115", country: "DE" };
   const body = { legal_name: legalName, registration_number: "HRB 4711", country: "DE", registered_address: address };
-  const profile = await step("PATCH /v1/platform                 the company's profile", () =>
+  const profile = await step("PATCH /v1/platform                the company's profile", () =>
     request("/v1/platform", { method: "PATCH", headers: session, body }),
   );
   const platformId = pick<string>(profile, "platform_id");
-  await step("POST /v1/platform/documents        the four that a review needs", () => upload(player, session));
-  await step("POST /v1/platform/verification     submitted for review", () =>
+  await step("POST /v1/platform/documents       the four that a review needs", () => upload(player, session));
+  await step("POST /v1/platform/verification    submitted for review", () =>
     request("/v1/platform/verification", { method: "POST", headers: session }),
   );
   const operator = { Authorization: `Bearer ${service.operator_key}` };
-  const decided = await step("POST …/platforms/{id}/decision     an operator approves", () =>
+  const decided = await step("POST …/platforms/{id}/decision    an operator approves", () =>
     request(`/v1/operator/platforms/${platformId}/decision`, {
       method: "POST",
       headers: operator,
@@ -76,14 +76,14 @@ export async function goToProduction(player: Player, { session, legalName }: Dem
     }),
   );
   must(decided["platform_status"] === "ACCREDITED", "the account is ACCREDITED");
-  const promoted = await step("POST /v1/platform/promote          the production key, once", () =>
+  const promoted = await step("POST /v1/platform/promote         the production key, once", () =>
     request("/v1/platform/promote", {
       method: "POST",
       headers: { ...session, "Idempotency-Key": crypto.randomUUID() },
     }),
   );
   const live = pick<string>(promoted, "api_key.raw_key");
-  const account = await step("GET  /v1/platform                  with the production key", () =>
+  const account = await step("GET  /v1/platform                 with the production key", () =>
     request("/v1/platform", { headers: { "Service-Api-Key": live } }),
   );
   must(account["environment"] === "production", "the key is production's");

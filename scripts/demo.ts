@@ -98,7 +98,9 @@ async function ratingOf(agent: Agent): Promise<string> {
 }
 
 async function play(): Promise<void> {
-  console.log(`\n${colour(1, "A purchase between two agents")}, at ${base}\n`);
+  console.log(
+    `\n${colour(1, "A platform from its sign-up to production, and a purchase between two agents")}, at ${base}\n`,
+  );
   const player = { service: service.description, request, step };
   const account = await signUp(player);
   key = account.key;
