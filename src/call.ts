@@ -9,7 +9,7 @@ import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
-/** `session`: routes of a person alone; where a management key is accepted, a session is too (CRED-16). */
+/** `session`: routes of a person alone; where a management key is accepted, a session is too (CRED-13). */
 export type Surface = "management" | "session" | "agent" | "operator" | "public";
 
 /** The part that is common to all surfaces. `C` is the caller. */

@@ -82,7 +82,7 @@ export type OutboxMessage = { readonly kind: "hand_on_events"; readonly activity
 export type Config = {
   issuer: string;
   operatorName: string;
-  /** Where the operator tells of incidents (HTTP-37). */
+  /** Where the operator tells of incidents (HTTP-39). */
   statusPage: string | null;
   serviceDid: string;
   networks: readonly Network[];

@@ -1,4 +1,4 @@
-// Announcements of the operator to all accounts (ACC-21): kept once, and handed to the accounts slice by slice by a job.
+// Announcements of the operator to all accounts (ACC-15): kept once, and handed to the accounts slice by slice by a job.
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";

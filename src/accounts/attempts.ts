@@ -1,4 +1,4 @@
-// Attempts to prove a password (CRED-20), counted exactly: by client address, and by account within it, so that a stranger's failures lock
+// Attempts to prove a password (CRED-21), counted exactly: by client address, and by account within it, so that a stranger's failures lock
 // only the stranger out. An attempt counts as a failure until it is given back.
 import type { Deps } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";

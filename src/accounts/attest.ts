@@ -1,4 +1,4 @@
-// The operator's attestation of a tenant principal (ACC-32): recorded by the approval of an account, renewed by the operator at any time.
+// The operator's attestation of a tenant principal (ACC-24): recorded by the approval of an account, renewed by the operator at any time.
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { addMonths } from "../core/clock.ts";

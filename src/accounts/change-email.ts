@@ -1,4 +1,4 @@
-// Change of the account's address (ACC-19): asked for by a person with the password, and made by the link that the new address receives. Until
+// Change of the account's address (ACC-13): asked for by a person with the password, and made by the link that the new address receives. Until
 // then nothing changes, and the new address belongs to nobody.
 import type { PublicCall, SessionCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// The network of a client's address, which limits are counted by (CRED-20). One subscriber of IPv6 has a whole /64: counted by the full
+// The network of a client's address, which limits are counted by (CRED-21). One subscriber of IPv6 has a whole /64: counted by the full
 // address, he would have 2^64 of every limit.
 
 const GROUPS = 8;

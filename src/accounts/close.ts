@@ -1,4 +1,4 @@
-// Closing of an account by its owner (ACC-16): one batch ends the account, its keys, sessions, links and password; from that commit all of its
+// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links and password; from that commit all of its
 // agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
@@ -42,7 +42,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
   const password = await requireCurrentPassword(call, stored, before.email, current_password);
-  // Open disputes come here, before the escrow (ACC-16): none can be filed yet.
+  // Open disputes come here, before the escrow (ACC-27): none can be filed yet.
   if (holding)
     throw new ServiceError("close_blocked_escrow", { detail: { did: holding.did, network: holding.network } });
   const moved = move(platformMachine, before.status, "close");

@@ -1,4 +1,4 @@
-// The operator's decision on an account in review (ACC-12). Of two decisions one counts.
+// The operator's decision on an account in review (ACC-21). Of two decisions one counts.
 import { type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";

@@ -1,4 +1,4 @@
-// The files of documents in R2 (ACC-11): never public, under `<platform_id>/<document_id>`.
+// The files of documents in R2 (ACC-20): never public, under `<platform_id>/<document_id>`.
 import type { Env } from "../context.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DOCUMENT_MAX_BYTES, FILE_NAME_MAX_CHARS } from "../core/limits.ts";

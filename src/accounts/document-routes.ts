@@ -1,4 +1,4 @@
-// Routes of documents: the account's own, and the operator's reading of them (ACC-11, ACC-30).
+// Routes of documents: the account's own, and the operator's reading of them (ACC-20, ACC-22).
 import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 import { MEDIA_TYPES } from "../core/vocabulary.ts";
 import { answer } from "../http/answer.ts";

@@ -1,4 +1,4 @@
-// Documents on the wire (ACC-11).
+// Documents on the wire (ACC-20).
 import * as z from "zod";
 import { isUploadedFile, type UploadedFile } from "../core/upload.ts";
 import { DOCUMENT_STATUSES, DOCUMENT_TYPES, MEDIA_TYPES } from "../core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// Documents of the review (ACC-11). The file is stored first, then its row with the entry of the log: a crash between the two leaves a file
+// Documents of the review (ACC-20). The file is stored first, then its row with the entry of the log: a crash between the two leaves a file
 // that nobody sees and that the sweep removes (sweep-documents.ts), never a document without its file.
 import { askedPage, type OperatorCall, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";

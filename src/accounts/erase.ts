@@ -1,4 +1,4 @@
-// Erases what is personal of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-31): its documents' files and names, and its profile
+// Erases what is personal of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, and its profile
 // but for the company's name and country, which the settled history shows. The log stays.
 
 import { commitAll } from "../commit.ts";

@@ -1,4 +1,4 @@
-// Routes of promotion and of management keys (ACC-13, ACC-14).
+// Routes of promotion and of management keys (ACC-16, ACC-17).
 import { route } from "../http/route.ts";
 import { keyList, promotionView, rotationInput, rotationView } from "./key-schema.ts";
 import { getKeys, rotateKey } from "./keys.ts";

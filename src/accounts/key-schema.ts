@@ -1,4 +1,4 @@
-// Management keys on the wire (ACC-13, ACC-14).
+// Management keys on the wire (ACC-16, ACC-17).
 import * as z from "zod";
 import { ROTATION_GRACE_HOURS_MAX } from "../core/limits.ts";
 import { environment, instant, listOf } from "../http/schemas.ts";

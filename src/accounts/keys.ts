@@ -1,4 +1,4 @@
-// Management keys of an account (ACC-14): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
+// Management keys of an account (ACC-17): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";

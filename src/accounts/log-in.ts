@@ -1,4 +1,4 @@
-// Log-in and log-out (CRED-16, CRED-20). Whoever does not know the password learns nothing: an unknown address costs the same derivation and
+// Log-in and log-out (CRED-13, CRED-21). Whoever does not know the password learns nothing: an unknown address costs the same derivation and
 // gets the same answer.
 import type { PublicCall, SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";

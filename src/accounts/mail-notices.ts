@@ -1,4 +1,4 @@
-// Mails the notices that wait, each minute (ACC-17). A notice is moved on before its mail is sent and deleted after, so two runs at once send
+// Mails the notices that wait, each minute (ACC-11). A notice is moved on before its mail is sent and deleted after, so two runs at once send
 // one mail. When the Worker dies between the two, the mail is sent again: a notice comes at least once.
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";

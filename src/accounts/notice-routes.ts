@@ -1,4 +1,4 @@
-// The operator's route to every admin contact (ACC-21).
+// The operator's route to every admin contact (ACC-15).
 import { route } from "../http/route.ts";
 import { announceToAll } from "./announcements.ts";
 import { announcementInput, announcementView } from "./notice-schema.ts";

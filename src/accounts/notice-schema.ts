@@ -1,4 +1,4 @@
-// Announcements of the operator on the wire (ACC-21).
+// Announcements of the operator on the wire (ACC-15).
 import * as z from "zod";
 import { ANNOUNCEMENT_SUBJECT_MAX_CHARS, ANNOUNCEMENT_TEXT_MAX_CHARS } from "../core/limits.ts";
 import { ANNOUNCEMENT_KINDS } from "../core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// Notices to a platform's admin contact (ACC-17). One is written in the batch of the change that it is about, and mailed by a job.
+// Notices to a platform's admin contact (ACC-11). One is written in the batch of the change that it is about, and mailed by a job.
 import { newId } from "../core/ids.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";

@@ -1,4 +1,4 @@
-// The routes of the pages that mailed links open (ACC-20). They read nothing.
+// The routes of the pages that mailed links open (ACC-14). They read nothing.
 import * as z from "zod";
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";

@@ -1,4 +1,4 @@
-// The pages that mailed links open (ACC-20): a button, or a form, whose script sends the link's token back. Opening a page uses nothing up,
+// The pages that mailed links open (ACC-14): a button, or a form, whose script sends the link's token back. Opening a page uses nothing up,
 // because scanners of mail open every link. A page holds nothing of its address: the script alone reads the token.
 
 const POLICY = [

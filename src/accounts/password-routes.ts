@@ -1,4 +1,4 @@
-// Routes of the password and of the address (CRED-22, CRED-23, ACC-19).
+// Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";

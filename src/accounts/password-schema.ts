@@ -1,4 +1,4 @@
-// Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-19).
+// Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-13).
 import * as z from "zod";
 import { instant } from "../http/schemas.ts";
 import { presentedPassword } from "./session-schema.ts";

@@ -1,4 +1,4 @@
-// Passwords (CRED-19): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few derivations
+// Passwords (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few derivations
 // run at once, because each takes 16 MiB of an isolate's 128.
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";

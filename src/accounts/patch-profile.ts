@@ -1,5 +1,5 @@
-// Changes the profile of an account (ACC-40). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
-// country (ACC-6) in the same batch, with the documents of its agents (ACC-41).
+// Changes the profile of an account (ACC-18). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
+// country (ACC-6) in the same batch, with the documents of its agents (ACC-19).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";

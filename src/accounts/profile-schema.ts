@@ -1,4 +1,4 @@
-// The profile of a platform account on the wire, as it is patched (ACC-40).
+// The profile of a platform account on the wire, as it is patched (ACC-18).
 import * as z from "zod";
 import { countryInput, httpUrl, name } from "../http/schemas.ts";
 import { emailInput } from "./sign-up-schema.ts";

@@ -1,4 +1,4 @@
-// Promotion to production (ACC-13): once, after accreditation. It issues the production key; no agent moves, and no market is made.
+// Promotion to production (ACC-16): once, after accreditation. It issues the production key; no agent moves, and no market is made.
 import type { ManagementCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

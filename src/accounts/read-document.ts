@@ -1,4 +1,4 @@
-// An operator reads the file of a document (ACC-30). The reading is recorded before anything is handed over.
+// An operator reads the file of a document (ACC-22). The reading is recorded before anything is handed over.
 import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { MediaType } from "../core/vocabulary.ts";
@@ -13,7 +13,7 @@ export async function readDocument(call: OperatorCall, platformId: string, docum
   if (!document) throw new ServiceError("not_found");
   await recordReading(call, document);
   const file = await openFile(deps.env, platformId, documentId);
-  // It was erased (ACC-31).
+  // It was erased (ACC-23).
   if (file === null) throw new ServiceError("not_found");
   return { headers: headersOf(document), file };
 }

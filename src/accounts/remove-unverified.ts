@@ -1,4 +1,4 @@
-// Removes accounts whose address was never verified (ACC-18), with all that belongs to them: they never began, and their address is free again.
+// Removes accounts whose address was never verified (ACC-12), with all that belongs to them: they never began, and their address is free again.
 import { FIRST } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";

@@ -1,4 +1,4 @@
-// Routes of the review: its submission by the account, and the operator's side (ACC-12, ACC-32).
+// Routes of the review: its submission by the account, and the operator's side (ACC-21, ACC-24).
 import { route } from "../http/route.ts";
 import { principalView } from "../principals/schema.ts";
 import { renewAttestation } from "./attest.ts";

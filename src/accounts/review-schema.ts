@@ -1,4 +1,4 @@
-// The review of an account on the wire (ACC-12, ACC-32).
+// The review of an account on the wire (ACC-21, ACC-24).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERIFICATION_DECISIONS } from "../core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-40).
+// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-18).
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { patchPlatform, precheckProfile } from "./patch-profile.ts";

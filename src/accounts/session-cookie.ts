@@ -1,4 +1,4 @@
-// The cookie of a session (CRED-18), for browsers. The prefix makes them refuse a cookie of another host or path, or without Secure.
+// The cookie of a session (CRED-15), for browsers. The prefix makes them refuse a cookie of another host or path, or without Secure.
 const COOKIE = "__Host-session";
 const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
 

@@ -1,4 +1,4 @@
-// Routes of sessions (CRED-16).
+// Routes of sessions (CRED-13).
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { logIn, logOut } from "./log-in.ts";

@@ -1,4 +1,4 @@
-// Sessions on the wire (CRED-16).
+// Sessions on the wire (CRED-13).
 import * as z from "zod";
 import { PASSWORD_MAX_CHARS } from "../core/limits.ts";
 import { instant } from "../http/schemas.ts";

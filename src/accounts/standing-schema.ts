@@ -1,4 +1,4 @@
-// Suspension, reinstatement and closing of an account on the wire (ACC-16, ACC-50, ACC-51).
+// Suspension, reinstatement and closing of an account on the wire (ACC-27, ACC-25, ACC-26).
 import * as z from "zod";
 import { instant, text } from "../http/schemas.ts";
 import { platformStatus } from "./schema.ts";

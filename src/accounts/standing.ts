@@ -1,4 +1,4 @@
-// Suspension and reinstatement of an account by the operator (ACC-50, ACC-51). From the commit its keys and sessions are refused and its
+// Suspension and reinstatement of an account by the operator (ACC-25, ACC-26). From the commit its keys and sessions are refused and its
 // agents stopped, on every surface; reinstatement gives back what the suspension took.
 import { type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -142,7 +142,7 @@ export const updatePlatform = (
       ),
   );
 
-/** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-50). */
+/** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-25). */
 export const whileOpen = (db: Database, platformId: string): Statement =>
   guard(
     db,

@@ -1,4 +1,4 @@
-// Submits an account for the review (ACC-12).
+// Submits an account for the review (ACC-21).
 import type { SessionCall } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";

@@ -1,4 +1,4 @@
-// Removes files without a row, each hour (ACC-11): what an upload left that died between its file and its row. Only files of an hour ago and
+// Removes files without a row, each hour (ACC-20): what an upload left that died between its file and its row. Only files of an hour ago and
 // before count, because the row of a younger one may be on its way.
 import { HOUR_MS, STRAY_FILE_HOURS } from "../core/limits.ts";
 import { type Database, readBatch } from "../db/batch.ts";

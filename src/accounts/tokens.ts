@@ -1,4 +1,4 @@
-// Tokens that only their holder knows: of sessions and of mailed links (CRED-16, ACC-10). 32 random bytes, stored as SHA-256 only.
+// Tokens that only their holder knows: of sessions and of mailed links (CRED-13, ACC-10). 32 random bytes, stored as SHA-256 only.
 import { encodeBase64Url, sha256Hex } from "../core/encoding.ts";
 
 const BYTES = 32;

@@ -1,5 +1,5 @@
 // The mailed link proves the address (ACC-10): of a new account, which then gets its sandbox key, or of an account that moves to another one
-// (ACC-19).
+// (ACC-13).
 import type { PublicCall } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";

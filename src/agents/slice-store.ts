@@ -23,7 +23,7 @@ const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQ
     inArray(agents.status, [...statuses]),
   );
 
-/** The agents that the suspension of their account took (ACC-51). Literal text, so that SQLite uses the partial index. */
+/** The agents that the suspension of their account took (ACC-26). Literal text, so that SQLite uses the partial index. */
 const takenFrom = (platformId: PlatformId): SQL | undefined =>
   and(eq(agents.platformId, platformId), sql`suspension_reason = 'operator'`);
 

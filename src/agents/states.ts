@@ -43,7 +43,7 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
       principal_closes: "REVOKED",
-      // Each returns to the state that the account's suspension took it from (ACC-51).
+      // Each returns to the state that the account's suspension took it from (ACC-26).
       account_returns: "ACTIVE",
       account_returns_funding: "FUNDING",
     },

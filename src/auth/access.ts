@@ -1,4 +1,4 @@
-// Verifies the application token of Cloudflare Access (CRED-14, CRED-15). Order of trust: the algorithm, the team's key, the signature,
+// Verifies the application token of Cloudflare Access (CRED-18, CRED-19). Order of trust: the algorithm, the team's key, the signature,
 // then issuer, audience and time, and last the name in the token.
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";

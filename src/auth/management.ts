@@ -1,4 +1,4 @@
-// Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-16). The key's owner is read in the first trip of the call, beside the reads that it allows: a
+// Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the first trip of the call, beside the reads that it allows: a
 // revoked key fails at its next call, and authentication costs no trip of its own.
 
 import { findKeyOwner, type KeyOwner, ownerOf, touchKey } from "../accounts/key-store.ts";

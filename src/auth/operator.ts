@@ -1,4 +1,4 @@
-// Authenticates operators (CRED-12, CRED-13): a bearer key whose SHA-256 stands in a secret, or a token of Cloudflare Access.
+// Authenticates operators (CRED-16, CRED-17): a bearer key whose SHA-256 stands in a secret, or a token of Cloudflare Access.
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -39,7 +39,7 @@ export const accessConfiguration = memoizeBy((env: Env) => {
 });
 
 /**
- * A key that is presented decides alone, good or bad (CRED-13). Access adds its token to every request, also to those with a key, and the
+ * A key that is presented decides alone, good or bad (CRED-17). Access adds its token to every request, also to those with a key, and the
  * key is the way in when Access is down.
  */
 async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {

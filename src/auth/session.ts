@@ -1,4 +1,4 @@
-// Authenticates a person's session (CRED-16 to CRED-18): an opaque bearer token, or the same token in a cookie. The cookie comes with every
+// Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. The cookie comes with every
 // request that a browser makes, so it counts only without `Authorization`, and for changes only from the service's own pages.
 
 import { findSessionOwner, ownerOfSession, type SessionOwner, touchSession } from "../accounts/session-store.ts";

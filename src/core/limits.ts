@@ -12,7 +12,7 @@ export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
 export const ROTATION_GRACE_HOURS_MAX = 24;
 
-// Accounts (ACC-10 to ACC-14, CRED-16 to CRED-20)
+// Accounts (ACC-10 to ACC-17, CRED-13 to CRED-21)
 export const PASSWORD_MIN_CHARS = 12;
 export const PASSWORD_MAX_CHARS = 128;
 export const LINK_HOURS = 24;

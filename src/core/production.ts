@@ -1,4 +1,4 @@
-// What an account may do in production, by how far it has come (ACC-13). One table: every refusal of production is looked up here.
+// What an account may do in production, by how far it has come (ACC-16). One table: every refusal of production is looked up here.
 import { type ErrorCode, ServiceError } from "./errors.ts";
 import type { PlatformStatus } from "./vocabulary.ts";
 

@@ -55,7 +55,7 @@ export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 export const LINK_KINDS = ["verify_email", "change_email", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** What the operator tells all accounts of (ACC-21). */
+/** What the operator tells all accounts of (ACC-15). */
 export const ANNOUNCEMENT_KINDS = ["announcement", "maintenance", "deprecation", "security"] as const;
 export type AnnouncementKind = (typeof ANNOUNCEMENT_KINDS)[number];
 
@@ -84,7 +84,7 @@ export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 /** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 
-/** The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-51). */
+/** The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-26). */
 export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns"] as const;
 export type CascadeTrigger = (typeof CASCADE_TRIGGERS)[number];
 

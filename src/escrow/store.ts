@@ -127,7 +127,7 @@ export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
 
-/** What an account's agents hold in production (ACC-16). Literal text, so that SQLite uses the partial index. */
+/** What an account's agents hold in production (ACC-27). Literal text, so that SQLite uses the partial index. */
 const heldBy = (platformId: string | SQL<string>) =>
   and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
 

@@ -1,4 +1,4 @@
-// A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-39).
+// A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-37).
 import { acceptWeights } from "./accept.ts";
 import { type Answer, answer } from "./answer.ts";
 

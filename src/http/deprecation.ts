@@ -1,4 +1,4 @@
-// The headers of a deprecated route (HTTP-36): Deprecation as a date of RFC 9651, Sunset as an HTTP-date (RFC 9745, RFC 8594).
+// The headers of a deprecated route (HTTP-38): Deprecation as a date of RFC 9651, Sunset as an HTTP-date (RFC 9745, RFC 8594).
 import { SECOND_MS } from "../core/limits.ts";
 import type { Deprecation } from "./route.ts";
 

@@ -1,5 +1,5 @@
 // The headers of every answer: the request's id, security headers, the quota, the end of a deprecated route, and CORS (HTTP-23, HTTP-25,
-// HTTP-30, HTTP-36).
+// HTTP-30, HTTP-38).
 import type { AppContext } from "./app-env.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
 import { rateHeaders } from "./rate-limit.ts";

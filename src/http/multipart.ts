@@ -1,5 +1,5 @@
 // Reads multipart/form-data (RFC 7578) from bytes that are in memory already: a part is a view of them and no copy. A body whose form is
-// broken is 400; what its parts say is judged like any other body (HTTP-40).
+// broken is 400; what its parts say is judged like any other body (HTTP-36).
 import { type Bytes, decodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
 import { isUploadedFile, toUploadedFile } from "../core/upload.ts";

@@ -1,5 +1,5 @@
 // The OpenAPI document as it is served: printed from the routes at build time (scripts/openapi.ts), with the issuer as its one server
-// (HTTP-31), and the operator's status page (HTTP-37).
+// (HTTP-31), and the operator's status page (HTTP-39).
 import { OPENAPI_DOCUMENT, SERVER_PLACEHOLDER } from "./openapi-document.ts";
 
 export function openapiDocument(issuer: string, statusPage: string | null): string {

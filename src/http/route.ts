@@ -34,7 +34,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
-  /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-40). */
+  /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-36). */
   readonly multipart?: { readonly fileMaxBytes: number };
   /** The body holds a foreign document: its numbers stay numbers. */
   readonly verbatim?: true;
@@ -47,9 +47,9 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly idempotency?: "plain" | "secret";
   /** On a route without credential: the owner of its Idempotency-Keys, as far as the body names one (IDM-9). */
   readonly keysOf?: (body: B) => Promise<IdempotencyOwner>;
-  /** The account itself, in both environments: a session need not have production to call it (CRED-17). */
+  /** The account itself, in both environments: a session need not have production to call it (CRED-14). */
   readonly account?: true;
-  /** A stored outcome is answered also when the presented key has ended: it may be the one that this very call has ended (CRED-21). */
+  /** A stored outcome is answered also when the presented key has ended: it may be the one that this very call has ended (CRED-12). */
   readonly endsKey?: true;
   /** The agent whose lock the call takes, so that its transitions come in order (AGT-27). */
   readonly lock?: (params: P) => string;
@@ -57,7 +57,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly headers?: readonly string[];
   /** Any origin may read it. */
   readonly cors?: true;
-  /** Callers should leave it (HTTP-36). */
+  /** Callers should leave it (HTTP-38). */
   readonly deprecated?: Deprecation;
   /**
    * Names the form of an answer that is the same for everybody, so that a shared cache may keep it; null for any other request. The

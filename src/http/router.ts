@@ -106,7 +106,7 @@ async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAno
   return typeof form === "string" ? throughSharedCache(incoming, input.query, form, handle) : handle();
 }
 
-/** A session names its environment (CRED-17). */
+/** A session names its environment (CRED-14). */
 function environmentFaults({ context, route }: Incoming): FieldError[] {
   const named = context.req.header("service-environment");
   const takesSessions = route.surfaces.includes("session") || route.surfaces.includes("management");

@@ -159,7 +159,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
     },
     {
-      // The tenant principal follows the profile, and its agents' documents state it (ACC-41).
+      // The tenant principal follows the profile, and its agents' documents state it (ACC-19).
       when: "the name changes",
       states: [],
       tables: ["agents", "platforms", "principals"],

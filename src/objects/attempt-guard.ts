@@ -1,4 +1,4 @@
-// One object per client address: the failed log-ins of the last minutes, counted exactly (CRED-20). An attempt is counted before its password
+// One object per client address: the failed log-ins of the last minutes, counted exactly (CRED-21). An attempt is counted before its password
 // is derived and given back when it was good, so that attempts at the same time cannot pass the limit together.
 import { DurableObject } from "cloudflare:workers";
 

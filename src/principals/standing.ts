@@ -1,4 +1,4 @@
-// The effective status of a principal and of its agents at an instant, whether or not a job has recorded it (PRN-12, AGT-19, ACC-50). Pure.
+// The effective status of a principal and of its agents at an instant, whether or not a job has recorded it (PRN-12, AGT-19, ACC-25). Pure.
 import {
   type AccountStop,
   type AgentStatus,

@@ -221,7 +221,7 @@ export const refuseChangedPrincipal = (db: Database, known: Known): Statement =>
 const tenantOf = (platformId: string | SQL<string>): SQL =>
   sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
 
-/** Sets for every principal of an account, the tenant principal included, what stops the account; null when nothing does (ACC-50). */
+/** Sets for every principal of an account, the tenant principal included, what stops the account; null when nothing does (ACC-25). */
 export const setAccountStopped = (db: Database, platformId: string, accountStopped: AccountStop | null): Statement =>
   db
     .update(principals)

@@ -1,4 +1,4 @@
-// Cascades (PRN-16, PRN-17, ACC-51). What stands above moves first, in one guarded batch: from that commit every agent is stopped by its
+// Cascades (PRN-16, PRN-17, ACC-26). What stands above moves first, in one guarded batch: from that commit every agent is stopped by its
 // effective status, and none begins to run. The agents' own rows and records follow in slices, the first in the same batch; any later run
 // continues. Each agent is reported once, also after a crash.
 import { commitAll } from "../commit.ts";

@@ -42,7 +42,7 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
     ...stopReads(db, principalId, CAUSE.trigger),
   });
   if (before?.status !== "ACTIVE" || before.attestationExpiresAt > now) return false;
-  // The closing of its account ends it (ACC-16).
+  // The closing of its account ends it (ACC-27).
   if (before.accountStopped === "CLOSED") return false;
   const ended = move(principalMachine, before.status, "attestation_ends");
   const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };

@@ -1,4 +1,4 @@
-// Restates a principal in the documents of its agents: its name and country (ACC-41), and its attestation (ACC-32). The principal changes
+// Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24). The principal changes
 // first, in one guarded batch with the first slice of agents; the others follow in slices, which any later run continues. Under another name
 // each agent gets one new version, which is signed in its slice and kept for good; its whole document is stale from then, and signed at its
 // next reading (IDN-18).
@@ -149,7 +149,7 @@ export const finishRestatements: EachJob = {
 /**
  * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
  * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of one whose version states another attestation becomes
- * stale (ACC-32): an attestation gives no new version.
+ * stale (ACC-24): an attestation gives no new version.
  */
 async function restateSlice(deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Statement[]> {
   const { db } = deps;

@@ -1,4 +1,4 @@
-// The two subjects of a cascade (PRN-17, ACC-51): a principal with its agents, and an account with the agents and principals of both
+// The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both
 // environments. Each says what one slice reads, and whether anything is left.
 import {
   findAccountAgentsIn,

@@ -1,4 +1,4 @@
-// What time removes: accounts that were never verified (ACC-18), and sessions, links and keys that have ended (CRED-24).
+// What time removes: accounts that were never verified (ACC-12), and sessions, links and keys that have ended (CRED-24).
 import { beforeEach, describe, expect, it } from "vitest";
 import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
 import { removeUnverified } from "../../src/accounts/remove-unverified.ts";

@@ -1,4 +1,4 @@
-// Announcements of the operator (ACC-21): to every account with a verified address that is not closed, once each.
+// Announcements of the operator (ACC-15): to every account with a verified address that is not closed, once each.
 import { beforeEach, describe, expect, inject, it } from "vitest";
 import { announce } from "../../src/accounts/announcements.ts";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";

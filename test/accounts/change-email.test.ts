@@ -1,4 +1,4 @@
-// Change of the account's address (ACC-19): made by the link that the new address receives, and by nothing else.
+// Change of the account's address (ACC-13): made by the link that the new address receives, and by nothing else.
 import { beforeAll, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";

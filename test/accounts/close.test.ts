@@ -1,4 +1,4 @@
-// An owner closes the account: it ends at once and for good, with all that it stood for; its history stays (ACC-16).
+// An owner closes the account: it ends at once and for good, with all that it stood for; its history stays (ACC-27).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";

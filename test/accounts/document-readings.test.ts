@@ -1,4 +1,4 @@
-// The files of documents are read by operators, each reading with an entry of their log, and by nobody else (ACC-30).
+// The files of documents are read by operators, each reading with an entry of their log, and by nobody else (ACC-22).
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { documentParts, png } from "../support/form.ts";
 import { dumpDatabase, failingBatches, send, withDatabase } from "../support/variants.ts";

@@ -1,4 +1,4 @@
-// Uploads that are refused (ACC-11, HTTP-40): each by its code, without a row and without a file.
+// Uploads that are refused (ACC-20, HTTP-36): each by its code, without a row and without a file.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES } from "../../src/core/limits.ts";
 import { FORM_MAX_BYTES } from "../../src/http/multipart.ts";

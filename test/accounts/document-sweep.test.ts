@@ -1,4 +1,4 @@
-// The hourly sweep of files without a row (ACC-11).
+// The hourly sweep of files without a row (ACC-20).
 import { beforeAll, describe, expect, it } from "vitest";
 import { sweepDocuments } from "../../src/accounts/sweep-documents.ts";
 import { HOUR_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";

@@ -1,4 +1,4 @@
-// Documents of the review (ACC-11): uploaded by a person of the account.
+// Documents of the review (ACC-20): uploaded by a person of the account.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES, SUPPORTING_DOCUMENTS_MAX } from "../../src/core/limits.ts";
 import { DOCUMENT_TYPES, REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// What is personal of a closed account is erased after the retention (ACC-31); the log and the settled history stay.
+// What is personal of a closed account is erased after the retention (ACC-23); the log and the settled history stay.
 import { beforeAll, describe, expect, it } from "vitest";
 import { eraseClosedAccounts, retentionMs } from "../../src/accounts/erase.ts";
 import { documentParts, pdf } from "../support/form.ts";

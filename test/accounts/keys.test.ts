@@ -1,4 +1,4 @@
-// Management keys (ACC-13, ACC-14, CRED-10, CRED-18): promotion once, rotation with its grace, and what replays.
+// Management keys (ACC-16, ACC-17, CRED-10, CRED-15): promotion once, rotation with its grace, and what replays.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { PRODUCTION, PRODUCTION_ACTIONS, PRODUCTION_STAGES } from "../../src/core/production.ts";

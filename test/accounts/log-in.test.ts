@@ -1,4 +1,4 @@
-// Log-in (CRED-16, CRED-20): who does not know the password learns nothing, and whoever guesses is stopped without stopping the owner.
+// Log-in (CRED-13, CRED-21): who does not know the password learns nothing, and whoever guesses is stopped without stopping the owner.
 import { scryptSync } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";

@@ -1,4 +1,4 @@
-// Notices by mail (ACC-17): written with the change that they are about, mailed by a job once, and tried again for two days.
+// Notices by mail (ACC-11): written with the change that they are about, mailed by a job once, and tried again for two days.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.ts";
 import { recordNotice } from "../../src/accounts/notices.ts";

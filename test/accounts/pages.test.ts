@@ -1,4 +1,4 @@
-// The pages that mailed links open (ACC-20): nothing inline, nothing remote, nothing of the token, and no effect.
+// The pages that mailed links open (ACC-14): nothing inline, nothing remote, nothing of the token, and no effect.
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase, send } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";

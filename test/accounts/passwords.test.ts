@@ -1,4 +1,4 @@
-// Passwords at rest (CRED-19): scrypt with its parameters beside the hash; judged without telling whose they are.
+// Passwords at rest (CRED-20): scrypt with its parameters beside the hash; judged without telling whose they are.
 import { describe, expect, it } from "vitest";
 import { COMMON_PASSWORDS } from "../../src/accounts/common-passwords.ts";
 import { checkPassword, hashPassword, passwordFaults } from "../../src/accounts/passwords.ts";

@@ -1,4 +1,4 @@
-// The profile of an account is patched in any state, by a key or a session, and a complete one takes it to KYB_PENDING (ACC-40).
+// The profile of an account is patched in any state, by a key or a session, and a complete one takes it to KYB_PENDING (ACC-18).
 import { and, asc, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PlatformStatus } from "../../src/core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// `requirements` says what the next state of an account waits for, from the account's row alone (ACC-3, ACC-40).
+// `requirements` says what the next state of an account waits for, from the account's row alone (ACC-3, ACC-18).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { PLATFORM_STATUSES, REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// A restatement of more agents than one slice (ACC-41): each gets one new version, whatever dies or comes in between.
+// A restatement of more agents than one slice (ACC-19): each gets one new version, whatever dies or comes in between.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
 import { deliver } from "../support/queue.ts";

@@ -1,4 +1,4 @@
-// A change of the tenant principal's name or country is restated in the documents of its agents (ACC-41), also when agents come or change at
+// A change of the tenant principal's name or country is restated in the documents of its agents (ACC-19), also when agents come or change at
 // the same moment. Slices stand in restate-slices.test.ts.
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it, vi } from "vitest";

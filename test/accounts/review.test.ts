@@ -1,4 +1,4 @@
-// The review (ACC-12, ACC-32): submitted by the account, decided by an operator, once.
+// The review (ACC-21, ACC-24): submitted by the account, decided by an operator, once.
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";
 import { REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";

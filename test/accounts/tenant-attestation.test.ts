@@ -1,4 +1,4 @@
-// The operator renews the attestation of an account's own company (ACC-32).
+// The operator renews the attestation of an account's own company (ACC-24).
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";

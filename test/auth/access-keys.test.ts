@@ -1,4 +1,4 @@
-// The keys of Cloudflare Access: reading, keeping and withdrawing them (CRED-15).
+// The keys of Cloudflare Access: reading, keeping and withdrawing them (CRED-19).
 import { SignJWT } from "jose";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { drawTeamKey, openTeam, Team, type TeamKey, withAccess } from "../support/access.ts";

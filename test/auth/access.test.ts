@@ -1,4 +1,4 @@
-// The token of Cloudflare Access, verified against the keys that its team publishes (CRED-12 to CRED-14).
+// The token of Cloudflare Access, verified against the keys that its team publishes (CRED-16 to CRED-18).
 import { createExecutionContext } from "cloudflare:test";
 import { SignJWT } from "jose";
 import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";

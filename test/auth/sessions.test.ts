@@ -1,4 +1,4 @@
-// Sessions of people (CRED-16, CRED-17, CRED-20): bearer or cookie, an environment by header, two ends, and the routes of an account.
+// Sessions of people (CRED-13, CRED-14, CRED-21): bearer or cookie, an environment by header, two ends, and the routes of an account.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
 import { bearer, logIn, signUp } from "../accounts/support.ts";

@@ -1,4 +1,4 @@
-// HTTP-36: the printed OpenAPI document says of a deprecated route what its answers say.
+// HTTP-38: the printed OpenAPI document says of a deprecated route what its answers say.
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
 import type { Deprecation } from "../../src/http/route.ts";

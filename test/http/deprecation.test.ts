@@ -1,4 +1,4 @@
-// HTTP-36: a route that its definition declares deprecated says so on every answer.
+// HTTP-38: a route that its definition declares deprecated says so on every answer.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";

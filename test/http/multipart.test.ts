@@ -1,4 +1,4 @@
-// The form of a multipart body (HTTP-40): read exactly, or refused as a whole.
+// The form of a multipart body (HTTP-36): read exactly, or refused as a whole.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Bytes } from "../../src/core/encoding.ts";

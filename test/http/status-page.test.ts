@@ -1,4 +1,4 @@
-// HTTP-37: where the operator tells of incidents is named by the discovery document and by the OpenAPI document.
+// HTTP-39: where the operator tells of incidents is named by the discovery document and by the OpenAPI document.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";

@@ -1,4 +1,4 @@
-// The activity log as CSV (EVT-14, HTTP-39): by Accept, streamed in slices, at most 31 days, with formulas defused.
+// The activity log as CSV (EVT-14, HTTP-37): by Accept, streamed in slices, at most 31 days, with formulas defused.
 import { describe, expect, it } from "vitest";
 import { csvAnswer } from "../../src/http/csv.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";

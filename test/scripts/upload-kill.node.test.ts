@@ -1,4 +1,4 @@
-// The Worker's runtime is killed (SIGKILL) while many uploads run (ACC-11): after a restart on the same state every document has its file,
+// The Worker's runtime is killed (SIGKILL) while many uploads run (ACC-20): after a restart on the same state every document has its file,
 // and the hourly sweep removes the files that no document has.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 // The closing of an account with many agents: it is closed on every surface from the first commit, and the rows follow in slices, whatever dies
-// in between (ACC-16, PRN-16, PRN-17).
+// in between (ACC-27, PRN-16, PRN-17).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";

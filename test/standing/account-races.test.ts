@@ -1,5 +1,5 @@
 // Whoever races the suspension or the closing of an account is before it or refused: nothing is written for the account after that commit, and
-// nothing that was written before escapes (ACC-16, ACC-50, AGT-18).
+// nothing that was written before escapes (ACC-27, ACC-25, AGT-18).
 import { and, eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { managementKeys, platforms, sessions } from "../../src/db/tables/accounts.ts";

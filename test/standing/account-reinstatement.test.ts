@@ -1,4 +1,4 @@
-// Reinstatement gives back what the suspension of the account took, and nothing else, each agent once (ACC-51, PRN-17).
+// Reinstatement gives back what the suspension of the account took, and nothing else, each agent once (ACC-26, PRN-17).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// An operator suspends an account: from the first commit it is suspended on every surface, whatever of its agents' rows has followed (ACC-50,
+// An operator suspends an account: from the first commit it is suspended on every surface, whatever of its agents' rows has followed (ACC-25,
 // PRN-16, PRN-17, CRED-11).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";

@@ -24,7 +24,7 @@ const AGENT: readonly Row[] = [
   ["principal_stops", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
   // AGT-13: from any state; REVOKED and TERMINATED are final already.
   ["principal_closes", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
-  // ACC-51: what the suspension of an account took returns to where it was.
+  // ACC-26: what the suspension of an account took returns to where it was.
   ["account_returns", "-", "-", "ACTIVE", "-", "-", "-"],
   ["account_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
   // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.
@@ -85,7 +85,7 @@ describe("the status that counts at an instant", () => {
     ["ATTESTATION_EXPIRED", null, 999, "ATTESTATION_EXPIRED"],
     ["SUSPENDED", null, 1_001, "SUSPENDED"],
     ["CLOSED", null, 1_001, "CLOSED"],
-    // ACC-50: CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED.
+    // ACC-25: CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED.
     ["ACTIVE", "SUSPENDED", 999, "SUSPENDED"],
     ["ACTIVE", "SUSPENDED", 1_000, "SUSPENDED"],
     ["ATTESTATION_EXPIRED", "SUSPENDED", 1_001, "SUSPENDED"],

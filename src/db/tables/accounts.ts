@@ -1,5 +1,5 @@
 // Tables of platform accounts and of all that opens one: management keys, the password, sessions and mailed links (ACC-1, CRED-5); of its
-// documents (ACC-11), and of the notices that wait for their mail (ACC-17).
+// documents (ACC-20), and of the notices that wait for their mail (ACC-11).
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -37,7 +37,7 @@ export const platforms = sqliteTable(
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
     /** Null until the profile names a legal person: name and country (ACC-6). */
     tenantPrincipalId: text(),
-    /** The current documents (ACC-11), here so that a reading of the account needs no other row. */
+    /** The current documents (ACC-20), here so that a reading of the account needs no other row. */
     documents: text({ mode: "json" }).$type<CurrentDocuments>().notNull().default({}),
     submittedAt: integer(),
     decision: text().$type<VerificationDecision>(),
@@ -92,7 +92,7 @@ export type KeyRow = typeof managementKeys.$inferSelect;
 /** Apart from the account, so that no reading of an account meets it. */
 export const passwords = sqliteTable("passwords", {
   platformId: text().primaryKey(),
-  /** The derivation with its parameters (CRED-19). */
+  /** The derivation with its parameters (CRED-20). */
   hash: text().notNull(),
   changedAt: integer().notNull(),
 });
@@ -140,7 +140,7 @@ export const documents = sqliteTable(
     platformId: text().notNull(),
     type: text().$type<DocumentType>().notNull(),
     status: text().$type<DocumentStatus>().notNull(),
-    /** Empty once it was erased (ACC-31). */
+    /** Empty once it was erased (ACC-23). */
     fileName: text().notNull(),
     mediaType: text().$type<MediaType>().notNull(),
     sizeBytes: integer().notNull(),

@@ -65,7 +65,7 @@ export const agents = sqliteTable(
     index("agents_by_status").on(t.platformId, t.environment, t.status, t.createdAt, t.did),
     index("agents_by_role").on(t.platformId, t.environment, t.economicRole, t.createdAt, t.did),
     index("agents_by_principal").on(t.principalId, t.createdAt, t.did),
-    // What the suspension of an account took (ACC-51).
+    // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],
 );

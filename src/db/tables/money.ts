@@ -10,7 +10,7 @@ export const escrows = sqliteTable(
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
     network: text().notNull(),
-    /** The agent's platform, so that what an account holds is found without its agents (ACC-16). */
+    /** The agent's platform, so that what an account holds is found without its agents (ACC-27). */
     platformId: text().notNull(),
     currency: text().notNull(),
     vault: text().notNull(),

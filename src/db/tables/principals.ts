@@ -44,7 +44,7 @@ export const principals = sqliteTable(
     customerId: text(),
     status: text().$type<PrincipalStatus>().notNull(),
     statusReason: text(),
-    /** What stops the whole account (ACC-50). Here, so that a reading of a principal needs no other row. */
+    /** What stops the whole account (ACC-25). Here, so that a reading of a principal needs no other row. */
     accountStopped: text().$type<AccountStop>(),
     attestationId: text().notNull(),
     attestationVerifierId: text().notNull(),
@@ -102,7 +102,7 @@ export const attestations = sqliteTable(
 );
 export type AttestationRow = typeof attestations.$inferSelect;
 
-/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-41). */
+/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-19). */
 export const restatements = sqliteTable(
   "restatements",
   {
