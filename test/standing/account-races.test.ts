@@ -2,7 +2,7 @@
 // nothing that was written before escapes (ACC-27, ACC-25, AGT-18).
 import { and, eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { managementKeys, sessions } from "../../src/db/tables/accounts.ts";
+import { managementKeys, platforms, sessions } from "../../src/db/tables/accounts.ts";
 import { agentMarkets, agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents } from "../../src/db/tables/money.ts";
@@ -80,11 +80,12 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "promotes the account",
-    // The seed has a production key, beside which no other can be issued.
+    // The seed is promoted, and has a production key, beside which no other can be issued.
     prepare: async () => {
       const { platformId, environment } = managementKeys;
       const own = and(eq(platformId, world.platformId), eq(environment, "production"));
       await world.deps.db.delete(managementKeys).where(own);
+      await world.deps.db.update(platforms).set({ promotedAt: null }).where(eq(platforms.platformId, world.platformId));
       return "";
     },
     act: () => world.call("POST", "/v1/platform/promote"),
