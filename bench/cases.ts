@@ -1,5 +1,6 @@
 // Every operation and every job, as cases.
 import type { Case } from "./case.ts";
+import { ACCOUNTS } from "./cases/accounts.ts";
 import { IDENTITY } from "./cases/identity.ts";
 import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
@@ -12,6 +13,7 @@ import { SWEEP_CASES } from "./cases/sweeps.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
+  ...ACCOUNTS,
   ...PROFILE,
   ...REVIEW,
   ...PASSWORDS,

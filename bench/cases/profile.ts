@@ -1,28 +1,8 @@
-// The account's profile: read by a session, changed, and restated in the documents of the tenant principal's agents.
-import type { Json } from "../../scripts/client.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
 import type { Case } from "../case.ts";
+import { asPerson } from "../persons.ts";
 import { agent, manage, type Play } from "../play.ts";
-import type { Platform, Stage } from "../stage.ts";
+import type { Stage } from "../stage.ts";
 import type { Ask } from "../wire.ts";
-
-const HOUR_MS = 3_600_000;
-
-/** A call of a person, by a session of its own. */
-export async function asPerson(
-  { sql }: Pick<Stage, "sql">,
-  { platformId }: Pick<Platform, "platformId">,
-  method: string,
-  path: string,
-  body?: Json,
-): Promise<Ask> {
-  const token = `ses_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url")}`;
-  const now = Date.now();
-  const text = "insert into sessions (token_hash, platform_id, created_at, used_at, expires_at) values (?, ?, ?, ?, ?)";
-  const params = [await sha256Hex(token), platformId, now, now, now + HOUR_MS];
-  await sql([{ sql: text, params }]);
-  return { method, path, headers: { Authorization: `Bearer ${token}` }, ...(body && { body: JSON.stringify(body) }) };
-}
 
 export async function tenantOf({ platform, sql }: Stage): Promise<string> {
   const text = "select tenant_principal_id as id from platforms where platform_id = ?";

@@ -1,9 +1,9 @@
 // Documents and the review: by a session of the account, and by the operator.
 import { documentParts, formBytes, formHeaders, pdf } from "../../test/support/form.ts";
 import type { Case } from "../case.ts";
+import { asPerson } from "../persons.ts";
 import { json, must, operate, type Play } from "../play.ts";
 import type { Ask } from "../wire.ts";
-import { asPerson } from "./profile.ts";
 
 const MIB = 1024 * 1024;
 const DOCUMENTS = "/v1/platform/documents";

@@ -1,10 +1,10 @@
 // Suspension, reinstatement and closing, each of an account of its own: with a few agents, and with ten more, whose rows the first slice takes.
 import { hashPassword } from "../../src/accounts/passwords.ts";
 import type { Case } from "../case.ts";
+import { asPerson } from "../persons.ts";
 import { agent, operate, type Play, principal } from "../play.ts";
 import { accredit, type Platform } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
-import { asPerson } from "./profile.ts";
 
 const PASSWORD = "bench the standing of accounts";
 const hashed = hashPassword(PASSWORD);

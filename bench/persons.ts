@@ -1,0 +1,73 @@
+// Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
+import { hashPassword } from "../src/accounts/passwords.ts";
+import { sha256Hex } from "../src/core/encoding.ts";
+import type { Play } from "./play.ts";
+import type { Stage } from "./stage.ts";
+import type { Ask } from "./wire.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export const PASSWORD = "a long walk by the river";
+const hash = hashPassword(PASSWORD);
+
+type Sql = Pick<Stage, "sql">;
+export type Account = { readonly platformId: string; readonly email: string };
+
+const random = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
+
+export async function openAccount({ stage, next }: Play, status = "PROFILE_PENDING", age = 0): Promise<Account> {
+  const n = String(next()).padStart(25, "0");
+  const account = { platformId: `plt_B${n}`, email: `person-${n}@bench.example` };
+  const { platformId, email } = account;
+  const at = Date.now() - age;
+  await stage.sql([
+    {
+      sql: `insert into platforms (platform_id, status, email, email_folded, admin_contact_email, documents, created_at, updated_at)
+        values (?, ?, ?, ?, ?, '{}', ?, ?)`,
+      params: [platformId, status, email, email, email, at, at],
+    },
+    {
+      sql: "insert into passwords (platform_id, hash, changed_at) values (?, ?, ?)",
+      params: [platformId, await hash, at],
+    },
+  ]);
+  return account;
+}
+
+export async function openSession({ sql }: Sql, platformId: string, life = HOUR_MS): Promise<string> {
+  const token = `ses_${random()}`;
+  const now = Date.now();
+  const text = "insert into sessions (token_hash, platform_id, created_at, used_at, expires_at) values (?, ?, ?, ?, ?)";
+  await sql([{ sql: text, params: [await sha256Hex(token), platformId, now, now, now + life] }]);
+  return token;
+}
+
+export async function mailLink({ sql }: Sql, { platformId }: Account, kind: string, email: string): Promise<string> {
+  const token = random();
+  const now = Date.now();
+  const text =
+    "insert into account_links (token_hash, platform_id, kind, email, created_at, expires_at) values (?, ?, ?, ?, ?, ?)";
+  await sql([{ sql: text, params: [await sha256Hex(token), platformId, kind, email, now, now + DAY_MS] }]);
+  return token;
+}
+
+/** A call of nobody. */
+export const post = (path: string, body: unknown): Ask => ({
+  method: "POST",
+  path,
+  headers: {},
+  body: JSON.stringify(body),
+});
+
+/** A call of a person, by a session of its own. */
+export async function asPerson(
+  stage: Sql,
+  { platformId }: Pick<Account, "platformId">,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Ask> {
+  const headers = { Authorization: `Bearer ${await openSession(stage, platformId)}` };
+  return { method, path, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+}
