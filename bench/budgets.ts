@@ -108,8 +108,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB),
   // For each agent fifteen rows: it and its newest version with their indexes, once to read, once to write, and the directory's record.
   "PATCH /v1/platform (the name, with ten agents)": mutation(172, 46, 4 * KIB),
-  // The session and its platform 2, the document that it supersedes; the file itself is in R2.
-  "POST /v1/platform/documents (1 MiB)": mutation(10, 8, KIB),
+  // The caller is read before the body, 2, and with the rest again, 2; the file itself is in R2.
+  "POST /v1/platform/documents (1 MiB)": mutation(12, 8, KIB, { trips: 3 }),
   "GET /v1/platform/documents": read(25, 16 * KIB),
   "GET /v1/platform/documents/{document_id}": read(5, KIB),
   "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),

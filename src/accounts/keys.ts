@@ -1,5 +1,5 @@
 // Management keys of an account (ACC-17): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
-import type { ManagementCall } from "../call.ts";
+import type { ManagementCall, ManagementCaller } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -76,6 +76,13 @@ const toKeyView = (row: KeyRow) => ({
 /** Keys end in real time, also while a test clock runs ahead (CRED-10). */
 const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
+/** A key rotates its own environment. */
+function refuseOther(call: ManagementCall, { actor }: ManagementCaller, environment: Environment): void {
+  if (actor.type !== "management_api" || environment === call.environment) return;
+  const message = "A management key rotates the key of its own environment; a session rotates either.";
+  throw new ServiceError("forbidden", { message });
+}
+
 export async function rotateKey(call: ManagementCall, { environment: named, grace_hours }: RotationInput) {
   const { db, deps, tenant } = call;
   const now = realTime(call);
@@ -85,10 +92,7 @@ export async function rotateKey(call: ManagementCall, { environment: named, grac
   });
   if (!platform) throw new ServiceError("invalid_credentials");
   const environment = named ?? call.environment;
-  if (caller.actor.type === "management_api" && environment !== call.environment) {
-    const message = "A management key rotates the key of its own environment; a session rotates either.";
-    throw new ServiceError("forbidden", { message });
-  }
+  refuseOther(call, caller, environment);
   const current = keys.find((key) => key.environment === environment);
   if (environment === "production") requireProduction("rotate_key", caller);
   if (!current) throw new ServiceError("key_not_provisioned");
@@ -102,14 +106,14 @@ export async function rotateKey(call: ManagementCall, { environment: named, grac
     [
       ...endKeys(db, { ...owner, keyPrefix: current.keyPrefix }, endsAt, now),
       insertKey(db, row),
-      recordActivity(db, owner, call.now, {
+      recordActivity(db, owner, now, {
         action: "api_key.rotated",
         actor: caller.actor,
         subject: { type: "api_key", id: row.keyId },
         changes: { key_prefix: { from: current.keyPrefix, to: row.keyPrefix } },
       }),
       ...keys.map((key) =>
-        recordEvent(db, { platformId, environment: key.environment }, call.now, { type: "api_key.rotated", object }),
+        recordEvent(db, { platformId, environment: key.environment }, now, { type: "api_key.rotated", object }),
       ),
       recordNotice(db, platform, now, {
         kind: "customer.key_rotated",

@@ -56,7 +56,7 @@ export async function logOut(call: SessionCall): Promise<null> {
   await call.commit(
     [
       deleteSession(db, session.tokenHash),
-      recordActivity(db, { platformId: caller.platformId, environment }, call.now, {
+      recordActivity(db, { platformId: caller.platformId, environment }, call.deps.clock.now(), {
         action: "session.ended",
         actor: caller.actor,
         subject: { type: "platform", id: caller.platformId },

@@ -70,6 +70,7 @@ export const reviewRoutes = [
     status: 201,
     response: { schema: principalView, description: "The tenant principal, newly attested." },
     errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
     handle: (call, { params, body }) => renewAttestation(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),

@@ -79,7 +79,7 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     expiresAt !== null && expiresAt <= now
       ? new ServiceError("invalid_credentials", { reason: "revoked key" })
       : undefined;
-  if (!ended && platformStatus === "SUSPENDED") throw new ServiceError("account_suspended");
+  if (platformStatus === "SUSPENDED") throw new ServiceError("account_suspended");
   const usedBefore = now - KEY_USE_MINUTES * MINUTE_MS;
   if (!ended && (lastUsedAt ?? 0) <= usedBefore) {
     background(commit(deps.db, [touchKey(deps.db, keyHash, now, usedBefore)]).catch(() => undefined));

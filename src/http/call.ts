@@ -8,7 +8,15 @@ import { commitAll } from "../commit.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
-import { commit, type Database, type ReadResults, type Reads, readTogether, type Statement } from "../db/batch.ts";
+import {
+  commit,
+  type Database,
+  type ReadResults,
+  type Reads,
+  readBatch,
+  readTogether,
+  type Statement,
+} from "../db/batch.ts";
 import { findOutcome, type IdempotencyOwner, type Outcome } from "../db/outcomes.ts";
 import { type HeldLock, lockAgent } from "../objects/agent-lock.ts";
 import { answer } from "./answer.ts";
@@ -95,6 +103,21 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
     unlock();
     if (keyLock) background(keyLock.then((giveBack) => giveBack()).catch(() => undefined));
   }
+}
+
+/**
+ * Refuses a caller before its body is read, where bodies are large: whoever may not call must not fill the memory of an isolate. It costs a
+ * trip of its own.
+ */
+export async function admitFirst(entrances: Entrances, incoming: Incoming): Promise<void> {
+  const { deps, db } = incoming;
+  const entrance = entrances[surfaceOf(entrances, incoming)];
+  incoming.context.set("challenge", challengeOf(entrances, incoming));
+  const credential = await checkCredential(entrance, incoming);
+  const wall = deps.clock.now();
+  const who = await readBatch(db, credential.reads(db, wall));
+  const { ended } = await credential.admit(who as never, wall + (credential.offsetOf(who as never) ?? 0));
+  if (ended) throw ended;
 }
 
 /** True when the request brings any credential, required or not. */

@@ -6,7 +6,7 @@ import { type FieldError, fieldError, ServiceError, validationError } from "../c
 import { isEnvironment } from "../core/vocabulary.ts";
 import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
-import { type Entrances, openCall, presentsCredential } from "./call.ts";
+import { admitFirst, type Entrances, openCall, presentsCredential } from "./call.ts";
 import { unlessKnown } from "./conditional.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { depsOf } from "./deps.ts";
@@ -26,6 +26,7 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
   const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
     if (deprecation) context.set("deprecation", deprecation);
+    if (route.multipart) await admitFirst(entrances, bareRequest(context, route));
     const asked = await parseRequest(context, route);
     const isAnonymous = !presentsCredential(entrances, asked.incoming);
     const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked, isAnonymous));
@@ -34,6 +35,26 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
 }
 
 export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
+
+/** A request without its body and its values. */
+const bareRequest = (context: AppContext, route: Route): Incoming => {
+  const deps = depsOf(context);
+  return {
+    context,
+    deps,
+    db: deps.db,
+    requestId: context.get("requestId"),
+    background: (work) => context.executionCtx.waitUntil(work),
+    url: new URL(context.req.url),
+    rawBody: new Uint8Array(0),
+    body: undefined,
+    identity: undefined,
+    validBody: undefined,
+    route,
+    idempotencyKey: null,
+    lockedDid: null,
+  };
+};
 
 /** The parts of a request, each valid or with faults. */
 type ParsedRequest = {
@@ -62,17 +83,12 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
     : { ok: true as const, value: null };
   const deps = depsOf(context);
   const incoming: Incoming = {
-    context,
-    deps,
+    ...bareRequest(context, route),
     db: query.ok ? databaseFor(route, query.value, deps) : deps.db,
-    requestId: context.get("requestId"),
-    background: (work) => context.executionCtx.waitUntil(work),
-    url,
     rawBody: received.rawBody,
     body: received.body,
     identity: received.identity,
     validBody: body.ok ? body.value : undefined,
-    route,
     idempotencyKey: key.ok && !received.unreadable ? key.value : null,
     lockedDid: route.lock && params.ok ? route.lock(params.value) : null,
   };

@@ -158,6 +158,35 @@ describe("rotation", () => {
     }
   });
 
+  it("does not replay for it while the account is SUSPENDED", async () => {
+    const { key, platformId } = await signUp(world);
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const rotated = expectStatus(await rotate(key, {}, headers), 200);
+    const status = (to: string) =>
+      env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(to, platformId).run();
+    await status("SUSPENDED");
+    const refused = await rotate(key, {}, headers);
+    expect([refused.status, refused.body.code]).toEqual([403, "account_suspended"]);
+    await status("PROFILE_PENDING");
+    expect((await rotate(key, {}, headers)).body).toEqual(rotated);
+  });
+
+  it("is dated in real time in its entry and its events, whatever the sandbox's clock says", async () => {
+    const { key, platformId } = await signUp(world);
+    await env.DB.prepare("update platforms set clock_offset_ms = ? where platform_id = ?")
+      .bind(100 * HOUR_MS, platformId)
+      .run();
+    expectStatus(await rotate(key), 200);
+    const dated = await env.DB.prepare(
+      `select occurred_at as at from activity_entries where platform_id = ?1 and action = 'api_key.rotated'
+       union all select occurred_at from events where platform_id = ?1 and type = 'api_key.rotated'`,
+    )
+      .bind(platformId)
+      .all<{ at: number }>();
+    expect(dated.results).toHaveLength(2);
+    for (const { at } of dated.results) expect(at).toBeLessThanOrEqual(Date.now());
+  });
+
   it("makes one key of 50 rotations at once, or as many as followed each other, and one is current", async () => {
     const { key, platformId } = await signUp(world);
     const replies = await Promise.all(Array.from({ length: 50 }, () => rotate(key)));

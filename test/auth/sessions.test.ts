@@ -43,7 +43,9 @@ describe("a session", () => {
     const locked = await as(inProduction, "GET", "/v1/agents");
     expect([locked.status, locked.body.code]).toEqual([409, "production_locked"]);
     // The account's own routes are of both environments.
-    expect((await as(inProduction, "GET", "/v1/platform/keys")).status).toBe(200);
+    for (const path of ["/v1/platform/keys", "/v1/platform/activity", "/v1/platform/activity/verify"]) {
+      expect([path, (await as(inProduction, "GET", path)).status]).toEqual([path, 200]);
+    }
     await promoted(1);
     const reply = await as(inProduction);
     expect(expectStatus(reply, 200).environment).toBe("production");

@@ -1,0 +1,52 @@
+// A route with large bodies knows its caller before it reads one (HTTP-36).
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { formHeaders } from "../support/form.ts";
+import { createWorld, env, ISSUER, type World } from "../support/world.ts";
+
+let world: World;
+vi.spyOn(console, "info").mockImplementation(() => undefined);
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+/** Sends a body that never ends, and tells how much of it was read. */
+async function upload(headers: Record<string, string>): Promise<{ status: number; pulled: number }> {
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(1_024));
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const request = new Request(`${ISSUER}/v1/platform/documents`, {
+    method: "POST",
+    headers: { ...formHeaders(), ...headers },
+    body,
+  });
+  const context = createExecutionContext();
+  const response = await world.serve(async () => world.app.fetch(request, { ...env, DB: world.meter.d1 }, context));
+  await response.arrayBuffer();
+  await waitOnExecutionContext(context);
+  return { status: response.status, pulled };
+}
+
+describe("the body of an upload is not read", () => {
+  it.each([
+    ["without a credential", async () => ({})],
+    ["with a management key", async () => ({ "Service-Api-Key": world.key })],
+    ["with a session that nobody has", async () => ({ Authorization: `Bearer ${(await newSessionToken()).token}` })],
+    [
+      "with a session that has ended",
+      async () => ({
+        Authorization: `Bearer ${await world.session({ expiresAt: Date.now() })}`,
+      }),
+    ],
+  ] as const)("%s", async (_what, headers) => {
+    expect(await upload(await headers())).toEqual({ status: 401, pulled: 0 });
+  });
+});
