@@ -1,6 +1,7 @@
 // Attempts to prove a password (CRED-21), counted exactly: by client address, and by account within it, so that a stranger's failures lock
 // only the stranger out. An attempt counts as a failure until it is given back.
 import type { Deps } from "../context.ts";
+import { clientNetwork } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import {
@@ -11,7 +12,6 @@ import {
   SECOND_MS,
 } from "../core/limits.ts";
 import { foldName } from "../core/text.ts";
-import { clientNetwork } from "./client-network.ts";
 import { checkPassword } from "./passwords.ts";
 
 const LIMITS = {

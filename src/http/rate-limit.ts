@@ -1,6 +1,8 @@
 // Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per
 // location; the headers show the counts of this isolate, so `r` is an upper bound.
+
 import type { Deps } from "../context.ts";
+import { clientNetwork } from "../core/client-network.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { AppContext, RateState } from "./app-env.ts";
@@ -27,7 +29,7 @@ export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
     deps.env.RATE_ADDRESS,
     deps.config.rate.addressQuota,
     deps.config.rate.windowSeconds,
-    clientAddress(context),
+    clientNetwork(clientAddress(context)),
   );
 
 /** Cloudflare sets the header; on a laptop there is none. */

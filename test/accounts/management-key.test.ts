@@ -12,6 +12,7 @@ import { checkConfiguration } from "../../src/app.ts";
 import { keyConfiguration } from "../../src/auth/management.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { newId } from "../../src/core/ids.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { withVars } from "../support/variants.ts";
 import { BRANDS, createWorld, env, expectStatus, principalBody, type World } from "../support/world.ts";
@@ -105,7 +106,7 @@ describe("the brand", () => {
     const { rawKey, keyHash, keyPrefix } = await generateManagementKey(environment, brands);
     const now = Date.now();
     const row = { keyHash, keyId: newId("key", now), platformId: world.platformId, environment, keyPrefix };
-    await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now });
+    await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt: now + HOUR_MS });
     return { rawKey, keyPrefix };
   };
   const branded = () => withVars(world, { MANAGEMENT_KEY_BRANDS: ACME.join(",") });

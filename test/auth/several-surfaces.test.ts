@@ -134,7 +134,7 @@ describe("a route of agents and platforms", () => {
       expect(await ask(BOTH, headers)).toEqual([401, "invalid_credentials"]);
       const { response } = await send(withRoute(world, probeOf(BOTH)), PATH, { method: "POST", headers });
       expect(response.headers.get("www-authenticate")).toBe(
-        'AEAP-Certificate realm="agents", Service-Api-Key realm="platforms"',
+        'AEAP-Certificate realm="agents", Service-Api-Key realm="platforms", Bearer realm="dashboard"',
       );
     }
   });

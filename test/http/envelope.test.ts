@@ -46,7 +46,7 @@ describe("a path or a method that is not there", () => {
   it.each([
     ["DELETE", "/v1/principals", ["GET", "HEAD", "POST"]],
     ["PUT", "/v1/agents/did:aeap:x/scope", ["PATCH"]],
-    ["POST", "/v1/platform", ["GET", "HEAD"]],
+    ["POST", "/v1/platform", ["GET", "HEAD", "PATCH"]],
     ["PATCH", "/openapi.json", ["GET", "HEAD"]],
     ["OPTIONS", "/v1/principals", ["GET", "HEAD", "POST"]],
     ["POST", "/v1/payment-address", ["GET"]],

@@ -6,6 +6,7 @@ import { raiseAlert } from "../../src/journal/alerts.ts";
 import type { Table } from "../../src/journal/consequence.ts";
 import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
+import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
 import {
   type Agent,
@@ -16,6 +17,7 @@ import {
   type Reply,
   type World,
 } from "../support/world.ts";
+import { accountRefusals, type Refusal } from "./account-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 
 /**
@@ -40,6 +42,7 @@ let task: string;
 let closedTask: string;
 let intentId: string;
 let alertId: string;
+let documentId: string;
 
 beforeAll(async () => {
   world = await createWorld();
@@ -56,6 +59,8 @@ beforeAll(async () => {
   const closed = await facilitated(world, { provider, consumer });
   closedTask = closed.task;
   await must(200, confirm(world, consumer, closedTask));
+  const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
+  documentId = (await must(201, world.person("POST", "/v1/platform/documents", form))).document_id;
   const open = await facilitated(world, { provider, consumer });
   task = open.task;
   intentId = (await world.intent(consumer, provider)).intent_id;
@@ -95,10 +100,9 @@ const order = (overrides: Record<string, unknown> = {}) => ({
 const UNKNOWN_TX = `0x${"ab".repeat(32)}`;
 const wallet = "0x00000000000000000000000000000000000000aa";
 
-type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
-
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
+  ...accountRefusals(() => world),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
     ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
@@ -287,6 +291,8 @@ const IDS: Readonly<Record<string, () => string>> = {
   alert_id: () => alertId,
   market: () => "GLOBAL-USDC",
   n: () => "1",
+  platform_id: () => world.platformId,
+  document_id: () => documentId,
 };
 function pathOf({ path, operationId }: Route): string {
   const filled = path.replace(/\{(\w+)\}/g, (_all: string, name: string) => IDS[name]?.() ?? "none");
@@ -302,6 +308,7 @@ async function callAsAllowed(route: Route): Promise<Reply> {
   const [method, path] = [route.method.toUpperCase(), pathOf(route)];
   const surfaces: readonly string[] = route.surfaces;
   if (surfaces.includes("agent")) return world.as(consumer, method, path);
+  if (surfaces.includes("session")) return world.person(method, path);
   if (surfaces.includes("operator")) return world.call(method, path, operator());
   const body = await BODIES[route.operationId]?.();
   return world.call(method, path, { ...(body !== undefined && { body }) });

@@ -213,7 +213,9 @@ describe("refusals", () => {
       ] as const) {
         await setPrincipal(stopped.principalId, { status });
         const { body } = await open(caller, orderOf(deal.consumer, deal.provider));
-        const detail = { did: stopped.did, status: "SUSPENDED", principal_status: status };
+        // The end of a principal is the end of its agents.
+        const seen = status === "CLOSED" ? "REVOKED" : "SUSPENDED";
+        const detail = { did: stopped.did, status: seen, principal_status: status };
         expect(body).toMatchObject({ code: "agent_not_active", detail });
         await setPrincipal(stopped.principalId, { status: "ACTIVE" });
       }

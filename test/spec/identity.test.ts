@@ -227,10 +227,18 @@ describe("the well-known documents", () => {
     }
   });
 
-  it("IDN-26: /.well-known/aeap → {service_did, issuer, jwks_uri, challenge_endpoint, status_lists_uri, proof_formats}", async () => {
+  it("IDN-26: /.well-known/aeap → {service_did, issuer, jwks_uri, challenge_endpoint, status_lists_uri, proof_formats, status_page}", async () => {
     const found = expectStatus(await open("/.well-known/aeap"), 200);
     expect(Object.keys(found).sort()).toEqual(
-      ["service_did", "issuer", "jwks_uri", "challenge_endpoint", "status_lists_uri", "proof_formats"].sort(),
+      [
+        "service_did",
+        "issuer",
+        "jwks_uri",
+        "challenge_endpoint",
+        "status_lists_uri",
+        "proof_formats",
+        "status_page",
+      ].sort(),
     );
     for (const uri of [found.jwks_uri, found.challenge_endpoint, found.status_lists_uri]) {
       expect((await open(new URL(uri).pathname)).status).toBe(200);

@@ -78,7 +78,10 @@ export const ACCOUNT_PLAYS: Plays = {
     "of an account that waits for it": async ({ world }) => {
       const email = freshAddress();
       await register(world, email);
-      world.advance(2 * MINUTE);
+      // The last link is two minutes old.
+      await env.DB.prepare("update account_links set created_at = created_at - ? where email = ?")
+        .bind(2 * MINUTE, email)
+        .run();
       return async () => {
         await must(202, post(world, "/v1/platform/verify-email/resend", { email }));
         return partyOf(email);
