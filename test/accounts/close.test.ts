@@ -1,8 +1,6 @@
 // An owner closes the account: it ends at once and for good, with all that it stood for; its history stays (ACC-27).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Environment } from "../../src/core/vocabulary.ts";
-import { commit } from "../../src/db/batch.ts";
 import { accountLinks, managementKeys, passwords, platforms, sessions } from "../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { events } from "../../src/db/tables/journal.ts";
@@ -16,6 +14,7 @@ import {
   close,
   entriesOf,
   givePassword,
+  holdsMoney,
   inStatus,
   nameOf,
   noticesOf,
@@ -205,7 +204,7 @@ describe("the confirmation", () => {
 
 describe("the current password", () => {
   it("is refused when it is wrong, before any escrow is looked at, and counts as a failed log-in", async () => {
-    await holdsMoney("production", 1);
+    await holdsMoney(world, "production", 1);
     const wrong = { current_password: "a wrong password" };
     const headers = { "CF-Connecting-IP": "203.0.113.77" };
     const attempt = () =>
@@ -228,33 +227,23 @@ describe("the current password", () => {
   });
 
   it("is no failure where it is right", async () => {
-    await holdsMoney("production", 1);
+    await holdsMoney(world, "production", 1);
     for (let tried = 0; tried < 12; tried++) {
       expect(outcome(await close(world))).toEqual([409, "close_blocked_escrow"]);
     }
   });
 });
 
-/** A provider whose escrow holds an amount. */
-async function holdsMoney(environment: Environment, balance: number): Promise<string> {
-  const { did } = await world.agent("PROVIDER");
-  await setEscrow(world, did, "FUNDING");
-  await commit(world.deps.db, [
-    world.deps.db.update(escrows).set({ environment, balance }).where(eq(escrows.did, did)),
-  ]);
-  return did;
-}
-
 describe("an escrow", () => {
   it("that holds funds in production blocks the closing, and names itself", async () => {
-    const did = await holdsMoney("production", 1);
+    const did = await holdsMoney(world, "production", 1);
     const reply = await refused(() => close(world), 409, "close_blocked_escrow");
     expect(reply.body).toMatchObject({ detail: { did, network: "base-sepolia" } });
   });
 
   it("of test money, or without any, or of another account, blocks nobody", async () => {
-    await holdsMoney("sandbox", 20_000_000);
-    await holdsMoney("production", 0);
+    await holdsMoney(world, "sandbox", 20_000_000);
+    await holdsMoney(world, "production", 0);
     const { did } = await other.agent("PROVIDER");
     await setEscrow(other, did, "FUNDING");
     await other.deps.db.update(escrows).set({ environment: "production", balance: 5 }).where(eq(escrows.did, did));

@@ -1,10 +1,22 @@
 // Management keys (ACC-16, ACC-17, CRED-10, CRED-15): promotion once, rotation with its grace, and what replays.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { PRODUCTION, PRODUCTION_ACTIONS, PRODUCTION_STAGES } from "../../src/core/production.ts";
+import { PRODUCTION, type PRODUCTION_STAGES } from "../../src/core/production.ts";
+import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
+import { market, marketsPath } from "../markets/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { type Account, bearer, logIn, signUp } from "./support.ts";
+import {
+  agentBody,
+  createWorld,
+  env,
+  expectStatus,
+  type Json,
+  principalBody,
+  type Reply,
+  type World,
+} from "../support/world.ts";
+import { ask, complete, decide, inReview, operate, type Person } from "./review-support.ts";
+import { type Account, bearer, logIn, PASSWORD, post, register, rowsOf, signUp } from "./support.ts";
 
 let world: World;
 let account: Account;
@@ -80,25 +92,104 @@ describe("promotion", () => {
 });
 
 describe("state × production action", () => {
-  const acts: Readonly<Record<(typeof PRODUCTION_ACTIONS)[number], (of: Account) => Promise<Json>>> = {
+  type Action = "open_market" | "read" | "rotate_key" | "promote";
+  type Owner = Person & { readonly provider: string };
+  const inProduction = ({ session }: Owner) => ({ ...bearer(session), "Service-Environment": "production" });
+  /** In the order in which they are tried: a promotion changes what the others are. */
+  const ACTIONS: Readonly<Record<Action, (of: Owner) => Promise<Reply>>> = {
+    open_market: (of) =>
+      world.call("POST", marketsPath(of.provider), {
+        key: null,
+        headers: inProduction(of),
+        body: { markets: [market()] },
+      }),
+    read: (of) => world.call("GET", "/v1/agents", { key: null, headers: inProduction(of) }),
+    rotate_key: (of) => ask(world, of, "POST", "/v1/platform/keys/rotate", { body: { environment: "production" } }),
     promote: ({ key }) => promote(key),
-    rotate_key: async ({ email }) => {
-      const headers = bearer(await logIn(world, email));
-      const body = { environment: "production" };
-      return world.call("POST", "/v1/platform/keys/rotate", { key: null, headers, body });
-    },
-    act: async ({ email }) => {
-      const headers = { ...bearer(await logIn(world, email)), "Service-Environment": "production" };
-      return world.call("GET", "/v1/agents", { key: null, headers });
-    },
   };
-  const cells = PRODUCTION_STAGES.flatMap((stage) =>
-    PRODUCTION_ACTIONS.map((action) => [stage, action, PRODUCTION[action][stage]] as const),
-  );
 
-  it.each(cells)("%s: %s is %s", async (stage, action, code) => {
-    const reply = await acts[action](await accountAt(stage));
-    expect([reply.status, reply.body.code ?? null]).toEqual([code === null ? 200 : 409, code]);
+  async function provide(person: Person): Promise<Owner> {
+    const made = async (path: string, body?: unknown, status = 201) =>
+      expectStatus(await world.call("POST", path, { key: person.key, body }), status);
+    const { principal_id } = await made("/v1/principals", principalBody());
+    const { did } = await made("/v1/agents", { ...agentBody("PROVIDER"), principal_id });
+    await made(`/v1/agents/${did}/activate`, undefined, 200);
+    return { ...person, provider: did };
+  }
+  async function begun(): Promise<Owner> {
+    const made = await signUp(world);
+    return provide({ ...made, session: await logIn(world, made.email) });
+  }
+  async function approved(): Promise<Owner> {
+    const owner = await provide(await inReview(world));
+    expectStatus(await decide(world, owner, { decision: "approve" }), 200);
+    return owner;
+  }
+  async function promoted(): Promise<Owner> {
+    const owner = await approved();
+    expectStatus(await promote(owner.key), 200);
+    return owner;
+  }
+  async function suspended(): Promise<Owner> {
+    const owner = await promoted();
+    const path = `/v1/operator/platforms/${owner.platformId}/suspend`;
+    expectStatus(await operate(world, "POST", path, { reason: "Chargebacks." }), 200);
+    return owner;
+  }
+  async function closed(): Promise<Owner> {
+    const owner = await begun();
+    const body = { confirmation: owner.email, current_password: PASSWORD };
+    expectStatus(await ask(world, owner, "POST", "/v1/platform/close", { body }), 200);
+    return owner;
+  }
+
+  type Outcome = 200 | `${number} ${string}`;
+  const each = (outcome: Outcome): Record<Action, Outcome> => ({
+    open_market: outcome,
+    read: outcome,
+    rotate_key: outcome,
+    promote: outcome,
+  });
+  const unaccredited = { ...each("409 not_accredited"), rotate_key: "409 key_not_provisioned" } as const;
+  const accredited = {
+    ...each("409 production_locked"),
+    rotate_key: "409 key_not_provisioned",
+    promote: 200,
+  } as const;
+
+  const STATES: [string, () => Promise<Owner>, Record<Action, Outcome>][] = [
+    ["PROFILE_PENDING", begun, unaccredited],
+    ["KYB_PENDING", async () => provide(await complete(world)), unaccredited],
+    ["IN_REVIEW", async () => provide(await inReview(world)), unaccredited],
+    ["ACCREDITED", approved, accredited],
+    ["ACCREDITED, and promoted", promoted, { ...each(200), promote: "409 already_promoted" }],
+    ["SUSPENDED", suspended, each("403 account_suspended")],
+    ["CLOSED", closed, each("401 invalid_credentials")],
+  ];
+
+  it.each(STATES)("%s: what is allowed, and what changes nothing", async (_state, make, expected) => {
+    const owner = await make();
+    const seen: Partial<Record<Action, Outcome>> = {};
+    for (const action of Object.keys(ACTIONS) as Action[]) {
+      const before = await dumpDatabase();
+      const { status, body } = await ACTIONS[action](owner);
+      seen[action] = status === 200 ? 200 : `${status} ${body.code}`;
+      if (status !== 200) expect([action, await dumpDatabase()]).toEqual([action, before]);
+    }
+    expect(seen).toEqual(expected);
+  });
+
+  it("EMAIL_PENDING: there is neither a key nor a session that could try", async () => {
+    const { email, platform_id: platformId } = await register(world);
+    expect(await rowsOf("management_keys", platformId)).toEqual([]);
+    const reply = await post(world, "/v1/platform/sessions", { email, password: PASSWORD });
+    expect([reply.status, reply.body.code]).toEqual([403, "email_not_verified"]);
+    expect(await rowsOf("sessions", platformId)).toEqual([]);
+  });
+
+  it("covers every state", () => {
+    const named = STATES.map(([state]) => state.split(",")[0]);
+    expect(new Set(["EMAIL_PENDING", ...named])).toEqual(new Set(PLATFORM_STATUSES));
   });
 
   it("says what the specification says", () => {

@@ -1,9 +1,20 @@
-// Passwords at rest (CRED-20): scrypt with its parameters beside the hash; judged without telling whose they are.
-import { describe, expect, it } from "vitest";
+// Passwords at rest (CRED-20): scrypt with its parameters beside the hash; judged without telling whose they are. Derivations are watched, not
+// replaced: each goes on to the real one.
+import { scrypt } from "node:crypto";
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { COMMON_PASSWORDS } from "../../src/accounts/common-passwords.ts";
 import { checkPassword, hashPassword, passwordFaults } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
-import { PASSWORD } from "./support.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { type Account, freshAddress, freshClient, PASSWORD, post, signUp } from "./support.ts";
+
+// Vitest calls this after each mock, to save time. Workerd has no such method, and the service does not use it.
+await vi.hoisted(async () => {
+  const { AsyncLocalStorage } = await import("node:async_hooks");
+  AsyncLocalStorage.prototype.disable = () => undefined;
+});
+vi.mock(import("node:crypto"), { spy: true });
+const derive = vi.mocked(scrypt);
 
 describe("a stored password", () => {
   it("is scrypt with N = 2^14, r = 8 and p = 5, a salt of its own, and nothing of the password", async () => {
@@ -47,5 +58,54 @@ describe("a new password", () => {
     const lengths = [...COMMON_PASSWORDS].map((password) => password.length);
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(PASSWORD_MIN_CHARS);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(PASSWORD_MAX_CHARS);
+  });
+});
+
+describe("the derivations of a log-in", () => {
+  let world: World;
+  let account: Account;
+  beforeAll(async () => {
+    world = await createWorld();
+    account = await signUp(world);
+  });
+  beforeEach(() => {
+    derive.mockClear();
+  });
+
+  const attempt = (email: string, password: string, client = freshClient()) =>
+    post(world, "/v1/platform/sessions", { email, password }, client);
+  /** With what each was asked for. */
+  const asked = () => derive.mock.calls.map(([_password, _salt, length, options]) => ({ length, ...options }));
+  const CURRENT = { length: 32, N: 2 ** 14, r: 8, p: 5, maxmem: 256 * 2 ** 14 * 8 };
+
+  it.each([
+    ["an unknown address", () => freshAddress(), PASSWORD, 401],
+    ["a wrong password", () => account.email, "wrong horse battery staple", 401],
+    ["the right password", () => account.email, PASSWORD, 201],
+  ])("are one for %s, with the parameters of a new password", async (_what, emailOf, password, status) => {
+    expectStatus(await attempt(emailOf(), password), status);
+    expect(asked()).toEqual([CURRENT]);
+  });
+
+  it("are at most two at a time when ten come at once, and each log-in ends in a session or in 429", async () => {
+    const running = { now: 0, most: 0 };
+    const { scrypt: real } = await vi.importActual<typeof import("node:crypto")>("node:crypto");
+    // The real one, after a while: workerd derives on the isolate's own thread, where nothing else runs meanwhile.
+    derive.mockImplementation(((password, salt, length, options, done) => {
+      running.now += 1;
+      running.most = Math.max(running.most, running.now);
+      const finish: typeof done = (failed, hash) => {
+        running.now -= 1;
+        done(failed, hash);
+      };
+      scheduler.wait(50).then(() => real(password, salt, length, options, finish));
+    }) as typeof real);
+    const replies = await Promise.all(Array.from({ length: 10 }, () => attempt(account.email, PASSWORD)));
+    const begun = replies.filter(({ status }) => status === 201);
+    const busy = replies.filter(({ status }) => status === 429);
+    expect([begun.length + busy.length, begun.length > 0]).toEqual([10, true]);
+    // Whoever was refused has cost none.
+    expect(asked()).toEqual(begun.map(() => CURRENT));
+    expect(running).toEqual({ now: 0, most: 2 });
   });
 });

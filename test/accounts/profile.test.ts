@@ -66,14 +66,18 @@ describe("the state of an account", () => {
     expect((await world.intent(consumer, provider)).status).toBe("OPEN");
   });
 
-  it.each(STOPPED)("%s stops the sandbox too", async (status) => {
+  it.each([
+    ["SUSPENDED", [403, "account_suspended"], [403, "account_suspended"]],
+    // As if the credentials had never been.
+    ["CLOSED", [401, "invalid_credentials"], [401, "aeap_verification_failed"]],
+  ] as const)("%s stops the sandbox too", async (status, byKey, byAgent) => {
     world = await createWorld();
     const consumer = await world.consumer();
     await store({ status });
     const reply = await world.call("POST", "/v1/principals", { body: principalBody() });
-    expect([reply.status, reply.body.code]).toEqual([403, "account_suspended"]);
+    expect([reply.status, reply.body.code]).toEqual(byKey);
     const task = await world.as(consumer, "GET", "/v1/tasks/tsk_none");
-    expect([task.status, task.body.code]).toEqual([403, "account_suspended"]);
+    expect([task.status, task.body.code]).toEqual(byAgent);
   });
 });
 

@@ -8,7 +8,9 @@ import { commit } from "../../src/db/batch.ts";
 import { notices, platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { setEscrow } from "../payments/support.ts";
 import type { Agent, Json, Reply, World } from "../support/world.ts";
 
 export const PASSWORD = "correct horse battery staple";
@@ -42,6 +44,14 @@ export const close = (world: World, body: Record<string, unknown> = {}): Promise
 /** The isolate dies before its n-th trip from now: a call has two, and a slice after it two more. */
 export const dieBefore = (world: World, trip: number): void =>
   world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
+
+/** A provider whose escrow holds an amount. */
+export async function holdsMoney(world: World, environment: Environment, balance: number): Promise<string> {
+  const { did } = await world.agent("PROVIDER");
+  await setEscrow(world, did, "FUNDING");
+  await world.deps.db.update(escrows).set({ environment, balance }).where(eq(escrows.did, did));
+  return did;
+}
 
 // ---- Many agents ---------------------------------------------------------------------------------------------------------
 
