@@ -6,16 +6,21 @@ import { activityHeads } from "../../src/db/tables/journal.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
 import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { grantMarket } from "../payments/support.ts";
+import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 let did: string;
 let otherDid: string;
 let principalId: string;
+let session: string;
 beforeAll(async () => {
   world = await createWorld();
   await createWorld();
   principalId = await world.principal();
+  session = await world.session();
+  const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
+  for (let i = 0; i < 2; i++) expectStatus(await world.person("POST", "/v1/platform/documents", form), 201);
   const seller = () => world.agent("PROVIDER", { principal_id: principalId });
   [did, otherDid] = [(await seller()).did, (await seller()).did];
   for (const one of [did, otherDid]) {
@@ -39,7 +44,11 @@ beforeAll(async () => {
   );
 });
 
-type Listing = { readonly route: string; readonly filter?: () => string; readonly key?: "live" | "operator" | "none" };
+type Listing = {
+  readonly route: string;
+  readonly filter?: () => string;
+  readonly key?: "live" | "operator" | "session" | "none";
+};
 const AGENTS = "/v1/agents";
 const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
@@ -58,6 +67,8 @@ const CONTINUED: Record<string, Listing> = {
   "another agent's markets": { route: OWN_MARKETS.replace("{did}", "{other}") },
   platforms: { route: "/v1/operator/platforms", key: "operator" },
   "ACCREDITED platforms": { route: "/v1/operator/platforms", key: "operator", filter: () => "status=ACCREDITED" },
+  documents: { route: "/v1/platform/documents", key: "session" },
+  "an account's documents": { route: "/v1/operator/platforms/{platform_id}/documents", key: "operator" },
   alerts: { route: "/v1/operator/alerts", key: "operator" },
   "the activity log": { route: ACTIVITY },
   "activity of an action": { route: ACTIVITY, filter: () => "action=agent.registered" },
@@ -78,12 +89,12 @@ const OTHERS: Record<string, Listing> = {
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
 
 function open({ route, key, filter }: Listing, cursor = "") {
-  const path = route.replace("{did}", did).replace("{other}", otherDid);
+  const path = route.replace("{did}", did).replace("{other}", otherDid).replace("{platform_id}", world.platformId);
   const parts = ["limit=1", filter?.() ?? "", cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`];
-  const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
+  const headers = { Authorization: `Bearer ${key === "session" ? session : inject("operatorKey")}` };
   return world.call("GET", `${path}?${parts.filter((part) => part !== "").join("&")}`, {
     key: key === "live" ? world.liveKey : key === undefined ? world.key : null,
-    ...(key === "operator" && { headers }),
+    ...((key === "operator" || key === "session") && { headers }),
   });
 }
 

@@ -39,7 +39,13 @@ describe("an activation", () => {
     expectStatus(await activate(world, did, key), 200);
     const second = await generateManagementKey("sandbox", BRANDS);
     const now = Date.now();
-    const row = { keyHash: second.keyHash, keyId: `key_${now}`, keyPrefix: second.keyPrefix, createdAt: now };
+    const row = {
+      keyHash: second.keyHash,
+      keyId: `key_${now}`,
+      keyPrefix: second.keyPrefix,
+      createdAt: now,
+      expiresAt: now + 60_000,
+    };
     await world.deps.db.insert(managementKeys).values({ ...row, platformId: world.platformId, environment: "sandbox" });
     const reply = await activate(world, did, key, second.rawKey);
     expect([reply.status, reply.body.code]).toEqual([422, "idempotency_key_reused"]);

@@ -2,12 +2,17 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
+import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 
 let world: World;
 let provider: string;
+let session: string;
 beforeAll(async () => {
   world = await createWorld();
+  session = await world.session();
+  const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
+  for (let i = 0; i < 2; i++) expectStatus(await world.person("POST", "/v1/platform/documents", form), 201);
   const agent = await world.provider();
   provider = agent.did;
   const markets = ["EU-USDC", "DE-USDC"].map((market) => ({
@@ -49,6 +54,14 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
   "/v1/platform/activity/heads": { path: () => "/v1/platform/activity/heads?limit=1" },
   "/v1/operator/activity": {
     path: () => "/v1/operator/activity?actor=somebody&limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+  "/v1/platform/documents": {
+    path: () => "/v1/platform/documents?limit=1",
+    headers: () => ({ Authorization: `Bearer ${session}` }),
+  },
+  "/v1/operator/platforms/{platform_id}/documents": {
+    path: () => `/v1/operator/platforms/${world.platformId}/documents?limit=1`,
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
   "/v1/operator/alerts": {
