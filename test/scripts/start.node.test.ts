@@ -95,6 +95,11 @@ describe("npm start", { timeout: START_MS }, () => {
       expect(running.output()).toContain(first.sandbox_key);
     });
 
+    test("prints the folder of its mails, where the link of a sign-up is found", async () => {
+      await expect.poll(() => /\n {2}Mails +(\S+)\n/.exec(running.output())?.[1]).toBe(first.mail_dir);
+      expect(existsSync(first.mail_dir)).toBe(true);
+    });
+
     test("has printed each step as it began, and then that it is ready", async () => {
       expect(saidBefore).toBe(true);
       expect(stepsOf(running).toSorted()).toEqual([
