@@ -38,8 +38,12 @@ describe("HEAD", () => {
     }
   });
 
-  it("is refused by the one GET that changes something, also with a proof, and nothing is opened", async () => {
-    expect(ROUTES.filter(({ effects }) => effects).map(({ path }) => path)).toEqual(["/v1/payment-address"]);
+  it("is refused by the GETs that write something, also with a proof, and nothing is opened", async () => {
+    // The other one records that an operator has read a file.
+    expect(ROUTES.filter(({ effects }) => effects).map(({ path }) => path)).toEqual([
+      "/v1/operator/platforms/{platform_id}/documents/{document_id}",
+      "/v1/payment-address",
+    ]);
     const parties = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.0" };
     const query = new URLSearchParams({ market: "DE-USDC", network: "base-sepolia", ...parties });
     const path = `/v1/payment-address?${query}`;
