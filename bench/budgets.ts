@@ -162,7 +162,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "DELETE /v1/platform/sessions/current": mutation(4, 5, 0),
   "POST /v1/platform/promote": mutation(9, 14, KIB),
   "GET /v1/platform/keys": read(5, KIB),
-  "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
+  "POST /v1/platform/keys/rotate": mutation(13, 16, KIB),
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
   "POST /v1/platform/password": mutation(9, 8, 200, { objects: 2 }),
   "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
