@@ -26,10 +26,10 @@ const rowsOf = async ({ platformId }: Person): Promise<string[]> => {
 describe("the sweep", () => {
   it("removes what an upload left whose row was never written, and nothing else", async () => {
     await submit(world, person, "supporting");
-    // The second batch is that of the row.
+    // The third batch is that of the row.
     const failing = withDatabase(
       world,
-      failingBatches(env.DB, (batch) => (batch === 2 ? "before" : "never")),
+      failingBatches(env.DB, (batch) => (batch === 3 ? "before" : "never")),
     );
     const reply = await sendForm(failing, person, documentParts("supporting"));
     expect(reply.status).toBe(500);
@@ -46,7 +46,7 @@ describe("the sweep", () => {
   it("keeps the file of a row whose upload was told that it failed", async () => {
     const failing = withDatabase(
       world,
-      failingBatches(env.DB, (batch) => (batch > 1 ? "after" : "never")),
+      failingBatches(env.DB, (batch) => (batch > 2 ? "after" : "never")),
     );
     expect((await sendForm(failing, person, documentParts("supporting"))).status).toBe(500);
     later();
