@@ -1,7 +1,10 @@
 // Every operation and every job, as cases.
 import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
+import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";
+import { CUSTOMERS } from "./cases/customers.ts";
 import { IDENTITY } from "./cases/identity.ts";
+import { LISTS } from "./cases/lists.ts";
 import { MANAGEMENT } from "./cases/management.ts";
 import { OPERATORS } from "./cases/operators.ts";
 import { PASSWORDS } from "./cases/passwords.ts";
@@ -10,6 +13,7 @@ import { PROFILE } from "./cases/profile.ts";
 import { REVIEW } from "./cases/review.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
+import { VERIFIERS } from "./cases/verifiers.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
@@ -18,6 +22,10 @@ export const CASES: readonly Case[] = [
   ...REVIEW,
   ...PASSWORDS,
   ...STANDING,
+  ...CUSTOMERS,
+  ...LISTS,
+  ...CUSTOMER_STANDING,
+  ...VERIFIERS,
   ...IDENTITY,
   ...PAYMENTS,
   ...OPERATORS,

@@ -29,6 +29,8 @@ export async function copyRows(
   const names = columns.map(({ name }) => String(name)).filter((name) => name !== drawn?.["name"]);
   const picked = names.map((name) => vary[name] ?? `m."${name}"`).join(", ");
   const quoted = names.map((name) => `"${name}"`).join(", ");
+  const count = { sql: `select count(*) as rows from ${table}` };
+  const [before = []] = await sql([count]);
   for (let start = from; start < to; start += AT_ONCE) {
     const last = Math.min(to, start + AT_ONCE);
     // A copy whose key exists already, such as a place in a status list, is left out.
@@ -37,4 +39,7 @@ export async function copyRows(
       select ${picked} from (select * from ${table} where ${where} limit 1) m, numbers`;
     await sql([{ sql: copies }]);
   }
+  const [after = []] = await sql([count]);
+  const made = Number(after[0]?.["rows"]) - Number(before[0]?.["rows"]);
+  if (made < (to - from) / 2) throw new Error(`of ${to - from} copies in ${table} ${made} arrived`);
 }

@@ -5,6 +5,7 @@ import type { Play } from "./play.ts";
 import type { Stage } from "./stage.ts";
 import type { Ask } from "./wire.ts";
 
+const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -50,6 +51,41 @@ export async function mailLink({ sql }: Sql, { platformId }: Account, kind: stri
     "insert into account_links (token_hash, platform_id, kind, email, created_at, expires_at) values (?, ?, ?, ?, ?, ?)";
   await sql([{ sql: text, params: [await sha256Hex(token), platformId, kind, email, now, now + DAY_MS] }]);
   return token;
+}
+
+/** An account with a row of each thing that an account may have. */
+export async function leaveAccount(play: Play): Promise<void> {
+  const { stage, next } = play;
+  const account = await openAccount(play);
+  await openSession(stage, account.platformId);
+  await mailLink(stage, account, "reset_password", account.email);
+  const [id, now] = [next(), Date.now()];
+  const document = [`doc_B${id}`, account.platformId, now];
+  await stage.sql([
+    {
+      sql: `insert into documents (document_id, platform_id, type, status, file_name, media_type, size_bytes, sha256, created_at)
+        values (?, ?, 'supporting', 'current', 'a.pdf', 'application/pdf', 1, '', ?)`,
+      params: document,
+    },
+    {
+      sql: `insert into announcements (announcement_id, kind, subject, text, created_at, finished_at)
+        values (?, 'maintenance', 'Maintenance', 'On Sunday.', ?, ?)`,
+      params: [`ann_B${id}`, now, now],
+    },
+  ]);
+  await leaveNotice(play);
+}
+
+export async function leaveNotice({ stage, next }: Play): Promise<void> {
+  const now = Date.now() - SECOND_MS;
+  const data = JSON.stringify({ account: "Bench", at: now });
+  await stage.sql([
+    {
+      sql: `insert into notices (notice_id, platform_id, kind, recipient, data, created_at, due_at)
+        values (?, ?, 'customer.password_changed', 'person@bench.example', ?, ?, ?)`,
+      params: [`ntc_B${next()}`, stage.platform.platformId, data, now, now],
+    },
+  ]);
 }
 
 /** A call of nobody. */

@@ -6,24 +6,14 @@ type Exception = { readonly step: RegExp; readonly in: RegExp; readonly because:
 const ANY = /^/;
 
 const EXCEPTIONS: readonly Exception[] = [
-  { step: /^SCAN (CONSTANT ROW|\d+-ROW VALUES|\d+ CONSTANT ROWS?)$/, in: ANY, because: "no table at all" },
-  { step: /^SCAN \(subquery-\d+\)$/, in: ANY, because: "rows that a step of its own has found" },
+  { step: /^SCAN (CONSTANT ROW|\d+-ROW VALUES CLAUSE|\d+ CONSTANT ROWS?)$/, in: ANY, because: "no table at all" },
+  { step: /^SCAN (\(subquery-\d+\)|listed)$/, in: ANY, because: "rows that a step of its own has found" },
   { step: / VIRTUAL TABLE INDEX /, in: /json_each\(/, because: "a list that came as a parameter" },
   { step: /^SCAN released$/, in: /^update "spend_sums"/, because: "one row for each spender of a slice of intents" },
   {
     step: /^USE TEMP B-TREE FOR GROUP BY$/,
     in: /^update "spend_sums"/,
     because: "the spenders of a slice of intents",
-  },
-  {
-    step: /^USE TEMP B-TREE FOR ORDER BY$/,
-    in: /^insert into "directory_changes" .*row_number\(\)/s,
-    because: "the agents of a slice, numbered in their order",
-  },
-  {
-    step: /^USE TEMP B-TREE FOR ORDER BY$/,
-    in: /from "(agent_markets|escrows)" where \(did, environment\) in \(select .* limit \?\)/s,
-    because: "the markets and vaults of a slice of agents",
   },
   { step: /^SCAN newest$/, in: /from status_lists order by list_id desc limit 1/, because: "the newest list: one row" },
   {
@@ -43,8 +33,8 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   { step: /^SCAN jobs$/, in: ANY, because: "one row for each job of the code" },
   {
-    step: /^SCAN platforms$/,
-    in: /order by "platforms"."platform_id" desc limit \?/,
+    step: /^SCAN (platforms|verifiers)$/,
+    in: /order by "(platforms"."platform_id|verifiers"."verifier_id)" desc limit \?/,
     because: "a page in the order of the key: it ends at its limit",
   },
   {

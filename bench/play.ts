@@ -1,9 +1,10 @@
 // Shared by the cases: the calls of two platforms, agents that sign, and payments on the local chain.
 import { type Agent, agentHeaders, boundHeaders, type Json, keyHeaders, operatorHeaders } from "../scripts/client.ts";
 import type { Network } from "../src/chain/networks.ts";
+import { DAY_MS } from "../src/core/limits.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import { AMOUNT, fillWallet, LARGE_AMOUNT, operationalWallet, payFor } from "./payer.ts";
-import type { Platform, Stage } from "./stage.ts";
+import { accredit, type Platform, type Stage } from "./stage.ts";
 import { type Ask, type Reply, send } from "./wire.ts";
 
 export type PlayedAgent = Agent & { readonly principalId: string };
@@ -22,9 +23,13 @@ export type Play = {
   readonly delegates: readonly [PlayedAgent, PlayedAgent];
   /** An agent of the second platform. */
   readonly stranger: PlayedAgent;
+  /** A platform whose clock is ahead: a tenth of the history of its principal and its agent has ended, and no job has recorded it. */
+  readonly ahead: Ahead;
   /** Returns another number each time, for unique bodies. */
   readonly next: () => number;
 };
+
+export type Ahead = { readonly platform: Platform; readonly agent: PlayedAgent; readonly customerId: string };
 
 export async function startPlay(stage: Stage): Promise<Play> {
   const [network] = stage.networks;
@@ -40,7 +45,8 @@ export async function startPlay(stage: Stage): Promise<Play> {
   const stranger = await agent(stage, second, "CONSUMER", await principal(stage, second, next()));
   const [provider, idle] = [await openProvider(stage, seller), await openProvider(stage, seller)];
   await fillWallet(network);
-  const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, next };
+  const ahead = await getAhead(stage, next());
+  const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, ahead, next };
   // The vault reaches its threshold now, and not in the middle of a case.
   await facilitated(play, play, LARGE_AMOUNT);
   return play;
@@ -48,7 +54,7 @@ export async function startPlay(stage: Stage): Promise<Play> {
 
 // ---- Calls -----------------------------------------------------------------------------------------------------------
 
-const manageAs = ({ key }: Platform, method: string, path: string, body?: Json): Ask => ({
+export const manageAs = ({ key }: Platform, method: string, path: string, body?: Json): Ask => ({
   method,
   path,
   headers: keyHeaders(key),
@@ -124,6 +130,28 @@ export async function agent(
   const credentials = json(await must(stage, manageAs(platform, "POST", `${agentPath(did)}/activate`), 200));
   const key = await importPrivateKeyPem(String(credentials["private_key"]));
   return { name: role, did, certificate: String(credentials["certificate"]), key, principalId };
+}
+
+/** By how many days the clock of a platform is ahead. */
+export const DAYS_AHEAD = 100;
+
+async function getAhead(stage: Stage, n: number): Promise<Ahead> {
+  const platform = await accredit(stage.origin, "Platform Ahead");
+  const { platformId } = platform;
+  const customer = manageAs(platform, "POST", "/v1/customers", { name: "Client" });
+  const customerId = await text(stage, customer, "customer_id");
+  const owner = await principal(stage, platform, n);
+  const played = await agent(stage, platform, "CONSUMER", owner);
+  const offset = DAYS_AHEAD * DAY_MS;
+  await stage.sql([
+    { sql: "update platforms set clock_offset_ms = ? where platform_id = ?", params: [offset, platformId] },
+    // A page writes no use of its key.
+    {
+      sql: "update management_keys set last_used_at = ? where platform_id = ?",
+      params: [Date.now() + offset, platformId],
+    },
+  ]);
+  return { platform, agent: played, customerId };
 }
 
 /** An ACTIVE provider with an open market. */

@@ -1,7 +1,9 @@
 // Fills every table with 1,000 and with 100,000 rows of history. The rows that a call reads may depend on its page, never on the table,
 // the platform's age, or the two agents' past.
+import { DAY_MS } from "../src/core/limits.ts";
 import { type Copies, copyRows, otherId } from "./copies.ts";
-import type { Play } from "./play.ts";
+import { leaveAccount } from "./persons.ts";
+import { DAYS_AHEAD, type Play } from "./play.ts";
 
 export const SIZES = [1_000, 100_000] as const;
 /** Enough for every range to have a row on either side. */
@@ -11,7 +13,12 @@ const EARLIER = (column: string) => `${column} - 1000 * n`;
 /** Keys before and behind every real one, so that each range has neighbours: SQLite reads one row beyond a range's end. */
 const otherDid = (kind: string) =>
   `'did:aeap:' || case n % 2 when 0 then '0000000' else 'fffffff' end || '${kind}-0000-4000-8000-' || printf('%012d', n)`;
-const [OTHER_DID, OTHER_BUYER, OTHER_SELLER] = [otherDid("0"), otherDid("1"), otherDid("2")];
+const [OTHER_DID, OTHER_BUYER, OTHER_SELLER, OTHER_AHEAD] = [
+  otherDid("0"),
+  otherDid("1"),
+  otherDid("2"),
+  otherDid("3"),
+];
 const HASH = "'0x' || printf('%064d', n)";
 /** The text of a document that no case reads: only its row counts. */
 const NO_TEXT = "'{}'";
@@ -32,6 +39,43 @@ const agentsOf = ({ provider }: Play): Copies[] => {
     { table: "agent_markets", where, vary },
     { table: "escrows", where, vary },
     { table: "chain_operations", where: `subject = '${provider.did}'`, vary: { subject: OTHER_DID } },
+  ];
+};
+
+/**
+ * Principals in every state, each with an agent. Of ten, three end before the platform's own now and after the real one: one is recorded as
+ * ended, one as suspended, and one not yet at all, among which they are by the order of the ends.
+ */
+const aheadOf = ({ ahead: { agent, customerId } }: Play): Copies[] => {
+  const [principal, did] = [otherId("prn_A"), OTHER_AHEAD];
+  const status = (column: string, states: readonly string[]) =>
+    `case n % 10 ${states.map((state, i) => `when ${i + 1} then '${state}'`).join(" ")} else ${column} end`;
+  const end = (column: string) => `${column} - n - (n % 10 in (0, 1, 3)) * ${(365 - DAYS_AHEAD / 2) * DAY_MS}`;
+  return [
+    {
+      table: "principals",
+      where: `principal_id = '${agent.principalId}'`,
+      vary: {
+        principal_id: principal,
+        external_ref: "'old-' || n",
+        name_folded: "'old ' || n",
+        customer_id: `case when n / 10 % 2 = 0 then '${customerId}' end`,
+        status: status("status", ["SUSPENDED", "CLOSED", "ATTESTATION_EXPIRED"]),
+        closed: "n % 10 = 2",
+        attestation_expires_at: end("attestation_expires_at"),
+      },
+    },
+    {
+      table: "agents",
+      where: `did = '${agent.did}'`,
+      vary: {
+        did,
+        principal_id: principal,
+        created_at: EARLIER("created_at"),
+        status: status("status", ["SUSPENDED", "REVOKED", "SUSPENDED", "FUNDING"]),
+        ends_at: end("ends_at"),
+      },
+    },
   ];
 };
 
@@ -84,18 +128,63 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   ];
 };
 
+const OTHER_ADDRESS = "'old-' || n || '@bench.example'";
+
+/** What opens accounts, and what they sent in and are told. The account of the calls has many of each that it may have. */
+const accountsOf = ({ stage }: Play): Copies[] => {
+  const platform_id = otherId("plt");
+  const own = `'${stage.platform.platformId}'`;
+  return [
+    {
+      table: "management_keys",
+      where: `platform_id = ${own}`,
+      vary: { key_hash: "'old-' || n", key_id: otherId("key"), platform_id },
+    },
+    { table: "passwords", where: "true", vary: { platform_id } },
+    {
+      table: "sessions",
+      where: "true",
+      vary: { token_hash: "'old-' || n", platform_id: own, expires_at: LATER },
+    },
+    {
+      table: "account_links",
+      where: "true",
+      vary: { token_hash: "'old-' || n", platform_id: own, created_at: EARLIER("created_at"), expires_at: LATER },
+    },
+    { table: "documents", where: "true", vary: { document_id: otherId("doc"), platform_id: own } },
+    { table: "notices", where: "true", vary: { notice_id: otherId("ntc"), platform_id: own, due_at: LATER } },
+    {
+      table: "announcements",
+      where: "true",
+      vary: { announcement_id: otherId("ann"), created_at: EARLIER("created_at"), finished_at: "created_at" },
+    },
+  ];
+};
+
 /** A platform's own rows, and the records of its changes. */
 const journalOf = ({ stage, principalId }: Play): Copies[] => [
   {
     table: "platforms",
     where: `platform_id = '${stage.platform.platformId}'`,
-    vary: { platform_id: otherId("plt"), status: "case when n % 1000 = 0 then 'SUSPENDED' else status end" },
+    vary: {
+      platform_id: otherId("plt"),
+      email_folded: OTHER_ADDRESS,
+      status: "case when n % 1000 = 0 then 'SUSPENDED' else status end",
+    },
   },
-  { table: "management_keys", where: "true", vary: { key_hash: "'old-' || n", key_id: otherId("key") } },
   {
     table: "principals",
     where: `principal_id = '${principalId}'`,
     vary: { principal_id: otherId("prn"), external_ref: "'old-' || n", name_folded: "'old ' || n" },
+  },
+  {
+    table: "customers",
+    where: `platform_id = '${stage.platform.platformId}'`,
+    vary: {
+      customer_id: otherId("cus"),
+      external_ref: "'old-' || n",
+      status: "case when n % 10 = 0 then 'SUSPENDED' else status end",
+    },
   },
   { table: "attestations", where: "true", vary: { principal_id: otherId("prn") } },
   { table: "events", where: "true", vary: { id: otherId("evt"), object: NO_TEXT } },
@@ -115,6 +204,7 @@ const journalOf = ({ stage, principalId }: Play): Copies[] => [
     where: `platform_id = '${stage.platform.platformId}'`,
     vary: { seq: "-n", signed_at: "signed_at - 86400000 * n", jws: NO_TEXT },
   },
+  { table: "verifiers", where: "true", vary: { verifier_id: otherId("ver") } },
   { table: "operator_entries", where: "true", vary: { occurred_at: EARLIER("occurred_at") } },
   { table: "directory_changes", where: "true", vary: { seq: "seq - 1000000 - n" } },
   {
@@ -129,11 +219,18 @@ const journalOf = ({ stage, principalId }: Play): Copies[] => [
   },
 ];
 
-export const copiesOf = (play: Play): Copies[] => [...journalOf(play), ...agentsOf(play), ...purchasesOf(play)];
+export const copiesOf = (play: Play): Copies[] => [
+  ...accountsOf(play),
+  ...journalOf(play),
+  ...agentsOf(play),
+  ...aheadOf(play),
+  ...purchasesOf(play),
+];
 
 /** Fills every table from `from` to `to` copies. New certificates are placed in a list of their own. */
 export async function fillTo(play: Play, from: number, to: number): Promise<void> {
   const { sql } = play.stage;
+  await leaveAccount(play);
   const list = "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (?, 65536, 0, ?)";
   await sql([2, 3].map((id) => ({ sql: list, params: [id, Date.now()] })));
   for (const copies of copiesOf(play)) await copyRows(play.stage, copies, { from, to });

@@ -1,20 +1,20 @@
-// Prints docs/consequences.md from src/journal/consequences.ts; `--write` updates the file, `--check` exits non-zero when it is behind.
+// Prints docs/consequences.md from src/journal/consequences/table.ts; `--write` updates the file, `--check` exits non-zero when it is behind.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { By, Consequence } from "../src/journal/consequence.ts";
 import {
   JOB_CONSEQUENCES,
   MESSAGE_CONSEQUENCES,
   OPERATION_CONSEQUENCES,
   READING_POSTS,
   RUNNING_CONSEQUENCES,
-} from "../src/journal/consequences.ts";
+} from "../src/journal/consequences/table.ts";
+import type { By, Consequence } from "../src/journal/consequences/words.ts";
 
 const file = join(import.meta.dirname, "../docs/consequences.md");
 
 const OPENING = `# Consequences
 
-Printed from \`src/journal/consequences.ts\`: \`npm run generate\`. The consequences of every change beside its own row: the entry of the
+Printed from \`src/journal/consequences/table.ts\`: \`npm run generate\`. The consequences of every change beside its own row: the entry of the
 activity log, the events, the record of the directory's feed, the effect on the identity document and on the certificate, and the notices of
 operators. \`test/journal/\` plays each case and compares what was written with its row, nothing more and nothing less.
 
@@ -89,7 +89,7 @@ const printed = `${[
 
 if (process.argv.includes("--check")) {
   if (!existsSync(file) || readFileSync(file, "utf8") !== printed) {
-    console.error("docs/consequences.md is behind src/journal/consequences.ts: run `npm run generate`");
+    console.error("docs/consequences.md is behind src/journal/consequences/table.ts: run `npm run generate`");
     process.exit(1);
   }
 } else if (process.argv.includes("--write")) {

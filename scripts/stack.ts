@@ -21,7 +21,13 @@ import { startMailbox } from "./mailbox.ts";
 import { claimPort, isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
 
-export type Ports = { readonly service: number; readonly chain: number; readonly chainProduction: number };
+/** 0: any; null: the one of the first start, and where there was none the usual one. */
+export type Ports = {
+  readonly service: number | null;
+  readonly chain: number | null;
+  readonly chainProduction: number | null;
+};
+export const USUAL_PORTS = { service: 8_787, chain: 8_545, chainProduction: 8_546 } as const;
 export type StackOptions = {
   readonly dir: string;
   /** 0 picks a free port. */
@@ -140,11 +146,11 @@ export function runningFrom(dir: string): number | null {
 }
 
 /** Signed data names the service's address, so the port of the first start is used again unless another is requested. */
-async function claimServicePort(dir: string, wanted: number, log: (text: string) => void): Promise<number> {
+async function claimServicePort(dir: string, wanted: number | null, log: (text: string) => void): Promise<number> {
   const file = join(dir, "port");
   const first = firstPort(file);
-  const again = wanted === 0 && first !== null ? await claimPort(first, "").catch(() => null) : null;
-  const port = again ?? (await claimPort(wanted, PORT_HINTS.service));
+  const again = !wanted && first !== null ? await claimPort(first, "").catch(() => null) : null;
+  const port = again ?? (await claimPort(wanted ?? USUAL_PORTS.service, PORT_HINTS.service));
   if (first === null) writeFileSync(file, String(port));
   else if (port !== first) {
     const names = `Agents of this folder have certificates that name http://127.0.0.1:${first}: they work at PORT=${first} alone.`;
@@ -157,12 +163,13 @@ async function claimServicePort(dir: string, wanted: number, log: (text: string)
 async function claimChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
   const claimed = new Map<string, number>();
   for (const { network, port } of CHAINS) {
-    const first = ports[port] === 0 ? firstPort(chainPortFile(dir, network)) : null;
+    const first = !ports[port] ? firstPort(chainPortFile(dir, network)) : null;
     const again = first === null ? null : await claimPort(first, "").catch(() => null);
     if (first !== null && again === null)
       log(`Port ${first} of ${network} is in use: the chain takes another this time.\n`);
     // With 0, anvil picks a port and prints it.
-    claimed.set(network, again ?? (ports[port] === 0 ? 0 : await claimPort(ports[port], PORT_HINTS[port])));
+    const wanted = ports[port] ?? USUAL_PORTS[port];
+    claimed.set(network, again ?? (wanted === 0 ? 0 : await claimPort(wanted, PORT_HINTS[port])));
   }
   return claimed;
 }

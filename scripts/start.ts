@@ -4,13 +4,20 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_DIR } from "./local-worker.ts";
 import { lineOf, plain, StackError, shown } from "./processes.ts";
-import { type Ports, progressLines, type ServiceDescription, type Stack, secondsRun, startStack } from "./stack.ts";
+import {
+  type Ports,
+  progressLines,
+  type ServiceDescription,
+  type Stack,
+  secondsRun,
+  startStack,
+  USUAL_PORTS,
+} from "./stack.ts";
 
 // Log lines that are left out: the cron that this command fires, and the table of bindings.
 const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has access|^⎔ Connection status/;
-const PORTS: Ports = { service: 8_787, chain: 8_545, chainProduction: 8_546 };
 const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
-  or PORT (${PORTS.service}), CHAIN_PORT (${PORTS.chain}), CHAIN_PORT_PRODUCTION (${PORTS.chainProduction}) and DEV_DIR (.dev); a port of 0 picks a free one.`;
+  or PORT (${USUAL_PORTS.service}), CHAIN_PORT (${USUAL_PORTS.chain}), CHAIN_PORT_PRODUCTION (${USUAL_PORTS.chainProduction}) and DEV_DIR (.dev); a port of 0 picks a free one.`;
 const abort = new AbortController();
 // npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
 const PARENT_CHECK_MS = 300;
@@ -74,9 +81,9 @@ function readOptions(): { dir: string; ports: Ports; help: boolean } {
     help: values.help,
     dir: resolve(values.dir || env["DEV_DIR"] || DEFAULT_DIR),
     ports: {
-      service: toPort(values.port ?? env["PORT"], PORTS.service),
-      chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"], PORTS.chain),
-      chainProduction: toPort(values["chain-port-production"] ?? env["CHAIN_PORT_PRODUCTION"], PORTS.chainProduction),
+      service: toPort(values.port ?? env["PORT"]),
+      chain: toPort(values["chain-port"] ?? env["CHAIN_PORT"]),
+      chainProduction: toPort(values["chain-port-production"] ?? env["CHAIN_PORT_PRODUCTION"]),
     },
   };
 }
@@ -92,8 +99,8 @@ function parseOptions() {
   }
 }
 
-function toPort(given: string | undefined, usual: number): number {
-  if (given === undefined || given === "") return usual;
+function toPort(given: string | undefined): number | null {
+  if (given === undefined || given === "") return null;
   const port = Number(given);
   if (!/^\d+$/.test(given) || port > 65_535) throw new StackError(`${given} is no port`);
   return port;

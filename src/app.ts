@@ -18,10 +18,12 @@ import { keyConfiguration, managementEntrance } from "./auth/management.ts";
 import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
 import { publicEntrance } from "./auth/public.ts";
 import { sessionEntrance } from "./auth/session.ts";
+import { verifierEntrance } from "./auth/verifier.ts";
 import type { Deps, Env } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
+import { customerRoutes } from "./customers/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
 import type { AppEnv } from "./http/app-env.ts";
 import type { Entrances } from "./http/call.ts";
@@ -45,7 +47,9 @@ import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
+import { customerStandingRoutes, principalStandingRoutes } from "./standing/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
+import { verifierRoutes } from "./verifiers/routes.ts";
 
 /** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
 export const ROUTES: readonly Route[] = [
@@ -60,7 +64,11 @@ export const ROUTES: readonly Route[] = [
   ...activityRoutes,
   ...noticeRoutes,
   ...standingRoutes,
+  ...verifierRoutes,
   ...principalRoutes,
+  ...principalStandingRoutes,
+  ...customerRoutes,
+  ...customerStandingRoutes,
   ...agentRoutes,
   ...identityRoutes,
   ...handshakeRoutes,
@@ -78,6 +86,7 @@ const ENTRANCES: Entrances = {
   management: managementEntrance,
   session: sessionEntrance,
   agent: agentEntrance,
+  verifier: verifierEntrance,
   operator: operatorEntrance,
   public: publicEntrance,
 };

@@ -10,7 +10,7 @@ import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
 /** `session`: routes of a person alone; where a management key is accepted, a session is too (CRED-13). */
-export type Surface = "management" | "session" | "agent" | "operator" | "public";
+export type Surface = "management" | "session" | "agent" | "verifier" | "operator" | "public";
 
 /** The part that is common to all surfaces. `C` is the caller. */
 type Base<S extends Surface, C> = {
@@ -90,12 +90,24 @@ export type AgentCall = Base<"agent", AgentCaller> & {
 
 export type OperatorCaller = { readonly actor: Actor };
 export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: Actor };
+/** A Verifier, by a credential for one attestation that counts once. */
+export type VerifierCaller = {
+  readonly actor: Actor;
+  readonly attestationId: string;
+  readonly jti: string;
+  readonly endsAt: number;
+};
+export type VerifierCall = Base<"verifier", VerifierCaller> & {
+  /** The Verifier that the credential names: proven with the first trip. */
+  readonly verifierId: string;
+};
 export type PublicCall = Base<"public", null> & { readonly clientAddress: string };
 
 type Calls = {
   management: ManagementCall;
   session: SessionCall;
   agent: AgentCall;
+  verifier: VerifierCall;
   operator: OperatorCall;
   public: PublicCall;
 };
@@ -109,16 +121,20 @@ export type AnyCall = CallOf<Surface>;
  */
 export type Precheck = {
   readonly reads: Reads;
-  readonly judge: (found: never, faults: readonly FieldError[]) => readonly FieldError[];
+  readonly judge: (found: never, faults: readonly FieldError[]) => Judged;
   /** The agent that the caller's proof may be bound to, where the valid parts of the body tell (FAC-3). */
   readonly calleeOf?: (found: never) => string | undefined;
   /** Maps every refusal of such a request, also that of its caller. */
   readonly mapRefusal?: (refusal: unknown) => unknown;
 };
 
-export const precheck = <R extends Reads>(
+/** A signature takes time to judge. */
+type Judged = readonly FieldError[] | Promise<readonly FieldError[]>;
+
+/** `C`: the caller, where it is judged too. */
+export const precheck = <R extends Reads, C = unknown>(
   reads: R,
-  judge: (found: ReadResults<R>, faults: readonly FieldError[]) => readonly FieldError[],
+  judge: (found: ReadResults<R> & { readonly caller: C }, faults: readonly FieldError[]) => Judged,
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
 /** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */

@@ -70,7 +70,7 @@ export type ChainMessage =
  */
 export type JobMessage =
   | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[]; readonly apart?: true }
-  | { readonly kind: "find"; readonly job: string; readonly after: Due }
+  | { readonly kind: "find"; readonly job: string; readonly after: Due; readonly apart?: true }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
 /**

@@ -2,6 +2,7 @@
 import { announce } from "./accounts/announcements.ts";
 import { eraseClosedAccounts } from "./accounts/erase.ts";
 import { mailNotices } from "./accounts/mail-notices.ts";
+import { notifyExpiring } from "./accounts/notify-expiring.ts";
 import { pruneCredentials } from "./accounts/prune-credentials.ts";
 import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
@@ -32,6 +33,7 @@ const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
   pruneIdempotencyOutcomes,
   endAttestations,
+  notifyExpiring,
   finishCascades,
   finishRestatements,
   openStatusLists,

@@ -13,6 +13,7 @@ import {
   must,
   openProvider,
   type Play,
+  principal,
   principalBody,
 } from "../play.ts";
 import type { Stage } from "../stage.ts";
@@ -120,6 +121,26 @@ export const MANAGEMENT: readonly Case[] = [
     status: 200,
     ask: async ({ stage, principalId }) => {
       const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "PATCH", `${agentPath(did)}/status`, { status: "SUSPENDED" });
+    },
+  },
+  {
+    route: "PATCH /v1/agents/{did}/status",
+    variant: "TERMINATED",
+    status: 200,
+    ask: async ({ stage, principalId }) => {
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "PATCH", `${agentPath(did)}/status`, { status: "TERMINATED" });
+    },
+  },
+  {
+    route: "PATCH /v1/agents/{did}/status",
+    variant: "its principal has stopped it",
+    status: 200,
+    ask: async ({ stage, next }) => {
+      const principalId = await principal(stage, stage.platform, next());
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      await must(stage, manage(stage, "POST", `/v1/principals/${principalId}/suspend`), 200);
       return manage(stage, "PATCH", `${agentPath(did)}/status`, { status: "SUSPENDED" });
     },
   },

@@ -90,24 +90,12 @@ export const endSession = async (play: Play) =>
 /** An announcement that the last account alone has not heard. */
 export async function leaveUnreached({ stage, next }: Play): Promise<void> {
   await stage.sql([
-    { sql: "delete from announcements" },
+    { sql: "update announcements set finished_at = created_at where finished_at is null" },
     {
       sql: `insert into announcements (announcement_id, kind, subject, text, created_at, reached)
         select ?, 'maintenance', 'Maintenance', 'On Sunday.', ?, max(platform_id) from platforms
         where platform_id < (select max(platform_id) from platforms where status = 'PROFILE_PENDING')`,
       params: [`ann_B${next()}`, Date.now()],
-    },
-  ]);
-}
-
-export async function leaveNotice({ stage, next }: Play): Promise<void> {
-  const now = Date.now() - SECOND_MS;
-  const data = JSON.stringify({ account: "Bench", at: now });
-  await stage.sql([
-    {
-      sql: `insert into notices (notice_id, platform_id, kind, recipient, data, created_at, due_at)
-        values (?, ?, 'customer.password_changed', 'person@bench.example', ?, ?, ?)`,
-      params: [`ntc_B${next()}`, stage.platform.platformId, data, now, now],
     },
   ]);
 }

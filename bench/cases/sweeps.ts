@@ -1,11 +1,12 @@
 // Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
 import { type Case, nameOf } from "../case.ts";
+import { leaveNotice } from "../persons.ts";
 import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { raise } from "./operators.ts";
-import { endSession, leaveNotice, leaveUnreached, leaveUnverified } from "./passwords.ts";
+import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
 
 const SECOND_MS = 1_000;
@@ -34,6 +35,13 @@ async function running({ stage, next }: Play): Promise<string> {
 async function endAttestation(play: Play): Promise<void> {
   const text = "update principals set attestation_expires_at = ? where principal_id = ?";
   await change(play.stage, text, Date.now() - SECOND_MS, await running(play));
+}
+
+/** A principal whose attestation ends in 20 days. */
+async function endSoon({ stage, next }: Play): Promise<void> {
+  const principalId = await principal(stage, stage.platform, next());
+  const text = "update principals set attestation_expires_at = ?, expiry_notice_at = ? where principal_id = ?";
+  await change(stage, text, Date.now() + 20 * 24 * HOUR_MS, Date.now() - SECOND_MS, principalId);
 }
 
 async function leaveCascade(play: Play): Promise<void> {
@@ -135,13 +143,14 @@ const leaveClosed = ({ stage, next }: Play) =>
     stage,
     `insert into platforms (platform_id, status, email, email_folded, closed_at, created_at, updated_at)
       values (?, 'CLOSED', 'founder@closed.test', 'founder@closed.test', 1, 1, 1)`,
-    `plt_closed_${next()}`,
+    `plt_0closed_${next()}`,
   );
 
 const SWEEPS: readonly Sweep[] = [
   { job: "hand_on_events", arrange: leaveEvent },
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
   { job: "end_attestations", arrange: endAttestation },
+  { job: "notify_expiring", arrange: endSoon },
   { job: "finish_cascades", arrange: leaveCascade },
   { job: "restate_agents", arrange: leaveRestatement },
   { job: "open_status_lists" },
@@ -167,6 +176,9 @@ async function drain({ stage }: Play, job: string): Promise<void> {
   await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
   await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
   await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");
+  // Announcements of the cases before have many accounts to reach.
+  await change(stage, "update announcements set finished_at = created_at where finished_at is null");
+  await change(stage, "delete from notices where due_at <= ?", Date.now());
   await send(stage.origin, run(job, 0));
 }
 

@@ -6,7 +6,7 @@ import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS } from "./parts.ts";
-import { refusalsOf, sharedRefusals } from "./refusals.ts";
+import { refusalsOf, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import type { Document, Json, Operation } from "./types.ts";
@@ -15,14 +15,15 @@ import type { Document, Json, Operation } from "./types.ts";
 export function buildDocument(routes: readonly Route[], serverUrl: string, sentences = new Sentences()): Document {
   const schemas = new Schemas(sentences);
   const parameters = new Parameters(schemas, sentences);
+  const usual = usualRefusals(routes);
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method]: describe(route, schemas, parameters) };
+    paths[route.path] = { ...paths[route.path], [route.method]: describe(route, schemas, parameters, usual) };
   }
   const tags = new Set(routes.map(({ tag }) => tag));
   const schemes = new Set(routes.flatMap(securityOf).flatMap((one) => Object.keys(one)));
   const responses = {
-    ...sharedRefusals(routes, schemas),
+    ...sharedRefusals(routes, schemas, usual),
     ...(routes.some(isConditional) && { NotModified }),
   };
   const shared = { responses, parameters: parameters.shared(routes) };
@@ -51,9 +52,10 @@ function namedIn(where: unknown, kind: string, components: Record<string, Json>)
 }
 
 const SECURITY: Readonly<Record<Surface, readonly Record<string, string[]>[]>> = {
-  management: [{ ManagementKey: [] }, { Session: [] }],
+  management: [{ ManagementKey: [] }, { Session: [] }, { SessionCookie: [] }],
   session: [{ Session: [] }, { SessionCookie: [] }],
   agent: [{ AgentCertificate: [], AgentProof: [], AgentTimestamp: [] }],
+  verifier: [{ VerifierCredential: [] }],
   operator: [{ OperatorKey: [] }, { OperatorAccess: [] }],
   public: [],
 };
@@ -65,7 +67,7 @@ const NotModified = {
   headers: { ETag: { $ref: "#/components/headers/ETag" } },
 };
 
-function describe(route: Route, schemas: Schemas, parameters: Parameters): Operation {
+function describe(route: Route, schemas: Schemas, parameters: Parameters, usual: Usual): Operation {
   const recorded = EXAMPLES[route.operationId];
   return {
     operationId: route.operationId,
@@ -77,7 +79,7 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
     ...parameters.of(route),
     ...(route.body && {
       requestBody: {
-        required: true,
+        required: route.optionalBody !== true,
         content: {
           [route.multipart ? "multipart/form-data" : "application/json"]: {
             schema: schemas.of(route.body, "input"),
@@ -89,7 +91,7 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters): Opera
     responses: {
       ...successOf(route, schemas),
       ...(isConditional(route) && { 304: { $ref: "#/components/responses/NotModified" } }),
-      ...refusalsOf(route),
+      ...refusalsOf(route, usual),
     },
   };
 }

@@ -18,6 +18,7 @@ export const INFO = {
 export const TAGS = [
   { name: "Platform", description: "The platform's own account." },
   { name: "Principals", description: "The legal persons behind agents, and their attestations." },
+  { name: "Customers", description: "The platform's own clients, which group principals." },
   { name: "Agents", description: "What a platform does with its agents." },
   { name: "Identity", description: "What anybody may read about an agent." },
   {
@@ -61,6 +62,13 @@ export const SECURITY_SCHEMES = {
     "AEAP-Timestamp",
     "Epoch seconds or ISO 8601 with a zone, within 30 seconds of the service's clock; the text that was signed.",
   ),
+  VerifierCredential: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A compact JWS by a Verifier's registered key, ES256 or EdDSA, good once: `typ` `aeap-revocation+jwt`, `iss` the Verifier, `sub` the " +
+      "attestation, `aud` the issuer of this service, `jti`, `iat` and `exp` at most five minutes apart.",
+  },
   OperatorKey: { type: "http", scheme: "bearer", description: "An operator's key." },
   OperatorAccess: header("Cf-Access-Jwt-Assertion", "A token of Cloudflare Access, which sets it."),
 };

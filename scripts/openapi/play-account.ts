@@ -1,4 +1,5 @@
 // Plays the account in a story of its own, from sign-up over the review and production to its closing.
+import { exportJWK, generateKeyPair } from "jose";
 import { operatorHeaders, pick } from "../client.ts";
 import { mailedToken } from "../mail-links.ts";
 import type { Stage } from "./stage.ts";
@@ -106,7 +107,19 @@ async function stand(stage: Stage, { platformId }: Account): Promise<void> {
       text: "The service is not available on Sunday from 02:00 to 02:15 UTC.",
     },
   });
+  await playVerifiers(stage);
   await stage.show("listOperatorActivity", { headers: operatorHeaders(stage.service.operator_key) });
+}
+
+async function playVerifiers(stage: Stage): Promise<void> {
+  const drawn = await Promise.all((["ES256", "EdDSA"] as const).map((alg) => generateKeyPair(alg)));
+  const jwks = await Promise.all(drawn.map(({ publicKey }) => exportJWK(publicKey)));
+  const keys = jwks.map((jwk, at) => ({ ...jwk, kid: `2026-${at + 1}` }));
+  const body = { name: "Acme Verification", jwks: { keys } };
+  const params = { verifier_id: pick<string>(await stage.show("registerVerifier", { body }), "verifier_id") };
+  await stage.show("listVerifiers", { query: { limit: "2" } });
+  await stage.show("getVerifier", { params });
+  await stage.show("patchVerifier", { params, body: { status: "disabled" } });
 }
 
 async function changeCredentials(stage: Stage, account: Account, session: Record<string, string>): Promise<void> {

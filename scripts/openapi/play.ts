@@ -9,6 +9,8 @@ import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
 import { playAccount } from "./play-account.ts";
+import { playCustomers } from "./play-customers.ts";
+import { playPrincipal } from "./play-principals.ts";
 import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
 
@@ -20,7 +22,9 @@ const LITTLE_GAS = 10n ** 15n;
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
   await playProfile(stage);
+  await playPrincipal(stage);
   await playAccount(stage);
+  await playCustomers(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);

@@ -12,9 +12,13 @@ const ALWAYS: Readonly<Record<Surface, readonly ErrorCode[]>> = {
   management: ["invalid_credentials", "account_suspended"],
   session: ["invalid_credentials", "account_suspended"],
   agent: ["certificate_required", "aeap_verification_failed", "account_suspended", "agent_not_active"],
+  verifier: ["invalid_credentials"],
   operator: ["invalid_credentials"],
   public: [],
 };
+
+const takesSessions = (surfaces: readonly Surface[]): boolean =>
+  surfaces.includes("management") || surfaces.includes("session");
 
 function codesOf(route: Route): ReadonlySet<ErrorCode> {
   const surfaces: readonly Surface[] = route.surfaces;
@@ -22,7 +26,7 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
     ...route.errors,
     ...surfaces.flatMap((surface) => ALWAYS[surface]),
     // A session in production, before the account has it.
-    ...(surfaces.includes("management") && !route.account ? (["not_accredited", "production_locked"] as const) : []),
+    ...(takesSessions(surfaces) && !route.unpromoted ? (["not_accredited", "production_locked"] as const) : []),
     ...(route.withoutCredential ? [route.withoutCredential] : []),
     // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
     "validation_failed",
@@ -35,24 +39,39 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   ]);
 }
 
-/** A reference to the shared answer of each status, which names the codes that this operation gives under it. */
-export function refusalsOf(route: Route): Record<string, Json> {
-  const byStatus = Map.groupBy(codesOf(route), (code) => ERRORS[code].status);
-  return Object.fromEntries(
-    [...byStatus]
-      .sort(([a], [b]) => a - b)
-      .map(([status, named]) => [
-        status,
-        {
-          $ref: `#/components/responses/${RESPONSE_NAMES[status]}`,
-          description: named.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n"),
-        },
-      ]),
-  );
+/** What each status of an operation says: the codes that it gives under it. */
+const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[] =>
+  [...Map.groupBy(codesOf(route), (code) => ERRORS[code].status)]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]) => [status, codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n")]);
+
+/** What most operations say under each status. */
+export type Usual = ReadonlyMap<ErrorStatus, string>;
+
+export function usualRefusals(routes: readonly Route[]): Usual {
+  const said = Map.groupBy(routes.flatMap(saidBy), ([status]) => status);
+  return new Map([...said].map(([status, each]) => [status, mostOften(each.map(([, text]) => text))]));
 }
 
+const mostOften = (texts: readonly string[]): string =>
+  [...Map.groupBy(texts, (text) => text).values()].reduce((most, same) =>
+    same.length > most.length ? same : most,
+  )[0] ?? "";
+
+/** A reference to the shared answer of each status. It names the codes of this operation where most others give different ones. */
+export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
+  Object.fromEntries(
+    saidBy(route).map(([status, description]) => [
+      status,
+      {
+        $ref: `#/components/responses/${RESPONSE_NAMES[status]}`,
+        ...(description !== usual.get(status) && { description }),
+      },
+    ]),
+  );
+
 /** The shared answer of each status, with one of its codes as example. */
-export function sharedRefusals(routes: readonly Route[], schemas: Schemas): Record<string, Json> {
+export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual: Usual): Record<string, Json> {
   const given = new Set(routes.flatMap((route) => [...codesOf(route)]));
   const shown = Map.groupBy(
     (Object.keys(ERRORS) as ErrorCode[]).filter((code) => given.has(code)),
@@ -60,15 +79,17 @@ export function sharedRefusals(routes: readonly Route[], schemas: Schemas): Reco
   );
   return Object.fromEntries(
     [...shown].flatMap(([status, [code]]) =>
-      code === undefined ? [] : [[RESPONSE_NAMES[status], sharedRefusal(status, code, schemas)]],
+      code === undefined
+        ? []
+        : [[RESPONSE_NAMES[status], sharedRefusal(status, code, usual.get(status) ?? "", schemas)]],
     ),
   );
 }
 
-function sharedRefusal(status: ErrorStatus, code: ErrorCode, schemas: Schemas): Json {
+function sharedRefusal(status: ErrorStatus, code: ErrorCode, description: string, schemas: Schemas): Json {
   const headers = ["Request-Id", ...(HEADERS_OF[status] ?? [])];
   return {
-    description: `Refused with status ${status}. \`code\` says why.`,
+    description,
     headers: Object.fromEntries(headers.map((header) => [header, { $ref: `#/components/headers/${header}` }])),
     content: {
       "application/json": { schema: schemas.of(errorSchema, "output"), example: errorExample(code) },

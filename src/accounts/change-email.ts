@@ -12,7 +12,7 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, useLink } from "./link-store.ts";
 import { ASKED, createLink, findRecentMails, replaceLink, sendLink, waitAfter } from "./links.ts";
-import { contactOf, recordNotice } from "./notices.ts";
+import { contactOf, eachOnce, recordNotice } from "./notices.ts";
 import type { EmailChangeInput } from "./password-schema.ts";
 import { findPassword, keepsPassword } from "./password-store.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -100,8 +100,7 @@ function changesOf(before: PlatformRow, after: PlatformRow): Changes {
 /** Both addresses are told, and the admin contact where it is a third. */
 function recordNotices({ db, now }: PublicCall, before: PlatformRow, newEmail: string): Statement[] {
   const data = { oldEmail: before.email, newEmail };
-  const recipients = new Map([before.email, newEmail, contactOf(before)].map((one) => [foldName(one), one]));
-  return [...recipients.values()].map((to) =>
+  return eachOnce([before.email, newEmail, contactOf(before)]).map((to) =>
     recordNotice(db, before, now, { kind: "customer.email_changed", data }, to),
   );
 }

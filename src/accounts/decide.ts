@@ -3,16 +3,17 @@ import { type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
-import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { attestReads, attestTenant, maxExpiry, recordEnd } from "./attest.ts";
+import { attestTenant, maxExpiry, tenantReads } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { recordNotice } from "./notices.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
+import { currentDocuments, reviewedOf } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -38,15 +39,17 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const found = await call.read({
     platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
-    ...attestReads(db, platformId),
+    ...tenantReads(db, platformId),
   });
   const { platform: before, keys } = found;
   if (!before) throw new ServiceError("not_found");
   const moved = move(platformMachine, before.status, decision);
   const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
-  const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier };
+  const reviewed = decision === "approve" ? reviewedOf(before) : before.reviewed;
+  const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed };
   const after: PlatformRow = { ...before, ...set, status: moved.to };
-  const attested = decision === "approve" ? await attest(call, platformId, found, tier, now) : null;
+  const attested =
+    decision === "approve" ? await attestTenant(deps, found, { tier, expiresAt: maxExpiry(now), actor }, now) : null;
   const changes = {
     platform_status: { from: moved.from, to: moved.to },
     ...(tier !== before.accreditationTier && { accreditation_tier: { from: before.accreditationTier, to: tier } }),
@@ -70,18 +73,6 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   return view;
 }
 
-async function attest(
-  { db, deps }: OperatorCall,
-  platformId: string,
-  found: Parameters<typeof attestTenant>[1],
-  tier: Tier,
-  now: number,
-) {
-  const ended = await recordEnd(deps, found.principal, now);
-  const read = ended ? await readBatch(db, attestReads(db, platformId)) : found;
-  return attestTenant(deps, read, { tier, expiresAt: maxExpiry(now) }, now);
-}
-
 type Decided = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
 
 /** The entries of both logs, and the notice. */
@@ -100,7 +91,13 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
       subject,
       changes,
     }),
-    recordOperatorEntry(db, actor, now, { action: "platform.verification_decided", subject, platformId, detail }),
+    recordOperatorEntry(db, actor, now, {
+      action: "platform.verification_decided",
+      subject,
+      platformId,
+      // What was judged: the profile may have changed since, and documents be superseded.
+      detail: { ...detail, documents: currentDocuments(after) },
+    }),
     recordNotice(db, after, now, {
       kind: "customer.verification_decided",
       data:

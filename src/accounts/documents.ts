@@ -4,14 +4,14 @@ import { askedPage, type OperatorCall, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
+import { DAY_MS, DOCUMENTS_PER_DAY, SECOND_MS, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import { listingOf, toPage } from "../core/page.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { mediaTypeOf, putFile } from "./document-file.ts";
 import type { DocumentInput } from "./document-schema.ts";
 import { findDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
-import { findPlatform, noteDocument } from "./store.ts";
+import { findPlatform, noteDocument, submittedOn } from "./store.ts";
 
 export async function submitDocument(call: SessionCall, { type, file }: DocumentInput) {
   const { db, deps, environment } = call;
@@ -20,6 +20,7 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
   const { caller, platform } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
   const mediaType = mediaTypeOf(file.bytes);
   if (!platform || mediaType === null) throw new Error("unreachable: the credential and the schema have judged these");
+  if (submittedOn(platform, now) >= DOCUMENTS_PER_DAY) throw tooOften(DAY_MS - (now % DAY_MS));
   const { platformId, documents: current } = platform;
   if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX) throw tooMany();
   const row: DocumentRow = {
@@ -49,6 +50,12 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
     view,
   );
   return view;
+}
+
+function tooOften(waitMs: number): ServiceError {
+  const message = `An account submits at most ${DOCUMENTS_PER_DAY} documents a day.`;
+  const headers = { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) };
+  return new ServiceError("rate_limited", { message, headers });
 }
 
 const tooMany = () => {

@@ -1,5 +1,5 @@
 // Erases what is personal of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, and its profile
-// but for the company's name and country, which the settled history shows. The log stays.
+// but for the company's name and country, which the settled history shows, also where its events repeat it. The log stays.
 
 import { commitAll } from "../commit.ts";
 import type { Deps, Env } from "../context.ts";
@@ -8,6 +8,7 @@ import { DAY_MS, RETENTION_YEAR_DAYS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
+import { deleteEvents, findEventsOf } from "../journal/store.ts";
 import { deleteFiles, listFiles } from "./document-file.ts";
 import { eraseFileNames } from "./document-store.ts";
 import { deleteLinks } from "./link-store.ts";
@@ -17,6 +18,7 @@ import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
 
 /** R2 deletes at most 1,000 files at once. */
 const SLICE = 500;
+const EVENTS_SLICE = 1_000;
 
 /** The years that documents are kept. */
 export const retentionYears = memoizeBy((env: Env): number => {
@@ -45,15 +47,24 @@ export const eraseClosedAccounts: EachJob = {
 async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
   const { db, env, clock } = deps;
   const now = clock.now();
-  const { platform } = await readBatch(db, { platform: findPlatform(db, platformId) });
+  const { platform, events } = await readBatch(db, {
+    platform: findPlatform(db, platformId),
+    events: findEventsOf(db, platformId, EVENTS_SLICE),
+  });
   if (platform?.status !== "CLOSED" || platform.erasedAt !== null || platform.closedAt === null) return false;
   if (platform.closedAt + retentionMs(env) > now) return false;
   const { files, more } = await listFiles(env, { platformId }, SLICE);
   await deleteFiles(env, files);
   if (more) return "more";
+  // An event shows its resource as it was, with the profile in it.
+  if (events.length === EVENTS_SLICE) {
+    await commitAll(deps, [deleteEvents(db, events)]);
+    return "more";
+  }
   await commitAll(deps, [
     ...updatePlatform(db, platform, { ...NOTHING_PERSONAL, erasedAt: now }, now),
     eraseFileNames(db, platformId),
+    deleteEvents(db, events),
     deletePassword(db, platformId),
     deleteSessions(db, platformId),
     deleteLinks(db, platformId),
@@ -72,4 +83,5 @@ const NOTHING_PERSONAL = {
   decisionReason: null,
   suspensionReason: null,
   documents: {},
+  reviewed: null,
 } as const;

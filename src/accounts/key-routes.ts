@@ -1,7 +1,8 @@
 // Routes of promotion and of management keys (ACC-16, ACC-17).
 import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
 import { keyList, promotionView, rotationInput, rotationView } from "./key-schema.ts";
-import { getKeys, rotateKey } from "./keys.ts";
+import { getKeys, precheckRotation, rotateKey } from "./keys.ts";
 import { promotePlatform } from "./promote.ts";
 
 export const keyRoutes = [
@@ -13,7 +14,7 @@ export const keyRoutes = [
     summary: "Promote the account to production",
     description: "Once, after accreditation. It issues the production key: no agent moves, and no market is made.",
     surfaces: ["management"],
-    account: true,
+    unpromoted: true,
     status: 200,
     response: { schema: promotionView, description: "The promotion, with the production key, once." },
     errors: ["not_accredited", "already_promoted"],
@@ -28,7 +29,6 @@ export const keyRoutes = [
     summary: "List the management keys",
     description: "Keys that work, of both environments, the newest first. A key itself is never shown again.",
     surfaces: ["management"],
-    account: true,
     status: 200,
     response: { schema: keyList, description: "A page of keys." },
     errors: [],
@@ -42,11 +42,12 @@ export const keyRoutes = [
     summary: "Rotate a management key",
     description:
       "Issues a replacement. The previous key ends at once, or after `grace_hours`; a further rotation ends an earlier grace. " +
-      "A key rotates its own environment, a session names one.",
+      "A key rotates its own environment; of a session it is `environment`, else `Service-Environment`, else the sandbox.",
     surfaces: ["management"],
-    account: true,
+    unpromoted: true,
     endsKey: true,
     body: rotationInput,
+    precheck: (call, { body }) => precheckRotation(call, validFields(rotationInput, body)),
     status: 200,
     response: { schema: rotationView, description: "The new key, once, and the end of the previous one." },
     errors: ["forbidden", "key_not_provisioned"],

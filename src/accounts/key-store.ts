@@ -2,9 +2,10 @@
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import type { InProduction } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
+import { IS_OPEN } from "./store.ts";
 
 export type KeyOwner = InProduction & {
   readonly platformId: string;
@@ -39,6 +40,14 @@ export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | nul
 /** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
 export const ownerOf = (keyHash: string): SQL<string> =>
   sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
+
+/** Refuses a batch of a key whose end is another one than when the call was admitted, or whose account was stopped since (CRED-12, ACC-25). */
+export const whileKey = (db: Database, keyHash: string, expiresAt: number | null): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from management_keys join platforms using (platform_id)
+        where key_hash = ${keyHash} and expires_at is ${expiresAt} and ${IS_OPEN})`,
+  );
 
 export const insertKey = (db: Database, row: KeyRow): Statement => db.insert(managementKeys).values(row);
 

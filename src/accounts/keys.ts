@@ -1,5 +1,5 @@
 // Management keys of an account (ACC-17): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
-import type { ManagementCall, ManagementCaller } from "../call.ts";
+import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -82,6 +82,13 @@ function refuseOther(call: ManagementCall, { actor }: ManagementCaller, environm
   const message = "A management key rotates the key of its own environment; a session rotates either.";
   throw new ServiceError("forbidden", { message });
 }
+
+/** Before the faults of a body: whether the key may rotate what the body names. */
+export const precheckRotation = (call: ManagementCall, { environment }: Partial<RotationInput>): Precheck =>
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
+    refuseOther(call, caller, environment ?? call.environment);
+    return [];
+  });
 
 export async function rotateKey(call: ManagementCall, { environment: named, grace_hours }: RotationInput) {
   const { db, deps, tenant } = call;

@@ -2,8 +2,8 @@
 import { sql } from "drizzle-orm";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
+import { inParts } from "../db/parts.ts";
 import { type NoticeRow, notices } from "../db/tables/accounts.ts";
-import { inParts } from "../journal/parts.ts";
 
 export const insertNotice = (db: Database, row: Omit<NoticeRow, "attempts">): Statement =>
   db.insert(notices).values(row);
@@ -16,7 +16,7 @@ export const insertNotices = (db: Database, { kind, data, now }: Shared, each: r
   inParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
     db.insert(notices).select(
       sql`select value ->> 0, value ->> 1, ${kind}, value ->> 2, ${JSON.stringify(data)}, ${now}, ${now}, 0
-            from json_each(${part})`,
+            from ${part.rows}`,
     ),
   );
 

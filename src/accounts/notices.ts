@@ -1,5 +1,6 @@
 // Notices to a platform's admin contact (ACC-11). One is written in the batch of the change that it is about, and mailed by a job.
 import { newId } from "../core/ids.ts";
+import { foldName } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { MailData, MailKind } from "../mail/catalogue.ts";
@@ -17,6 +18,19 @@ export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; read
 export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
   adminContactEmail ?? email;
 
+/** What a person wrote goes to the account's own address alone, because nobody has verified a contact (MAIL-3). */
+export const isOwnAddress = ({ email }: Pick<PlatformRow, "email">, recipient: string): boolean =>
+  foldName(recipient) === foldName(email);
+
+/** How the account is named. */
+const nameFor = (platform: Addressed, recipient: string): string =>
+  isOwnAddress(platform, recipient) ? (platform.legalName ?? platform.email) : platform.platformId;
+
+/** Several addresses, each once however it is written. */
+export const eachOnce = (addresses: readonly string[]): string[] => [
+  ...new Map(addresses.map((address) => [foldName(address), address])).values(),
+];
+
 /** `data` is what the mail says beside the account and the instant, and nothing secret. */
 export const recordNotice = <K extends NoticeKind>(
   db: Database,
@@ -30,7 +44,7 @@ export const recordNotice = <K extends NoticeKind>(
     platformId: platform.platformId,
     kind,
     recipient,
-    data: { ...data, account: platform.legalName ?? platform.email, at: now },
+    data: { ...data, account: nameFor(platform, recipient), at: now },
     createdAt: now,
     dueAt: now,
   });

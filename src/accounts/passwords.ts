@@ -2,8 +2,9 @@
 // run at once, because each takes 16 MiB of an isolate's 128.
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
-import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
+import { turnsOf } from "../core/turns.ts";
 import { COMMON_PASSWORDS } from "./common-passwords.ts";
 
 type Parameters = { readonly N: number; readonly r: number; readonly p: number };
@@ -14,11 +15,8 @@ const HASH_BYTES = 32;
 /** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
 const MEMORY_FACTOR = 256;
 
-/** Derivations at once in an isolate. Others look again every turn, and are refused with 429 when their patience ends. */
-const AT_ONCE = 2;
-const TURN_MS = 25;
-const PATIENCE_MS = 5_000;
-const RETRY_SECONDS = "2";
+/** Derivations at once in an isolate. */
+const inTurn = turnsOf({ atOnce: 2, patienceSeconds: 5, leaseSeconds: 30 });
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
 export async function hashPassword(password: string): Promise<string> {
@@ -62,24 +60,15 @@ export function passwordFaults(field: string, password: string, email: string | 
 
 // ---- Derivations -------------------------------------------------------------------------------------------------------
 
-let running = 0;
-
-async function derive(password: string, salt: Uint8Array, { N, r, p }: Parameters): Promise<Uint8Array> {
-  // A request waits on its own timer: it may not be woken by another request.
-  for (let waited = 0; running >= AT_ONCE; waited += TURN_MS) {
-    if (waited >= PATIENCE_MS) throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
-    await scheduler.wait(TURN_MS);
-  }
-  running += 1;
-  try {
-    // One form of a text: an accent typed as one character or as two is the same password.
-    return await new Promise((resolve, reject) => {
-      const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
-      scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
-        failed ? reject(failed) : resolve(hash),
-      );
-    });
-  } finally {
-    running -= 1;
-  }
-}
+const derive = (password: string, salt: Uint8Array, { N, r, p }: Parameters): Promise<Uint8Array> =>
+  inTurn(
+    "scrypt",
+    () =>
+      new Promise((resolve, reject) => {
+        const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
+        // One form of a text: an accent typed as one character or as two is the same password.
+        scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
+          failed ? reject(failed) : resolve(hash),
+        );
+      }),
+  );

@@ -3,8 +3,8 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
-import type { PlatformStatus } from "../core/vocabulary.ts";
-import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
+import { type Database, present, type ReadResults, type Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
@@ -13,9 +13,11 @@ import { countryFaults } from "../principals/countries.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
 import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { contactOf, recordNotice } from "./notices.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 import { missingProfile } from "./requirements.ts";
+import { watchIdentity } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, tenantPrincipalOf, updatePlatform } from "./store.ts";
 
@@ -39,7 +41,7 @@ async function changeProfile(call: ManagementCall, patch: ProfilePatch, touches:
 
   const after: PlatformRow = { ...before, ...set };
   const moved = completes(after) ? move(platformMachine, before.status, "complete_profile") : undefined;
-  const tenant = await followProfile(call, before, after, found, now);
+  const tenant = await followProfile(call, before, after, { ...found, actor: caller.actor }, now);
   const changed = { ...set, ...(tenant.created !== null && { tenantPrincipalId: tenant.created }) };
   const row = { ...after, ...changed, ...(moved && { status: moved.to }) };
   const view = { ...toPlatformView(row), environment: call.environment };
@@ -53,11 +55,21 @@ async function changeProfile(call: ManagementCall, patch: ProfilePatch, touches:
         subject: { type: "platform", id: platformId },
         changes: { ...changes, ...consequencesOf(moved, tenant.created) },
       }),
+      ...contactNotice(db, before, row, now),
+      ...watchIdentity(db, before, row),
     ],
     view,
   );
   call.background(tenant.rest());
   return view;
+}
+
+/** Where notices go from now on; told to the account's own address, which alone is verified. */
+function contactNotice(db: Database, before: PlatformRow, after: PlatformRow, now: number): Statement[] {
+  const [oldContact, newContact] = [contactOf(before), contactOf(after)];
+  if (oldContact === newContact) return [];
+  const notice = { kind: "customer.contact_changed", data: { oldContact, newContact } } as const;
+  return [recordNotice(db, after, now, notice, before.email)];
 }
 
 const completes = (after: PlatformRow): boolean =>
@@ -125,9 +137,9 @@ export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatc
 function profileReads({ db, tenant }: ManagementCall, { legal_name, country }: ProfilePatch) {
   const names = legal_name !== undefined || country !== undefined;
   const principalId = tenantPrincipalOf(tenant.platformId);
-  const { agents, markets } = names ? restateReads(db, principalId) : { agents: null, markets: null };
+  const { agents } = names ? restateReads(db, principalId) : { agents: null };
   const principal = names ? findPrincipalById(db, principalId) : null;
-  return present({ platform: findPlatform(db, tenant.platformId), principal, agents, markets });
+  return present({ platform: findPlatform(db, tenant.platformId), principal, agents });
 }
 
 type Found = Omit<ReadResults<ReturnType<typeof profileReads>>, "platform">;
@@ -146,17 +158,17 @@ async function followProfile(
   { db, deps }: ManagementCall,
   before: PlatformRow,
   { legalName, country }: PlatformRow,
-  { principal, agents = [], markets = [] }: Partial<Found>,
+  { principal, agents = [], actor }: Partial<Found> & { readonly actor: Actor },
   now: number,
 ): Promise<Followed> {
   if (legalName === null || country === null) return UNMOVED;
   const person: LegalPerson = { legalName, country };
   if (before.tenantPrincipalId === null) {
-    const { principalId, statements } = createTenantPrincipal(db, before.platformId, person, now);
+    const { principalId, statements } = createTenantPrincipal(db, before.platformId, person, actor, now);
     return { ...UNMOVED, created: principalId, statements };
   }
   if (!principal || (principal.legalName === legalName && principal.country === country)) return UNMOVED;
   const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
-  const { statements, rest } = await restateAgents(deps, renamed, { agents, markets }, now);
+  const { statements, rest } = await restateAgents(deps, renamed, { agents }, now);
   return { created: null, statements: [...renamePrincipal(db, principal, renamed), ...statements], rest };
 }

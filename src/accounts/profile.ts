@@ -49,5 +49,6 @@ export const toReviewView = (platform: ListedPlatform) => ({
     decision: platform.decision,
     reason: platform.decisionReason,
     decided_at: toIsoOrNull(platform.decidedAt),
+    reviewed: platform.reviewed,
   },
 });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERIFICATION_DECISIONS } from "../core/vocabulary.ts";
 import { instant, instantInput, text, tier } from "../http/schemas.ts";
-import { accountMembers } from "./schema.ts";
+import { accountMembers, registeredAddress } from "./schema.ts";
 
 const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
 
@@ -28,6 +28,16 @@ export const renewalInput = z
   .register(z.globalRegistry, { id: "AttestationRenewal" });
 export type RenewalInput = z.infer<typeof renewalInput>;
 
+/** Who the account was when it was submitted, or approved. */
+const reviewedProfile = z
+  .object({
+    legal_name: z.string().nullable(),
+    country: z.string().nullable(),
+    registration_number: z.string().nullable(),
+    registered_address: registeredAddress.nullable(),
+  })
+  .register(z.globalRegistry, { id: "ReviewedProfile" });
+
 export const reviewedAccount = z
   .object({
     ...accountMembers,
@@ -36,6 +46,7 @@ export const reviewedAccount = z
       decision: decision.nullable(),
       reason: z.string().nullable(),
       decided_at: instant.nullable(),
+      reviewed: reviewedProfile.nullable(),
     }),
   })
   .register(z.globalRegistry, { id: "ReviewedAccount" });

@@ -14,7 +14,6 @@ export const accountRoutes = [
     tag: "Platform",
     summary: "Read the platform account",
     surfaces: ["management"],
-    account: true,
     status: 200,
     response: { schema: platformView, description: "The account of the presented key." },
     errors: [],
@@ -30,7 +29,6 @@ export const accountRoutes = [
       "A complete profile takes a new account to KYB_PENDING. The tenant principal follows the name and the country, and the " +
       "identity documents of its agents with it.",
     surfaces: ["management"],
-    account: true,
     body: profilePatch,
     status: 200,
     response: { schema: platformView, description: "The account." },

@@ -5,7 +5,7 @@ import { environment, instant, listOf, pageQuery, tier } from "../http/schemas.t
 
 export const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
 
-const registeredAddress = z
+export const registeredAddress = z
   .object({
     line1: z.string(),
     line2: z.string().optional(),

@@ -33,6 +33,7 @@ export const sessionRoutes = [
     tag: "Platform",
     summary: "Log out",
     surfaces: ["session"],
+    unpromoted: true,
     status: 204,
     response: { schema: sessionView, description: "The session has ended." },
     errors: [],

@@ -3,9 +3,10 @@ import { and, eq, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
-import { type Database, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, type Read, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
+import { IS_OPEN } from "./store.ts";
 
 export type SessionOwner = InProduction & {
   readonly tokenHash: string;
@@ -40,6 +41,14 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
 /** The account of a session as an expression, so that reads can be scoped before it is known. */
 export const ownerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
+
+/** As `whileKey` of a session: a change of the password, or a log-out, has ended it since. */
+export const whileSession = (db: Database, tokenHash: string, now: number): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from sessions join platforms using (platform_id)
+        where token_hash = ${tokenHash} and expires_at > ${now} and ${IS_OPEN})`,
+  );
 
 export const insertSession = (
   db: Database,

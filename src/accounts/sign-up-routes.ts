@@ -48,7 +48,9 @@ export const signUpRoutes = [
     operationId: "resendVerification",
     tag: "Platform",
     summary: "Mail the verification link again",
-    description: "The answer is the same for every address.",
+    description:
+      "The answer is the same for every address. At most once a minute and five times an hour, the mail of the sign-up included; the link that " +
+      "is mailed last is the one that counts.",
     surfaces: ["public"],
     body: addressInput,
     status: 202,

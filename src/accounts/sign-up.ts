@@ -72,6 +72,7 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   tenantPrincipalId: null,
   documents: {},
   submittedAt: null,
+  reviewed: null,
   decision: null,
   decisionReason: null,
   decidedAt: null,

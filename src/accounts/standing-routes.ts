@@ -17,7 +17,6 @@ export const standingRoutes = [
       "password end at once; every agent of both environments is REVOKED and every principal CLOSED. Refused while a dispute is open " +
       "or an escrow holds funds in production. The history stays readable for the other side of each purchase.",
     surfaces: ["session"],
-    account: true,
     body: closingInput,
     status: 200,
     response: { schema: closingView, description: "The account is closed." },

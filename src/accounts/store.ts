@@ -1,7 +1,7 @@
 // Store of platform accounts.
 import { and, asc, desc, eq, getTableColumns, gt, lt, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
+import { DAY_MS, DOCUMENTS_PER_DAY, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
@@ -88,7 +88,7 @@ export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.
 
 /**
  * Makes a document the current one of its type, or counts a supporting one. Relative to what the batch finds: documents that are uploaded at
- * once all arrive. Refused once the account is stopped or holds enough supporting ones.
+ * once all arrive. Refused once the account is stopped, holds enough supporting ones, or has submitted enough on this day.
  */
 export function noteDocument(
   db: Database,
@@ -96,10 +96,11 @@ export function noteDocument(
   now: number,
 ): Statement[] {
   const counted = sql`coalesce(${platforms.documents} ->> '$.supporting', 0)`;
+  const day = dayOf(now);
+  const submitted = sql`coalesce(iif(${platforms.documents} ->> '$.day' = ${day}, ${platforms.documents} ->> '$.submitted', 0), 0)`;
   const isSupporting = type === "supporting";
-  const set = isSupporting
-    ? sql`json_set(${platforms.documents}, '$.supporting', ${counted} + 1)`
-    : sql`json_set(${platforms.documents}, ${`$.${type}`}, ${documentId})`;
+  const [path, value] = isSupporting ? ["$.supporting", sql`${counted} + 1`] : [`$.${type}`, sql`${documentId}`];
+  const set = sql`json_set(${platforms.documents}, ${path}, ${value}, '$.day', ${day}, '$.submitted', ${submitted} + 1)`;
   return mustChange(
     db,
     db
@@ -110,10 +111,17 @@ export function noteDocument(
           eq(platforms.platformId, platformId),
           notInArray(platforms.status, ["SUSPENDED", "CLOSED"]),
           isSupporting ? sql`${counted} < ${SUPPORTING_DOCUMENTS_MAX}` : undefined,
+          sql`${submitted} < ${DOCUMENTS_PER_DAY}`,
         ),
       ),
   );
 }
+
+/** How many documents were submitted on the day of an instant. */
+export const submittedOn = ({ documents }: PlatformRow, now: number): number =>
+  documents.day === dayOf(now) ? (documents.submitted ?? 0) : 0;
+
+const dayOf = (now: number): number => Math.floor(now / DAY_MS);
 
 export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
 
@@ -148,6 +156,9 @@ export const whileOpen = (db: Database, platformId: string): Statement =>
     db,
     sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
   );
+
+/** Of the platforms of a statement: neither suspended nor closed. */
+export const IS_OPEN = sql`platforms.status not in ('SUSPENDED', 'CLOSED')`;
 
 // ---- Accounts that were never verified -----------------------------------------------------------------------------------
 

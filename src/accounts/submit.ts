@@ -5,6 +5,7 @@ import { move } from "../core/machine.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { toPlatformView } from "./profile.ts";
 import { missingDocuments } from "./requirements.ts";
+import { reviewedOf } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -21,7 +22,7 @@ export async function submitVerification(call: SessionCall) {
   }
   const { platformId } = before;
   // An earlier decision is over: it stands in the log.
-  const set = { submittedAt: now, decision: null, decisionReason: null, decidedAt: null };
+  const set = { submittedAt: now, reviewed: reviewedOf(before), decision: null, decisionReason: null, decidedAt: null };
   const view = { ...toPlatformView({ ...before, ...set, status: moved.to }), environment };
   await call.commit(
     [

@@ -7,11 +7,12 @@ import { move } from "../core/machine.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { tierWarnings } from "../principals/tiers.ts";
 import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import { agentMachine } from "./states.ts";
-import { sourceReads, whileStanding } from "./store.ts";
+import { sourceReads, whileAttested } from "./store.ts";
 
 const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
 
@@ -25,7 +26,8 @@ export async function activateAgent(call: ManagementCall, did: string) {
 
   const { privateKey, publicKey } = await generateKeyPair();
   const publicJwk = { ...(await exportPublicJwk(publicKey)) };
-  const keyed = { status: to, publicJwk, keyId: await jwkThumbprint(publicJwk) };
+  const { attestationExpiresAt: endsAt } = before.principal;
+  const keyed = { status: to, publicJwk, keyId: await jwkThumbprint(publicJwk), endsAt };
   const certificate = await certify(call, { ...before.agent, ...keyed }, before.principal, place);
   const view = {
     did,
@@ -35,6 +37,7 @@ export async function activateAgent(call: ManagementCall, did: string) {
     certificate_expires_at: toIso(certificate.row.expiresAt),
     key_id: keyed.keyId,
     warning: WARNING,
+    warnings: tierWarnings(before.agent.economicRole, before.principal),
   };
   const { statements } = await reviseAgent(
     db,
@@ -44,7 +47,7 @@ export async function activateAgent(call: ManagementCall, did: string) {
       set: keyed,
       newVersion: true,
       certificate,
-      also: whileStanding(now),
+      also: whileAttested(now, endsAt),
       activity: { action: "agent.activated", actor: caller.actor },
       events: ["agent.activated", "agent.status_changed"],
       listing: "registered",

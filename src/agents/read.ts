@@ -7,8 +7,9 @@ import { ratingMethod } from "../ratings/method.ts";
 import { liveRating } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
 import { findHeaviest } from "../ratings/store.ts";
+import { isByEnd, listAgents } from "./list-store.ts";
 import type { AgentQuery, AgentSummary, AgentView } from "./schema.ts";
-import { findAgent, findOwnAgent, listAgents } from "./store.ts";
+import { findAgent, findOwnAgent } from "./store.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
 
 export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {
@@ -26,19 +27,20 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
 }
 
 export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {
-  const filter = {
-    ...(query.principal_id !== undefined && { principalId: query.principal_id }),
-    ...(query.status !== undefined && { status: query.status }),
-    ...(query.economic_role !== undefined && { economicRole: query.economic_role }),
-  };
+  const { principal_id: principalId, status, economic_role: economicRole } = query;
+  const filter = { principalId, status, economicRole };
   const page = await askedPage(call, query, listingOf("agents", [call.environment], filter));
-  const { rows } = await call.read({ rows: listAgents(call.db, call.tenant, { ...filter, now: call.now }, page) });
-  return toPage(
-    rows,
+  const { found } = await call.read({ found: listAgents(call.db, call.tenant, filter, call.now, page) });
+  const byEnd = isByEnd(filter);
+  const { data, ...rest } = toPage(
+    found.rows,
     page,
-    ({ agent }) => ({ at: agent.createdAt, id: agent.did }),
+    ({ agent: { endsAt, createdAt, did } }) => ({ at: byEnd ? endsAt : createdAt, id: did }),
     ({ agent, principal }) => toAgentSummary(agent, principal, call.now),
+    found.end,
   );
+  // While a cascade runs, an agent's own row may be behind its principal.
+  return { data: status === undefined ? data : data.filter((agent) => agent.status === status), ...rest };
 }
 
 /** As `precheckAgent`, for the routes where a live key reaches the platform's sandbox agents (MKT-11). */

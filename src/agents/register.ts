@@ -10,10 +10,11 @@ import { buildAid, liveOf } from "../identity/aid.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
+import { countProvider, findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
+import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
-import { defaultTier } from "./roles.ts";
+import { defaultTier, sells } from "./roles.ts";
 import type { AgentInput } from "./schema.ts";
 import { findAgent, insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -23,7 +24,7 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   const { db, now, deps } = call;
   const found = await call.read(registrationReads(call, input));
   const { principal, caller } = found;
-  const agent = draftOf(input, caller, found.delegator?.agent, now);
+  const agent = draftOf(input, caller, found.delegator?.agent, principal?.attestationExpiresAt ?? 0, now);
   const faults = ownershipFaults(call, input, found);
   if (faults.length > 0 || !principal) throw validationError(faults);
   if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
@@ -34,13 +35,14 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
 
   const source = { agent, certificate: null, principal, markets: [], escrows: [] };
   const live = liveOf(agent, principal, now);
-  const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status };
+  const warnings = tierWarnings(agent.economicRole, principal);
+  const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status, warnings };
   const subject = { type: "agent", id: agent.did };
   await call.commit(
     [
       insertAgent(db, agent),
-      // Its name may change, and the answer states it.
-      ...(principal.tenant ? [refuseChangedPrincipal(db, principal)] : []),
+      // It may be closed, and its name may change, which the answer states.
+      ...(sells(agent.economicRole) ? countProvider(db, principal) : [refuseChangedPrincipal(db, principal)]),
       recordActivity(db, agent, now, { action: "agent.registered", actor: caller.actor, subject }),
       recordEvent(db, agent, now, { type: "agent.registered", object: toAgentView(deps.config, source, now) }),
     ],
@@ -86,6 +88,7 @@ function draftOf(
   input: AgentInput,
   { platformId, environment }: Owner,
   delegator: AgentRow | undefined,
+  endsAt: number,
   now: number,
 ): AgentRow {
   const { scope, profile } = input;
@@ -111,6 +114,7 @@ function draftOf(
     version: 1,
     revision: 1,
     certificateJti: null,
+    recertified: false,
     certificateExpiresAt: null,
     keyId: null,
     publicJwk: null,
@@ -123,6 +127,7 @@ function draftOf(
     disputesOpen: 0,
     disputesResolvedFor: 0,
     disputesResolvedAgainst: 0,
+    endsAt,
     createdAt: now,
     updatedAt: now,
   };

@@ -11,6 +11,8 @@ import { clearPlace, insertCertificate, listCertificates, replaceCertificates } 
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
+import { uncountProvider } from "../principals/store.ts";
+import { sells } from "./roles.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
@@ -42,6 +44,10 @@ export type AgentChange = {
   readonly markets?: AidSource["markets"];
 };
 
+/** Its principal counts the agents that sell, until each has ended (PRN-10). */
+const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
+  sells(after.economicRole) && !isFinal(before.status) && isFinal(after.status);
+
 /** Returns the agent after the change, and the statements of the change. */
 export async function reviseAgent(
   db: Database,
@@ -66,9 +72,8 @@ export async function reviseAgent(
     after,
     statements: [
       ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: before.principal, also }),
-      ...(agent.status !== before.agent.status && before.certificate !== null
-        ? [listCertificates(db, [agent.did], agent.status)]
-        : []),
+      ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
+      ...(agent.status !== before.agent.status ? listCertificates(db, before.agent, agent.status) : []),
       ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),

@@ -1,6 +1,6 @@
 // The roles as a table, and the faults of a body against it (AGT-2 to AGT-7).
 import { type FieldError, fieldError } from "../core/errors.ts";
-import { type EconomicRole, isTier, type Tier } from "../core/vocabulary.ts";
+import { type EconomicRole, isTier, REQUIRED_TIERS, TIERS, type Tier, tierRank } from "../core/vocabulary.ts";
 
 /** The roles that can be registered; ENTERPRISE is refused (AGT-2). */
 export const REGISTRABLE_ROLES = ["CONSUMER", "PROVIDER"] as const satisfies readonly EconomicRole[];
@@ -14,15 +14,30 @@ type Role = {
   readonly sells: boolean;
 };
 
+const tiersFrom = (lowest: Tier): readonly Tier[] => TIERS.slice(tierRank(lowest));
+
 export const ROLES: Readonly<Record<RegistrableRole, Role>> = {
-  CONSUMER: { must: "purchase", mustNot: "sell", tiers: ["TIER_1", "TIER_2", "TIER_3"], spends: true, sells: false },
-  PROVIDER: { must: "sell", mustNot: "purchase", tiers: ["TIER_2", "TIER_3"], spends: false, sells: true },
+  CONSUMER: {
+    must: "purchase",
+    mustNot: "sell",
+    tiers: tiersFrom(REQUIRED_TIERS.CONSUMER),
+    spends: true,
+    sells: false,
+  },
+  PROVIDER: {
+    must: "sell",
+    mustNot: "purchase",
+    tiers: tiersFrom(REQUIRED_TIERS.PROVIDER),
+    spends: false,
+    sells: true,
+  },
 };
 
 const isRegistrable = (value: unknown): value is RegistrableRole => REGISTRABLE_ROLES.some((role) => role === value);
 /** An ENTERPRISE agent would sell as a PROVIDER does; none can be registered. */
 const roleOf = (role: EconomicRole): Role => ROLES[isRegistrable(role) ? role : "PROVIDER"];
-export const defaultTier = (role: RegistrableRole): Tier => ROLES[role].tiers[0] ?? "TIER_1";
+export const defaultTier = (role: RegistrableRole): Tier => REQUIRED_TIERS[role];
+export const sells = (role: EconomicRole): boolean => roleOf(role).sells;
 
 const SPEND_FIELDS = [
   "max_transaction_value",

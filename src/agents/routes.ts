@@ -7,7 +7,16 @@ import { getAgent, getAgents, precheckAgent } from "./read.ts";
 import { precheckRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
 import { registrationFaults } from "./roles.ts";
-import { agentInput, agentList, agentQuery, agentView, credentialsView, scopePatch, statusPatch } from "./schema.ts";
+import {
+  agentInput,
+  agentList,
+  agentQuery,
+  agentView,
+  credentialsView,
+  returnedAgentView,
+  scopePatch,
+  statusPatch,
+} from "./schema.ts";
 import { patchScope, precheckScopePatch } from "./scope.ts";
 import { patchStatus } from "./status.ts";
 
@@ -19,11 +28,11 @@ export const agentRoutes = [
     tag: "Agents",
     summary: "Register an agent",
     description:
-      "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact.",
+      "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact. Where the principal's attestation is below the role's tier the call succeeds, and `warnings` says so; else it is an empty list.",
     body: agentInput,
     rules: registrationFaults,
     status: 201,
-    response: { schema: aidView, description: "The agent's identity document." },
+    response: { schema: aidView, description: "The agent's identity document, and warnings." },
     errors: ["tier_exceeds_accreditation", "invalid_status", "catalog_url_not_permitted", "field_not_allowed_for_role"],
     idempotency: "plain",
     surfaces: ["management"],
@@ -36,7 +45,10 @@ export const agentRoutes = [
     operationId: "listAgents",
     tag: "Agents",
     summary: "List the platform's agents",
-    description: "Newest first, of the key's environment.",
+    description:
+      "Newest first, of the key's environment. With `status` and no `principal_id` in the order in which the attestations of the agents' " +
+      "principals end, the latest first. Where filters stand together, they are compared within at most 1,000 agents a page, which may " +
+      "hold fewer than `limit`, or none, and still have more.",
     query: agentQuery,
     status: 200,
     response: { schema: agentList, description: "A page of agents." },
@@ -64,7 +76,7 @@ export const agentRoutes = [
     tag: "Agents",
     summary: "Activate an agent",
     description:
-      "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only.",
+      "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only. Where the principal's attestation is below the role's tier the call succeeds, and `warnings` says so; else it is an empty list.",
     params: agentParams,
     status: 200,
     response: { schema: credentialsView, description: "The agent's credentials." },
@@ -117,7 +129,7 @@ export const agentRoutes = [
     params: agentParams,
     body: statusPatch,
     status: 200,
-    response: { schema: agentView, description: "The agent." },
+    response: { schema: returnedAgentView, description: "The agent." },
     errors: ["not_found", "invalid_status", "use_activate_endpoint", "escrow_constrained_cannot_reactivate"],
     lock: ({ did }) => did,
     surfaces: ["management"],

@@ -30,7 +30,7 @@ import {
   text,
   tier,
 } from "../http/schemas.ts";
-import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
+import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 import { REGISTRABLE_ROLES } from "./roles.ts";
 
 /** An action or a capability (AGT-9). Lists of them are written with commas. */
@@ -189,6 +189,12 @@ export const agentView = z
   .register(z.globalRegistry, { id: "Agent" });
 export type AgentView = z.infer<typeof agentView>;
 
+/** An agent after its status was set; one that returns under another attestation has another certificate. */
+export const returnedAgentView = agentView
+  .extend({ certificate: jws.optional() })
+  .register(z.globalRegistry, { id: "ReturnedAgent" });
+export type ReturnedAgentView = z.infer<typeof returnedAgentView>;
+
 export const agentQuery = z.strictObject({
   ...pageQuery,
   principal_id: z.string().max(100).optional(),
@@ -206,5 +212,6 @@ export const credentialsView = z
     certificate_expires_at: instant,
     key_id: z.string(),
     warning: z.string(),
+    warnings: z.array(agentWarning),
   })
   .register(z.globalRegistry, { id: "AgentCredentials" });

@@ -4,12 +4,13 @@ import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-o
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
-import { type Database, readAll } from "../db/batch.ts";
-import { agentMarkets, agents, aidVersions } from "../db/tables/agents.ts";
-import { escrows } from "../db/tables/money.ts";
-import { selectAgent } from "../identity/store.ts";
+import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { agentMarkets, agents, aidVersions, type MarketRow } from "../db/tables/agents.ts";
+import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import { principals } from "../db/tables/principals.ts";
+import { withPrincipal } from "../identity/store.ts";
 
-const ofPrincipal = (principalId: string, statuses: readonly AgentStatus[]): SQL | undefined =>
+const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
 
 /** As an id, or as an expression of the trip that finds it. */
@@ -29,45 +30,75 @@ const takenFrom = (platformId: PlatformId): SQL | undefined =>
 
 const BY_AGE = [agents.createdAt, agents.did];
 /** As the index has them. */
-const BY_STATUS = [agents.environment, agents.status, ...BY_AGE];
+const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did];
 
 const inOrder = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
 
-/** The markets and escrows of the agents that the same batch finds. */
-const ownedBySlice = (db: Database, where: SQL | undefined, order: readonly SQLiteColumn[], slice: number) => {
-  const by = sql.join(inOrder(order), sql`, `);
-  const found = sql`(select did, environment from agents where ${where} order by ${by} limit ${slice})`;
-  return {
-    markets: readAll(
-      db
-        .select()
-        .from(agentMarkets)
-        .where(sql`(did, environment) in ${found}`)
-        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-    ),
-    escrows: readAll(
-      db.select().from(escrows).where(sql`(did, environment) in ${found}`).orderBy(asc(escrows.network)),
-    ),
-  };
+// ---- What the agents own -------------------------------------------------------------------------------------------------
+
+/**
+ * The rows of a table that belong to each agent, in the order of its key, as JSON beside the agent's own row: another statement would read the
+ * agents again. A consumer has none, and none is looked for.
+ */
+function ownedRows<Row>(table: typeof agentMarkets | typeof escrows): SQL<Row[]> {
+  const columns = Object.entries(getTableColumns(table));
+  const values = sql.join(
+    columns.map(([, column]) => sql`${column}`),
+    sql`, `,
+  );
+  const own = sql`select * from ${table} where ${table.did} = agents.did and ${table.environment} = agents.environment`;
+  const toRow = (value: readonly unknown[]) => Object.fromEntries(columns.map(([name], place) => [name, value[place]]));
+  return sql`case when agents.economic_role = 'PROVIDER'
+    then (select json_group_array(json_array(${values})) from (${own}) as ${table}) else '[]' end`.mapWith(
+    (text: string): Row[] => JSON.parse(text).map(toRow),
+  );
+}
+
+const owned = {
+  markets: ownedRows<MarketRow>(agentMarkets).as("markets"),
+  escrows: ownedRows<EscrowRow>(escrows).as("escrows"),
 };
 
-/** The agents of a principal in one of the statuses, the oldest first. */
-export const findAgentsIn = (db: Database, principalId: string, statuses: readonly AgentStatus[], slice: number) => {
-  const where = ofPrincipal(principalId, statuses);
-  const found = db.select().from(agents).where(where);
-  return {
-    agents: readAll(found.orderBy(...inOrder(BY_AGE)).limit(slice)),
-    ...ownedBySlice(db, where, BY_AGE, slice),
-  };
-};
+/** The agents of a principal in one of the statuses, the oldest first. `after`: a position as an expression of the trip. */
+export const findAgentsIn = (
+  db: Database,
+  principalId: string,
+  statuses: readonly AgentStatus[],
+  slice: number,
+  after?: SQL,
+) => ({
+  agents: readAll(
+    db
+      .select({ agent: getTableColumns(agents), ...owned })
+      .from(agents)
+      .where(and(ofPrincipal(principalId, statuses), after && sql`(created_at, did) > ${after}`))
+      .orderBy(...inOrder(BY_AGE))
+      .limit(slice),
+  ),
+});
+
+/** Those of several principals, one after the other. `principalIds`: a query of the same trip. */
+export const findAgentsOf = (db: Database, principalIds: SQL, statuses: readonly AgentStatus[], slice: number) => ({
+  agents: readAll(
+    db
+      .select({ agent: getTableColumns(agents), ...owned })
+      .from(agents)
+      .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, [...statuses])))
+      .orderBy(...inOrder([agents.principalId, ...BY_AGE]))
+      .limit(slice),
+  ),
+});
 
 const accountSlice = (db: Database, where: SQL | undefined, order: readonly SQLiteColumn[], slice: number) => ({
   agents: readAll(
-    selectAgent(db, where)
+    db
+      .select({ ...withPrincipal, ...owned })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(where)
       .orderBy(...inOrder(order))
       .limit(slice),
   ),
-  ...ownedBySlice(db, where, order, slice),
 });
 
 /** The agents of an account in one of the statuses, in both environments. */
@@ -99,38 +130,33 @@ const withStated = {
   attestationId: stated("principal.verification.attestation_id", "stated_attestation"),
 };
 
-/** A slice of all agents of a principal, in both environments, with what their newest versions state, and their markets. */
-export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => {
-  const where = ofOwner(principalId, after);
-  const found = sql`(select did, environment from agents where ${where} order by created_at, did limit ${slice})`;
-  return {
-    agents: readAll(
-      db
-        .select(withStated)
-        .from(agents)
-        .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
-        .where(where)
-        .orderBy(...inOrder(BY_AGE))
-        .limit(slice),
-    ),
-    markets: readAll(
-      db
-        .select()
-        .from(agentMarkets)
-        .where(sql`(did, environment) in ${found}`)
-        .orderBy(asc(agentMarkets.market), asc(agentMarkets.network)),
-    ),
-  };
-};
+/** A slice of all agents of a principal, in both environments, with what their newest versions state and what they own. */
+export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => ({
+  agents: readAll(
+    db
+      .select({ ...withStated, ...owned })
+      .from(agents)
+      .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
+      .where(ofOwner(principalId, after))
+      .orderBy(...inOrder(BY_AGE))
+      .limit(slice),
+  ),
+});
 
 // ---- Whether any is left -------------------------------------------------------------------------------------------------
 
 const someAgent = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;
 
-export const someAgentIn = (principalId: string, statuses: readonly AgentStatus[]): SQL =>
+export const someAgentIn = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL =>
   someAgent(ofPrincipal(principalId, statuses));
 
-export const someAccountAgentIn = (platformId: string, statuses: readonly AgentStatus[]): SQL =>
+export const hasAgentIn = (db: Database, principalId: string, statuses: readonly AgentStatus[]): Read<boolean> =>
+  read(
+    db.select({ did: agents.did }).from(agents).where(ofPrincipal(principalId, statuses)).limit(1),
+    (rows) => rows.length > 0,
+  );
+
+export const someAccountAgentIn = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL =>
   someAgent(ofAccount(platformId, statuses));
 
-export const someTakenAgent = (platformId: string): SQL => someAgent(takenFrom(platformId));
+export const someTakenAgent = (platformId: PlatformId): SQL => someAgent(takenFrom(platformId));

@@ -11,6 +11,8 @@ export const AGENT_TRIGGERS = [
   "revoke",
   ...CASCADE_TRIGGERS,
   "account_returns_funding",
+  "attestation_returns",
+  "attestation_returns_funding",
   "promote_unfunded",
   "fund",
 ] as const;
@@ -40,12 +42,17 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
       patch_active: "ACTIVE",
       // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
       patch_funding: "FUNDING",
+      // Of one that its principal or its account has stopped.
+      patch_suspended: "SUSPENDED",
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
       principal_closes: "REVOKED",
       // Each returns to the state that the account's suspension took it from (ACC-26).
       account_returns: "ACTIVE",
       account_returns_funding: "FUNDING",
+      // So does one that the end of an attestation took, when the next attestation gives all back (PRN-21).
+      attestation_returns: "ACTIVE",
+      attestation_returns_funding: "FUNDING",
     },
     FUNDING: {
       fund: "ACTIVE",

@@ -1,16 +1,21 @@
 // Suspends, returns and terminates an agent (AGT-15 to AGT-18).
 import type { ManagementCall } from "../call.ts";
+import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { tryMove } from "../core/machine.ts";
-import { type ActivityAction, type AgentStatus, isRunning } from "../core/vocabulary.ts";
+import { type Move, tryMove } from "../core/machine.ts";
+import { type ActivityAction, type Actor, type AgentStatus, isFinal, isRunning } from "../core/vocabulary.ts";
+import { present } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
+import { certify, type IssuedCertificate, namesEarlierAttestation } from "../identity/certificate.ts";
+import { type DrawnPlace, findPlace } from "../identity/certificate-store.ts";
 import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import type { AgentView, StatusPatch } from "./schema.ts";
+import type { ReturnedAgentView, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
-import { sourceReads, whileStanding } from "./store.ts";
+import { sourceReads, whileAttested, whileSuspendedBy } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
@@ -30,14 +35,20 @@ const RETURNED: Reported = { action: "agent.reactivated", listing: "status_chang
 /** The activity action and the directory record of a change, by the status that it leads to. */
 export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
-export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<AgentView> {
+export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<ReturnedAgentView> {
   const { db, tenant, now, deps } = call;
-  const { caller, ...found } = await call.read(sourceReads(db, tenant, did));
+  const { caller, place, ...found } = await call.read({
+    ...sourceReads(db, tenant, did),
+    ...present({ place: patch.status === "ACTIVE" ? findPlace(db) : null }),
+  });
   const before = sourceOf(found);
   const { from, to } = moveOf(before, patch, now);
+  if (from === to) return keepSuspended(call, before, patch, caller.actor);
   const runs = isRunning(to);
+  const { attestationExpiresAt: endsAt } = before.principal;
   if (runs) refuseReturn(before, now);
   const { action, listing } = reportOf(to);
+  const certificate = runs ? await recertify(call, before, to, place ?? null) : null;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -48,12 +59,59 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
         suspensionReason: to === "SUSPENDED" ? "platform" : null,
         suspendedFrom: to === "SUSPENDED" ? from : null,
         statusNote: patch.reason ?? null,
+        // A restatement of the principal may still have to write it.
+        ...(runs && { endsAt }),
       },
-      newVersion: false,
-      ...(runs && { also: whileStanding(now) }),
+      newVersion: certificate !== null,
+      certificate,
+      ...(certificate !== null && { earlierCountUntil: systemClock.now() }),
+      ...(runs && { also: whileAttested(now, endsAt) }),
       activity: { action, actor: caller.actor, changes: { status: { from, to } } },
       events: ["agent.status_changed"],
       listing,
+    },
+    now,
+  );
+  const view = {
+    ...toAgentView(deps.config, after, now),
+    ...(certificate !== null && { certificate: certificate.text }),
+  };
+  await call.commit(statements, view);
+  return view;
+}
+
+/** A certificate ends with the attestation that it names: under the next one the agent returns with another one, for the same key (PRN-21). */
+async function recertify(
+  call: ManagementCall,
+  { agent, principal, certificate }: AidSource,
+  status: AgentStatus,
+  place: DrawnPlace | null,
+): Promise<IssuedCertificate | null> {
+  if (certificate === null || !namesEarlierAttestation(certificate, principal)) return null;
+  return certify(call, { ...agent, status }, principal, place);
+}
+
+/**
+ * Suspends an agent that its principal or its account has stopped already: it stays stopped when they let it go (AGT-19). Its state is the
+ * same, so nothing but the log tells of it.
+ */
+async function keepSuspended(call: ManagementCall, before: AidSource, patch: StatusPatch, actor: Actor) {
+  const { db, now, deps } = call;
+  const { suspensionReason } = before.agent;
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: { suspensionReason: "platform", statusNote: patch.reason ?? null },
+      newVersion: false,
+      also: whileSuspendedBy(suspensionReason),
+      activity: {
+        action: "agent.suspended",
+        actor,
+        changes: { suspension_reason: { from: suspensionReason, to: "platform" } },
+      },
+      listing: null,
     },
     now,
   );
@@ -62,15 +120,22 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   return view;
 }
 
-function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number) {
+function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number): Move<AgentStatus> {
+  const shown = shownStatus(agent.status, principal, now);
+  // The agents of a CLOSED principal have ended, whether or not their rows say it yet.
+  const status = isFinal(shown.status) ? shown.status : agent.status;
   // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
   const waited = patch.status === "ACTIVE" && agent.suspendedFrom === "FUNDING";
-  const moved = tryMove(agentMachine, agent.status, waited ? "patch_funding" : TRIGGERS[patch.status]);
-  if (moved.ok) return moved.move;
-  const detail = shownStatus(agent.status, principal, now);
-  const message = `The agent is ${detail.status}: that does not permit this.`;
-  throw new ServiceError(moved.code, { detail, ...(moved.code === "invalid_status" && { message }) });
+  const moved = tryMove(agentMachine, status, waited ? "patch_funding" : TRIGGERS[patch.status]);
+  const repeated = moved.ok && moved.move.from === moved.move.to && isOwn(agent);
+  if (moved.ok && !repeated) return moved.move;
+  const code = moved.ok ? "invalid_status" : moved.code;
+  const message = `The agent is ${shown.status}: that does not permit this.`;
+  throw new ServiceError(code, { detail: shown, ...(code === "invalid_status" && { message }) });
 }
+
+/** Nothing but its platform has suspended it. */
+const isOwn = ({ suspensionReason }: AgentRow): boolean => suspensionReason === null || suspensionReason === "platform";
 
 /** Refuses a return under a stopped principal, or while a dispute constrains the escrow (AGT-17). */
 function refuseReturn({ agent, principal, escrows }: AidSource, now: number): void {

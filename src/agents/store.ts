@@ -1,10 +1,8 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import type { Move } from "../core/machine.ts";
-import type { Position } from "../core/page.ts";
-import { type AgentStatus, type EconomicRole, isRunning } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -16,8 +14,7 @@ import {
   selectAgent,
   withPrincipal,
 } from "../identity/store.ts";
-import type { PrincipalStanding } from "../principals/standing.ts";
-import { principalStands, principalUnchanged, standsAt } from "../principals/store.ts";
+import { principalStands, principalUnchanged } from "../principals/store.ts";
 import type { Bounds } from "./delegation.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
@@ -65,81 +62,14 @@ export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
   escrows: findEscrows(db, did, tenant.environment),
 });
 
-export type AgentFilter = { principalId?: string; status?: AgentStatus; economicRole?: EconomicRole; now: number };
-
-/** As `standsAt`: an agent whose principal is stopped is not listed as running (PRN-14). */
-const countsAs = (status: AgentStatus, now: number): SQL | undefined => {
-  return and(eq(agents.status, status), isRunning(status) ? standsAt("ACTIVE", now) : undefined);
-};
-
-// A page shows no key and no running sum: half of the columns, and most of the bytes.
-const listed = {
-  did: agents.did,
-  environment: agents.environment,
-  principalId: agents.principalId,
-  economicRole: agents.economicRole,
-  certTier: agents.certTier,
-  status: agents.status,
-  suspensionReason: agents.suspensionReason,
-  statusNote: agents.statusNote,
-  displayName: agents.displayName,
-  description: agents.description,
-  catalogUrl: agents.catalogUrl,
-  endpointUrl: agents.endpointUrl,
-  authorizedActions: agents.authorizedActions,
-  capabilities: agents.capabilities,
-  disputeWindowDays: agents.disputeWindowDays,
-  maxTransactionValue: agents.maxTransactionValue,
-  spendingLimit: agents.spendingLimit,
-  minimumCounterpartyCertTier: agents.minimumCounterpartyCertTier,
-  minimumCounterpartyAr: agents.minimumCounterpartyAr,
-  intentsFrom: agents.intentsFrom,
-  delegators: agents.delegators,
-  version: agents.version,
-  keyId: agents.keyId,
-  certificateExpiresAt: agents.certificateExpiresAt,
-  agentRating: agents.agentRating,
-  createdAt: agents.createdAt,
-  updatedAt: agents.updatedAt,
-};
-const standing = {
-  status: sql<PrincipalStanding["status"]>`${principals.status}`.as("principal_status"),
-  attestationExpiresAt: principals.attestationExpiresAt,
-  accountStopped: principals.accountStopped,
-};
-export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
-
-export const listAgents = (
-  db: Database,
-  tenant: Tenant,
-  filter: AgentFilter,
-  page: { limit: number; after: Position | null },
-): Read<{ agent: ListedAgent; principal: PrincipalStanding }[]> => {
-  const { after } = page;
-  return readAll(
-    db
-      .select({ agent: listed, principal: standing })
-      .from(agents)
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .where(
-        and(
-          within(agents, tenant),
-          filter.principalId === undefined ? undefined : eq(agents.principalId, filter.principalId),
-          filter.status === undefined ? undefined : countsAs(filter.status, filter.now),
-          filter.economicRole === undefined ? undefined : eq(agents.economicRole, filter.economicRole),
-          // A keyset: newest first, and the DID breaks ties.
-          after === null ? undefined : sql`(${agents.createdAt}, ${agents.did}) < (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(desc(agents.createdAt), desc(agents.did))
-      .limit(page.limit + 1),
-  );
-};
-
 export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
 
 /** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
+
+/** The same while the attestation's end is the one that the agent's row is given (PRN-14). */
+export const whileAttested = (now: number, endsAt: number): SQL =>
+  principalStands(sql`${agents.principalId}`, now, sql`and p.attestation_expires_at = ${endsAt}`);
 
 /**
  * Writes only onto the version and status that the change was decided on (AGT-28). Only changed columns are written, and the revision is
@@ -216,27 +146,81 @@ export const touchDocument = (
 
 // ---- Many agents at once ----------------------------------------------------------------------------------------------------
 
-const named = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
+const isOneOf = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
+
+/** A statement takes 100 parameters: these, and those of the rest of it. */
+const NAMED_AT_ONCE = 80;
+
+/** A condition and its agents, for as many of them as one statement names. */
+function named<T extends Pick<AgentRow, "did">>(
+  each: readonly T[],
+): { readonly where: SQL; readonly part: readonly T[] }[] {
+  const parts = Array.from({ length: Math.ceil(each.length / NAMED_AT_ONCE) }, (_, n) =>
+    each.slice(n * NAMED_AT_ONCE, (n + 1) * NAMED_AT_ONCE),
+  );
+  return parts.map((part) => ({
+    where: inArray(
+      agents.did,
+      part.map(({ did }) => did),
+    ),
+    part,
+  }));
+}
+
 /** Refuses unless the statement before it changed so many rows. */
-const allOf = (db: Database, dids: readonly string[]): Statement =>
-  guard(db, sql`changes() = ${sql.raw(String(dids.length))}`);
+const allOf = (db: Database, { length }: readonly unknown[]): Statement =>
+  guard(db, sql`changes() = ${sql.raw(String(length))}`);
 
-type Moved = Pick<AgentRow, "suspensionReason" | "suspendedFrom" | "statusNote" | "updatedAt">;
+/** An agent as it was read. */
+type AsRead = Pick<AgentRow, "did" | "status" | "certificateJti">;
 
-/** Moves all of the agents from one status to another, or none. */
+/** Part of a principal's agents, in their order: those behind a position, up to another one or to the end. */
+export type Stretch = { readonly principalId: string; readonly after: Due; readonly upTo: Due | null };
+
+export type BulkMove = {
+  readonly from: readonly AgentStatus[];
+  readonly to: AgentStatus;
+  readonly set: Pick<AgentRow, "suspensionReason" | "updatedAt">;
+  readonly also?: SQL | undefined;
+};
+
+/**
+ * Moves all of the agents, or none: each must have the status and the certificate that were read. Of a stretch, no other agent may be in one
+ * of the statuses: one that began to run after the reading is read the next time. A stretch reads each of its rows once, names read them twice.
+ */
 export const moveAgents = (
   db: Database,
-  dids: readonly string[],
-  { from, to }: Move<AgentStatus>,
-  set: Moved,
-  also?: SQL,
-): Statement[] => [
-  db
-    .update(agents)
-    .set({ ...set, status: to })
-    .where(and(named(dids), eq(agents.status, from), also)),
-  allOf(db, dids),
-];
+  each: readonly AsRead[],
+  stretch: Stretch | null,
+  { from, to, set, also }: BulkMove,
+): Statement[] => {
+  const sources = stretch ? [{ where: isWithin(stretch), part: each }] : named(each);
+  return sources.flatMap(({ where, part }) => [
+    db
+      .update(agents)
+      .set({
+        ...set,
+        // Malformed JSON fails the whole batch.
+        status: sql`case when ${isAsRead(part)} then ${to} else json('unread') end`,
+        suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
+        statusNote: null,
+      })
+      .where(and(where, inArray(agents.status, [...from]), also)),
+    allOf(db, part),
+  ]);
+};
+
+const isWithin = ({ principalId, after, upTo }: Stretch): SQL | undefined =>
+  and(
+    eq(agents.principalId, principalId),
+    sql`(created_at, did) > (${after.at}, ${after.id})`,
+    upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`,
+  );
+
+const isAsRead = (each: readonly AsRead[]): SQL => {
+  const known = each.map(({ did, status, certificateJti }) => [did, `${status} ${certificateJti ?? ""}`]);
+  return sql`${JSON.stringify(Object.fromEntries(known))} ->> did = status || ' ' || coalesce(certificate_jti, '')`;
+};
 
 /** Refuses when a principal has another number of agents up to a position, null for all: one may have come after the reading. */
 export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | null, count: number): Statement => {
@@ -245,12 +229,20 @@ export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | 
   return guard(db, sql`(select count(*) from agents where ${where}) = ${sql.raw(String(count))}`);
 };
 
-/** Marks the documents of agents stale, as `touchDocument`: another row that they show has changed. */
-export const touchDocuments = (db: Database, dids: readonly string[]): Statement =>
+/** Marks the documents of agents stale, as `touchDocument`: the attestation that they show is another one, and ends at another instant. */
+export const touchDocuments = (
+  db: Database,
+  dids: readonly string[],
+  { endsAt }: Pick<AgentRow, "endsAt">,
+): Statement =>
   db
     .update(agents)
-    .set({ revision: sql`${agents.revision} + 1` })
-    .where(sql`did in (select value from json_each(${JSON.stringify(dids)}))`);
+    .set({ endsAt, revision: sql`${agents.revision} + 1` })
+    .where(isOneOf(dids));
+
+/** Writes onto agents when their principal's attestation ends. */
+export const setEnds = (db: Database, dids: readonly string[], endsAt: number): Statement =>
+  db.update(agents).set({ endsAt }).where(isOneOf(dids));
 
 /** Gives each of the agents a new version, or none: each must be at the version that the new one was decided on. */
 export const advanceVersions = (
@@ -273,18 +265,58 @@ export const advanceVersions = (
   ];
 };
 
+/** A condition for a suspended agent: it is still the same that stops it. */
+export const whileSuspendedBy = (reason: SuspensionReason | null): SQL => sql`suspension_reason is ${reason}`;
+
 /** A condition for agents that are given back: their account took them, and their principal stands at the commit (AGT-18). */
 export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;
+
+/** An agent that returns under another certificate, at its next version. */
+export type Recertified = Pick<
+  AgentRow,
+  "did" | "version" | "status" | "certificateJti" | "certificateExpiresAt" | "endsAt" | "updatedAt"
+>;
+
+/** A condition for agents that the next attestation gives back: the end of the last one took them, and their principal stands at the commit. */
+export const whileTaken = (now: number): SQL => sql`suspension_reason = 'attestation' and ${whileStanding(now)}`;
+
+/** Gives agents back under new certificates, or none: each must be at the version before (AGT-28). */
+export const returnRecertified = (db: Database, each: readonly Recertified[], now: number): Statement[] => {
+  const known = JSON.stringify(
+    each.map((one) => [one.did, one.version - 1, one.status, one.certificateJti, one.certificateExpiresAt, one.endsAt]),
+  );
+  return [
+    db
+      .update(agents)
+      .set({
+        status: sql`known.value ->> 2`,
+        suspensionReason: null,
+        suspendedFrom: null,
+        statusNote: null,
+        certificateJti: sql`known.value ->> 3`,
+        certificateExpiresAt: sql`known.value ->> 4`,
+        endsAt: sql`known.value ->> 5`,
+        recertified: true,
+        version: sql`${agents.version} + 1`,
+        revision: sql`${agents.revision} + 1`,
+        updatedAt: sql`max(${agents.updatedAt}, ${now})`,
+      })
+      .from(sql`json_each(${known}) as known`)
+      .where(
+        sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1
+            and ${agents.status} = 'SUSPENDED' and ${whileTaken(now)}`,
+      ),
+    guard(db, sql`changes() = ${sql.raw(String(each.length))}`),
+  ];
+};
 
 /** Leaves agents that their account took to another reason: when it returns, something else still stops them. */
 export const passOnAgents = (
   db: Database,
-  dids: readonly string[],
+  each: readonly AsRead[],
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
-): Statement[] => [
-  db
-    .update(agents)
-    .set(set)
-    .where(and(named(dids), sql`suspension_reason = 'operator'`)),
-  allOf(db, dids),
-];
+): Statement[] =>
+  named(each).flatMap(({ where, part }) => [
+    db.update(agents).set(set).where(and(where, sql`suspension_reason = 'operator'`)),
+    allOf(db, part),
+  ]);

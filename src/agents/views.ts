@@ -7,8 +7,8 @@ import type { MarketRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
 import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
+import type { ListedAgent } from "./list-store.ts";
 import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
-import type { ListedAgent } from "./store.ts";
 
 export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);

@@ -1,9 +1,8 @@
 // Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the first trip of the call, beside the reads that it allows: a
 // revoked key fails at its next call, and authentication costs no trip of its own.
 
-import { findKeyOwner, type KeyOwner, ownerOf, touchKey } from "../accounts/key-store.ts";
+import { findKeyOwner, type KeyOwner, ownerOf, touchKey, whileKey } from "../accounts/key-store.ts";
 import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
-import { whileOpen } from "../accounts/store.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -36,13 +35,16 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
   const { headers, brands } = keyConfiguration(incoming.deps.env);
   const rawKey = presentedKey(incoming);
   if (rawKey === null) {
-    const message = `Send the management key in the header ${headers[0]}.`;
+    const other = incoming.context.req.header("authorization") === undefined ? "" : "This is no session token. ";
+    const message = `${other}Send the management key in the header ${headers[0]}, or a session_token as Authorization: Bearer.`;
     throw new ServiceError(incoming.route.withoutCredential ?? "invalid_credentials", { message });
   }
   const environment = parseManagementKey(rawKey, brands);
   if (environment === null) throw new ServiceError("invalid_credentials", { message: keyFault(rawKey, brands) });
   const keyHash = await sha256Hex(rawKey);
   const tenant: Tenant = { environment, platformId: ownerOf(keyHash) };
+  /** As the call was admitted under it. */
+  let endsAt: number | null = null;
   return {
     quota: keyHash,
     keys: { space: environment, secret: rawKey, platformId: tenant.platformId },
@@ -52,9 +54,10 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
     admit: async ({ owner }: { owner: KeyOwner | null }) => {
       // Anybody can make a well-formed key: one without an owner is charged to the address.
       if (owner?.environment !== environment) await chargeAddress(incoming.context, incoming.deps);
+      endsAt = owner?.expiresAt ?? null;
       return admitKey(owner, keyHash, environment, incoming);
     },
-    guards: (db, platformId) => [whileOpen(db, platformId)],
+    guards: (db) => [whileKey(db, keyHash, endsAt)],
     parts: { environment, tenant },
   };
 }

@@ -1,8 +1,13 @@
 // Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. The cookie comes with every
 // request that a browser makes, so it counts only without `Authorization`, and for changes only from the service's own pages.
 
-import { findSessionOwner, ownerOfSession, type SessionOwner, touchSession } from "../accounts/session-store.ts";
-import { whileOpen } from "../accounts/store.ts";
+import {
+  findSessionOwner,
+  ownerOfSession,
+  type SessionOwner,
+  touchSession,
+  whileSession,
+} from "../accounts/session-store.ts";
 import { isSessionToken, namesSession } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -62,7 +67,7 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
       const caller = toCaller(owner, environment, incoming);
       return { caller, platformId: caller.platformId };
     },
-    guards: (db, platformId) => [whileOpen(db, platformId)],
+    guards: (db) => [whileSession(db, tokenHash, incoming.deps.clock.now())],
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
   };
 }
@@ -95,8 +100,7 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
     platformStatus,
     promotedAt,
   };
-  const everywhere = route.account === true || route.surfaces.includes("session");
-  if (environment === "production" && !everywhere) requireProduction("act", caller);
+  if (environment === "production" && !route.unpromoted) requireProduction("act", caller);
   const usedBefore = now - SESSION_USE_MINUTES * MINUTE_MS;
   if (owner.usedAt <= usedBefore) {
     background(commit(deps.db, [touchSession(deps.db, owner.tokenHash, now, usedBefore)]).catch(() => undefined));

@@ -133,7 +133,7 @@ export type ErrorExtra = {
   detail?: Record<string, unknown>;
   type?: string;
   headers?: Record<string, string>;
-  /** Refused together with faults of the values: the corrected request may use the same Idempotency-Key (IDM-7). */
+  /** The corrected request, or the same one in a moment, may use the same Idempotency-Key: it is no outcome (IDM-7). */
   unkept?: true;
   /** The precise reason, for the log only: it is never answered. */
   reason?: string;

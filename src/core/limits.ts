@@ -37,6 +37,8 @@ export const DOCUMENT_MAX_BYTES = 10 * 1024 * 1024;
 export const FILE_NAME_MAX_CHARS = 255;
 /** Of one account; the required ones supersede each other and are not counted. */
 export const SUPPORTING_DOCUMENTS_MAX = 50;
+/** Of one account, superseded ones included; days in UTC. */
+export const DOCUMENTS_PER_DAY = 100;
 /** A file without a row is removed when it is older: its upload is over, however it ended. */
 export const STRAY_FILE_HOURS = 1;
 /** A year of the retention: never shorter than one of the calendar. */

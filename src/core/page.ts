@@ -48,16 +48,19 @@ function readCursor(cursor: string): { listing: Listing; position: Position } | 
   }
 }
 
-/** Stores read `limit + 1` rows: a surplus row means that another page follows. */
+/**
+ * Stores read `limit + 1` rows: a surplus row means that another page follows. So does `end`, the last row that a page with further filters
+ * has looked at.
+ */
 export function toPage<R, T>(
-  rows: R[],
+  rows: readonly R[],
   page: { readonly limit: number; readonly listing: Listing },
   position: (row: R) => Position,
   format: (row: R) => T,
+  end: R | null = null,
 ): Page<T> {
   const shown = rows.slice(0, page.limit);
-  const last = shown.at(-1);
-  const more = rows.length > page.limit;
-  const next = more && last ? encodeCursor(page.listing, position(last)) : null;
-  return { data: shown.map(format), next_cursor: next, has_more: more };
+  const last = rows.length > page.limit ? shown.at(-1) : (end ?? undefined);
+  const next = last === undefined ? null : encodeCursor(page.listing, position(last));
+  return { data: shown.map(format), next_cursor: next, has_more: next !== null };
 }

@@ -16,6 +16,12 @@ export const tierRank = (tier: Tier): number => TIERS.indexOf(tier);
 
 export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER", "ENTERPRISE"] as const;
 export type EconomicRole = (typeof ECONOMIC_ROLES)[number];
+/** The tier that a role needs of its principal's attestation, which is also the lowest of its own (PRN-10, AGT-4). */
+export const REQUIRED_TIERS: Readonly<Record<EconomicRole, Tier>> = {
+  CONSUMER: "TIER_1",
+  PROVIDER: "TIER_2",
+  ENTERPRISE: "TIER_3",
+};
 
 export const PLATFORM_STATUSES = [
   "EMAIL_PENDING",
@@ -63,6 +69,8 @@ export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 
 export const PRINCIPAL_STATUSES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
+/** Why an attestation counts no more. */
+export type AttestationStop = "attestation_expired" | "attestation_revoked";
 export type PrincipalStatus = (typeof PRINCIPAL_STATUSES)[number];
 
 export const ENTITY_TYPES = ["company", "individual"] as const;
@@ -76,7 +84,8 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 /** A REVOKED or TERMINATED agent never changes again (AGT-13). */
 export const isFinal = (status: AgentStatus): boolean => status === "REVOKED" || status === "TERMINATED";
 /** An ACTIVE or FUNDING agent runs, and stops with its principal (AGT-19). */
-export const isRunning = (status: AgentStatus): boolean => status === "ACTIVE" || status === "FUNDING";
+export const RUNNING: readonly AgentStatus[] = ["ACTIVE", "FUNDING"];
+export const isRunning = (status: AgentStatus): boolean => RUNNING.includes(status);
 
 export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
 export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
@@ -84,9 +93,16 @@ export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 /** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 
-/** The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-26). */
-export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns"] as const;
+/**
+ * The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-26); the last moves no
+ * agent: what returns is the principal alone (PRN-24).
+ */
+export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns", "principal_returns"] as const;
 export type CascadeTrigger = (typeof CASCADE_TRIGGERS)[number];
+
+/** A disabled one attests nothing new (PRN-9). */
+export const VERIFIER_STATUSES = ["enabled", "disabled"] as const;
+export type VerifierStatus = (typeof VERIFIER_STATUSES)[number];
 
 export const MARKET_STATUSES = ["PROVISIONING", "ACTIVE", "FAILED"] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];
@@ -120,6 +136,7 @@ export const ALERT_KINDS = [
   "job_lag",
   "job_failed",
   "dead_letter",
+  "account_renamed",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
@@ -143,13 +160,22 @@ export const ACTIVITY_ACTIONS = [
   "account.suspended",
   "account.reinstated",
   "account.closed",
-  "account.attestation_renewed",
+  "principal.attestation_recorded",
   "session.created",
   "session.ended",
   "api_key.issued",
   "api_key.rotated",
+  "customer.created",
+  "customer.updated",
+  "customer.suspended",
+  "customer.reactivated",
+  "customer.deleted",
   "principal.registered",
   "principal.attestation_expired",
+  "principal.attestation_revoked",
+  "principal.updated",
+  "principal.suspended",
+  "principal.reactivated",
   "principal.closed",
   "agent.registered",
   "agent.activated",
@@ -172,5 +198,8 @@ export const OPERATOR_ACTIONS = [
   "platform.suspended",
   "platform.reinstated",
   "platform.attestation_renewed",
+  "verifier.registered",
+  "verifier.updated",
+  "attestation.revoked",
 ] as const;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

@@ -48,10 +48,10 @@ export type Credential = {
   /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admitted>;
   /**
-   * What must still hold when the call writes: its first trip judged it, and another call may have changed it since. A change of an agent,
+   * What must still hold when the call writes: its first trip judged it, and another call may have ended it since. A change of an agent,
    * which takes its lock, is guarded by the agent's own row and its principal's standing (AGT-18, AGT-28).
    */
-  readonly guards?: (db: Database, platformId: string) => readonly Statement[];
+  readonly guards?: (db: Database) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
   /** The members that calls of this surface add to the common part. */
@@ -65,15 +65,21 @@ export type Admitted = {
 };
 
 /** The order in which a request's credentials are tried (CRED-2). */
-const PRECEDENCE: readonly Surface[] = ["agent", "management", "session", "operator", "public"];
+const PRECEDENCE: readonly Surface[] = ["agent", "management", "session", "verifier", "operator", "public"];
 const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
 
 type Handle = (call: AnyCall) => Promise<unknown>;
 
-export async function openCall(entrances: Entrances, incoming: Incoming, handle: Handle): Promise<unknown> {
+/** `admitted`: the credential that admitFirst has checked and charged. */
+export async function openCall(
+  entrances: Entrances,
+  incoming: Incoming,
+  handle: Handle,
+  admitted?: Credential,
+): Promise<unknown> {
   const surface = surfaceOf(entrances, incoming);
   incoming.context.set("challenge", challengeOf(entrances, incoming));
-  const credential = await checkCredential(entrances[surface], incoming);
+  const credential = admitted ?? (await checkCredential(entrances[surface], incoming));
   const { deps, background, lockedDid } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
   const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
@@ -109,15 +115,19 @@ export async function openCall(entrances: Entrances, incoming: Incoming, handle:
  * Refuses a caller before its body is read, where bodies are large: whoever may not call must not fill the memory of an isolate. It costs a
  * trip of its own.
  */
-export async function admitFirst(entrances: Entrances, incoming: Incoming): Promise<void> {
+export async function admitFirst(
+  entrances: Entrances,
+  incoming: Incoming,
+): Promise<{ readonly credential: Credential; readonly owner: string }> {
   const { deps, db } = incoming;
   const entrance = entrances[surfaceOf(entrances, incoming)];
   incoming.context.set("challenge", challengeOf(entrances, incoming));
   const credential = await checkCredential(entrance, incoming);
   const wall = deps.clock.now();
   const who = await readBatch(db, credential.reads(db, wall));
-  const { ended } = await credential.admit(who as never, wall + (credential.offsetOf(who as never) ?? 0));
+  const { ended, platformId } = await credential.admit(who as never, wall + (credential.offsetOf(who as never) ?? 0));
   if (ended) throw ended;
+  return { credential, owner: platformId ?? "" };
 }
 
 /** True when the request brings any credential, required or not. */
@@ -273,8 +283,7 @@ async function secondTrip(run: Run, statements: readonly Statement[], view: unkn
     idempotency && platformId !== null
       ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
       : [];
-  const caller = incoming.lockedDid === null ? run.platformId : null;
-  const guards = caller === null ? [] : (credential.guards?.(deps.db, caller) ?? []);
+  const guards = incoming.lockedDid === null ? (credential.guards?.(deps.db) ?? []) : [];
   await commitAll(deps, [...guards, ...statements, ...kept], background);
 }
 

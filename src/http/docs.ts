@@ -1,6 +1,7 @@
 // The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The reference's
 // script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
+import { ERRORS } from "../core/errors.ts";
 import type { AppEnv } from "./app-env.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
@@ -27,6 +28,14 @@ export function bindService(app: HonoBase<AppEnv>): void {
   }
 }
 
+/** What `type` of a problem names (RFC 9457). */
+function codeList(): string {
+  const entries = Object.entries(ERRORS).map(
+    ([code, { status, message }]) => `<dt id="${code}">${status} ${code}</dt><dd>${message}</dd>`,
+  );
+  return entries.join("\n");
+}
+
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -37,6 +46,12 @@ const PAGE = `<!doctype html>
 </head>
 <body>
 <div id="reference"></div>
+<section>
+<h2>Codes</h2>
+<dl>
+${codeList()}
+</dl>
+</section>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>
 </body>

@@ -1,32 +1,64 @@
 // Reads bodies: unparseable, of the wrong type or with duplicate keys is 400, too large or too deep is 413 (HTTP-9, HTTP-10). The raw
 // bytes are kept, because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
-import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../core/limits.ts";
+import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.ts";
 
 /** Fields whose JSON numbers keep their own characters, so that no binary float rounds an amount (HTTP-4). */
 const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
 
-/** How much of a body is read, and the refusal of a longer one. */
-export type BodyLimit = { readonly maxBytes: number; readonly tooLarge: () => ServiceError };
+/** How much of a body is read, the refusal of a longer one, and for how long it may be awaited. */
+export type BodyLimit = {
+  readonly maxBytes: number;
+  readonly tooLarge: () => ServiceError;
+  readonly seconds: number;
+};
 
 export async function readBody(
   request: Request,
-  { maxBytes, tooLarge }: BodyLimit = JSON_LIMIT,
+  { maxBytes, tooLarge, seconds }: BodyLimit = JSON_LIMIT,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > maxBytes) throw tooLarge();
   if (!request.body) return new Uint8Array(0);
-  // A body of a declared length is in memory once.
-  let body = new Uint8Array(Math.max(0, declared));
+  // Whoever has sent little fills little memory, whatever was declared; then a body of a declared length is in memory once.
+  let body = new Uint8Array(Math.min(declared || 0, FIRST_BYTES));
   let size = 0;
-  for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const chunk of inTime(request.body, seconds)) {
     const needed = size + chunk.byteLength;
     if (needed > maxBytes) throw tooLarge();
-    if (needed > body.length) body = enlarged(body, Math.min(maxBytes, Math.max(needed, 2 * body.length)));
+    if (needed > body.length)
+      body = enlarged(body, needed <= declared ? declared : Math.min(maxBytes, Math.max(needed, 2 * body.length)));
     body.set(chunk, size);
     size = needed;
   }
   return body.subarray(0, size);
+}
+
+const FIRST_BYTES = 64 * 1024;
+
+/** Whoever sends slowly keeps what others wait for. */
+async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const refusal = unreadable(`The body did not arrive within ${seconds} seconds.`);
+    timer = setTimeout(() => reject(refusal), seconds * SECOND_MS);
+  });
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read().catch(brokenOff), late]);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    clearTimeout(timer);
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The client is gone: no failure of the service. */
+function brokenOff(): never {
+  throw unreadable("The body broke off.");
 }
 
 function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
@@ -38,7 +70,7 @@ function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
 const tooLarge = () =>
   new ServiceError("payload_too_large", { detail: { max_bytes: JSON_BODY_MAX_BYTES, max_depth: JSON_DEPTH_MAX } });
 
-const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge };
+const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge, seconds: 15 };
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 

@@ -8,7 +8,20 @@ const button = form.querySelector("button");
 const status = document.querySelector("[role=status]");
 const done = document.querySelector("section");
 const token = new URLSearchParams(location.search).get("token");
-const idempotencyKey = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const idempotencyKey = keyOfPage();
+
+/** One for the link in this tab, so that it outlives a reload after a lost answer. */
+function keyOfPage() {
+  const drawn = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  try {
+    const [link, kept] = (sessionStorage.getItem("link") ?? "").split(" ");
+    if (link === token && kept) return kept;
+    sessionStorage.setItem("link", token + " " + drawn);
+  } catch {
+    // A browser that keeps nothing: the key lives as long as the page.
+  }
+  return drawn;
+}
 
 const say = (text) => {
   status.textContent = text;
@@ -28,6 +41,14 @@ function show(answer) {
   done.focus();
 }
 
+function forget() {
+  try {
+    sessionStorage.removeItem("link");
+  } catch {
+    // Nothing was kept.
+  }
+}
+
 async function send() {
   const body = { token, ...Object.fromEntries(new FormData(form)) };
   const response = await fetch(location.pathname, {
@@ -39,6 +60,7 @@ async function send() {
   const answer = await response.json();
   if (response.ok) {
     history.replaceState(null, "", location.pathname);
+    forget();
     show(answer);
   } else say(reasonOf(answer));
 }

@@ -14,7 +14,7 @@ export async function refuseFaults(
     const found = await call.read(reads);
     await refuseUnproven(call, calleeOf?.(found as never));
     const named = new Set(faults.map((fault) => fault.field));
-    const more = judge?.(found as never, faults) ?? [];
+    const more = (await judge?.(found as never, faults)) ?? [];
     throw unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
   } catch (thrown) {
     if (!(thrown instanceof ServiceError)) throw thrown;

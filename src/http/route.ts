@@ -34,6 +34,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
+  /** Without a body the call says what an empty object says. */
+  readonly optionalBody?: true;
   /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-36). */
   readonly multipart?: { readonly fileMaxBytes: number };
   /** The body holds a foreign document: its numbers stay numbers. */
@@ -47,8 +49,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly idempotency?: "plain" | "secret";
   /** On a route without credential: the owner of its Idempotency-Keys, as far as the body names one (IDM-9). */
   readonly keysOf?: (body: B) => Promise<IdempotencyOwner>;
-  /** The account itself, in both environments: a session need not have production to call it (CRED-14). */
-  readonly account?: true;
+  /** A session calls it in production before the promotion too: it has codes of its own for that, or ends the session (CRED-14). */
+  readonly unpromoted?: true;
   /** A stored outcome is answered also when the presented key has ended: it may be the one that this very call has ended (CRED-12). */
   readonly endsKey?: true;
   /** The agent whose lock the call takes, so that its transitions come in order (AGT-27). */

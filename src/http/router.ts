@@ -3,10 +3,11 @@ import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { turnsOf } from "../core/turns.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { isAnswer } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
-import { admitFirst, type Entrances, openCall, presentsCredential } from "./call.ts";
+import { admitFirst, type Credential, type Entrances, openCall, presentsCredential } from "./call.ts";
 import { unlessKnown } from "./conditional.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { depsOf } from "./deps.ts";
@@ -26,12 +27,20 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
   const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
   app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
     if (deprecation) context.set("deprecation", deprecation);
-    if (route.multipart) await admitFirst(entrances, bareRequest(context, route));
-    const asked = await parseRequest(context, route);
-    const isAnonymous = !presentsCredential(entrances, asked.incoming);
-    const result = await openCall(entrances, asked.incoming, (call) => dispatch(call, route, asked, isAnonymous));
-    return finish(asked.incoming, result);
+    if (!route.multipart) return serve(context, route, entrances);
+    const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
+    return inUploadTurn(owner, () => serve(context, route, entrances, credential));
   });
+}
+
+/** Uploads of one account at once: each is in memory as a whole, and no account spends what another one needs. */
+const inUploadTurn = turnsOf({ atOnce: 2, patienceSeconds: 10, leaseSeconds: 90 });
+
+async function serve(context: AppContext, route: Route, entrances: Entrances, admitted?: Credential) {
+  const asked = await parseRequest(context, route);
+  const isAnonymous = !presentsCredential(entrances, asked.incoming);
+  const handle = (call: AnyCall) => dispatch(call, route, asked, isAnonymous);
+  return finish(asked.incoming, await openCall(entrances, asked.incoming, handle, admitted));
 }
 
 export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
@@ -140,7 +149,10 @@ type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
  * A body that is too large is refused before authentication, and so is charged to the address. An unreadable one is refused where faults
  * of values are: after the caller and the object of the path are known (HTTP-18).
  */
-async function receiveBody(context: AppContext, { body: schema, multipart, verbatim }: Route): Promise<Received> {
+async function receiveBody(
+  context: AppContext,
+  { body: schema, multipart, verbatim, optionalBody }: Route,
+): Promise<Received> {
   const rawBody = await readBody(context.req.raw, multipart && formLimit(multipart)).catch(async (refusal) => {
     await chargeAddress(context, depsOf(context));
     throw refusal;
@@ -148,7 +160,9 @@ async function receiveBody(context: AppContext, { body: schema, multipart, verba
   const type = context.req.header("content-type") ?? null;
   try {
     if (multipart) return { rawBody, ...(await receiveForm(rawBody, type)) };
-    const body = schema === undefined ? emptyBody(rawBody) : parseJson(rawBody, type, verbatim === true);
+    const isLeftOut = optionalBody === true && rawBody.byteLength === 0;
+    const readJson = () => (isLeftOut ? {} : parseJson(rawBody, type, verbatim === true));
+    const body = schema === undefined ? emptyBody(rawBody) : readJson();
     return { rawBody, body, identity: body };
   } catch (refusal) {
     if (!(refusal instanceof ServiceError)) throw refusal;
@@ -165,6 +179,7 @@ async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): P
 const formLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
   maxBytes: fileMaxBytes + FORM_MAX_BYTES,
   tooLarge: () => validationError([fieldError("file", "file_too_large")]),
+  seconds: 60,
 });
 
 function finish({ context, deps, route, url }: Incoming, result: unknown): Response {

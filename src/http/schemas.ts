@@ -1,6 +1,7 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
 // in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
 import * as z from "zod";
+import { type FieldError, fieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { isCursor } from "../core/page.ts";
 import { nameFault, textFault } from "../core/text.ts";
@@ -113,6 +114,27 @@ const refuse =
     if (message !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
   };
 
+const METADATA_PAIRS = 20;
+const METADATA_KEY_CHARS = 40;
+const METADATA_VALUE_CHARS = 500;
+
+/** A platform's own words about a resource: the service stores and shows them, and reads nothing in them. */
+export const metadata = z
+  .record(z.string(), z.string().max(METADATA_VALUE_CHARS))
+  .superRefine((pairs, context) => {
+    const names = Object.keys(pairs);
+    const refuseAt = (path: string[], code: string, message: string) =>
+      context.addIssue({ code: "custom", path, params: { code }, message });
+    if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
+    for (const name of names) {
+      if (name === "") refuseAt([name], "too_short", "A name must be at least 1 character.");
+      if (name.length > METADATA_KEY_CHARS) {
+        refuseAt([name], "too_long", `A name must be at most ${METADATA_KEY_CHARS} characters.`);
+      }
+    }
+  })
+  .register(z.globalRegistry, { id: "Metadata", maxProperties: METADATA_PAIRS });
+
 export const httpUrl = z
   .string()
   .max(2048)
@@ -132,6 +154,15 @@ export const amountInput = z
   .max(80)
   .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "Must be a decimal number of whole units, such as 10.50.")
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
+
+/** The faults of a patch that names what the resource shows and no patch changes. */
+export const fixedFieldRules =
+  (view: () => z.ZodObject, changed: object) =>
+  (raw: unknown): FieldError[] => {
+    const given = typeof raw === "object" && raw !== null ? Object.keys(raw) : [];
+    const fixed = given.filter((field) => field in view().shape && !(field in changed));
+    return fixed.map((field) => fieldError(field, "invalid_field", "Is not changed by this call."));
+  };
 
 /** The valid fields of an object that may be faulty, for further checks beside the schema's faults. */
 export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {

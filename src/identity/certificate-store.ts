@@ -2,8 +2,14 @@
 import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { type CertificateRow, certificates, type StatusListRow, statusLists } from "../db/tables/agents.ts";
+import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type AgentRow,
+  type CertificateRow,
+  certificates,
+  type StatusListRow,
+  statusLists,
+} from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 
 // ---- Certificates ---------------------------------------------------------------------------------------------------
@@ -32,8 +38,39 @@ export const replaceCertificates = (db: Database, did: string, replacedAt: numbe
       and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
     );
 
+/** Many at once, as `replaceCertificates`. */
+export const replaceCertificatesOf = (db: Database, dids: readonly string[], replacedAt: number): Statement =>
+  db
+    .update(certificates)
+    .set({ replacedAt })
+    .where(
+      and(
+        sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
+        or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt)),
+      ),
+    );
+
 export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
   db.insert(certificates).values(row);
+
+/** Many at once, as `insertCertificate`. */
+export const insertCertificates = (db: Database, rows: readonly CertificateRow[]): Statement =>
+  db.insert(certificates).select(
+    sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, null
+        from json_each(${JSON.stringify(
+          rows.map((row) => [
+            row.did,
+            row.jti,
+            row.keyId,
+            row.caKid,
+            row.listId,
+            row.idx,
+            row.listedStatus,
+            row.issuedAt,
+            row.expiresAt,
+          ]),
+        )})`,
+  );
 
 /** The list's value for the certificates of agents in a status (IDN-12). */
 const LISTED: Readonly<Record<AgentStatus, number>> = {
@@ -48,16 +85,40 @@ const LISTED: Readonly<Record<AgentStatus, number>> = {
 /** The list's value for the certificate of an agent in a status. */
 export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
 
-/** Updates the list's values with a change of their agents' status, in its batch. */
-export const listCertificates = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
+type Certified = Pick<AgentRow, "did" | "certificateJti" | "recertified">;
+
+/**
+ * Updates the list's values with a change of an agent's status, in its batch. The batch must refuse an agent that has another certificate than
+ * the given one. A statement for each agent: one for many reads each row twice, or three times.
+ */
+export const listCertificates = (
+  db: Database,
+  { did, certificateJti, recertified }: Certified,
+  status: AgentStatus,
+): Statement[] =>
+  certificateJti === null
+    ? []
+    : [
+        db
+          .update(certificates)
+          .set({ listedStatus: LISTED[status] })
+          .where(
+            and(
+              eq(certificates.did, did),
+              recertified ? undefined : eq(certificates.jti, certificateJti),
+              ne(certificates.listedStatus, LISTED[status]),
+            ),
+          ),
+      ];
+
+/** The same of all certificates of many agents. */
+export const listCertificatesOf = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
   db
     .update(certificates)
     .set({ listedStatus: LISTED[status] })
     .where(
       and(
-        dids.length === 1
-          ? eq(certificates.did, dids[0] ?? "")
-          : sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
+        sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
         ne(certificates.listedStatus, LISTED[status]),
       ),
     );
@@ -78,8 +139,11 @@ const PLACES_DRAWN = 16;
 /** From the end of the key: `max` in its place would read every list. */
 const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
 
+/** Each at most once. */
 const drawPlaces = (many: number): string =>
-  JSON.stringify(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE));
+  JSON.stringify([
+    ...new Set(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE)),
+  ]);
 
 /** After so many draws of taken places, the list may be full enough for a new one. */
 const CROWDED_AFTER = 2;
@@ -104,6 +168,40 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
       )
       .limit(1),
   );
+
+/** How many places are drawn for each that is wanted: a list is three quarters full at most. */
+const DRAWN_FOR_EACH = 5;
+
+/** As many free places as are wanted, as `findPlace`; fewer when the list is crowded. `taken`: how many places were drawn before the last one. */
+export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
+  readAll(
+    db
+      .select({
+        listId: sql<number>`newest.list_id`.as("list_id"),
+        idx: sql<number>`drawn.value`.as("idx"),
+        taken: sql<number>`drawn.key`.as("taken"),
+      })
+      .from(NEWEST)
+      .innerJoin(sql`json_each(${drawPlaces(DRAWN_FOR_EACH * many + PLACES_DRAWN)}) as drawn`, sql`true`)
+      .where(
+        sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
+                and c.expires_at > ${restedBefore()})`,
+      )
+      .limit(many),
+  );
+
+/** Frees places whose certificates ended long ago (IDN-13). */
+export const clearPlaces = (db: Database, places: readonly Place[]): Statement =>
+  db
+    .delete(certificates)
+    .where(
+      and(
+        sql`(list_id, idx) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(
+          places.map(({ listId, idx }) => [listId, idx]),
+        )}))`,
+        lte(certificates.expiresAt, restedBefore()),
+      ),
+    );
 
 /** Frees a place whose certificate ended long ago (IDN-13). */
 export const clearPlace = (db: Database, { listId, idx }: Place): Statement =>

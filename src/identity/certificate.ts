@@ -1,5 +1,7 @@
 // Issues an agent's certificate for its present key and scope (IDN-6, IDN-7).
+import { decodeJwt } from "jose";
 import type { ManagementCall } from "../call.ts";
+import type { Deps } from "../context.ts";
 import { addMonths, systemClock } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
@@ -8,20 +10,17 @@ import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
 import { delegationOf, scopeOf } from "./aid.ts";
-import { type DrawnPlace, listedStatusOf } from "./certificate-store.ts";
+import { type DrawnPlace, listedStatusOf, type Place } from "./certificate-store.ts";
 import { watchCrowding } from "./open-status-list.ts";
 
 export type IssuedCertificate = {
   /** The JWT. */
   readonly text: string;
-  readonly columns: Pick<AgentRow, "certificateJti" | "certificateExpiresAt">;
+  readonly columns: Pick<AgentRow, "certificateJti" | "certificateExpiresAt" | "recertified">;
   readonly row: CertificateRow;
 };
 
-/**
- * It never outlives the principal's attestation. Its dates are of real time, whatever a test clock says, because an offline reader has no
- * other clock (IDN-7). `drawn` is its place in the status list, drawn in the trip that read the agent.
- */
+/** `drawn` is the certificate's place in the status list, drawn in the trip that read the agent. */
 export async function certify(
   { deps, background }: Pick<ManagementCall, "deps" | "background">,
   agent: AgentRow,
@@ -35,6 +34,28 @@ export async function certify(
   }
   background(watchCrowding(deps, drawn));
   const { taken: _drawnBefore, ...place } = drawn;
+  return issueAt(deps, agent, principal, place);
+}
+
+/** True of a certificate that names another attestation than its principal's present one: it ends with that one. */
+export function namesEarlierAttestation(certificate: string, principal: PrincipalRow): boolean {
+  const { attestation } = decodeJwt<CertificateClaims>(certificate).aeap;
+  return (
+    attestation.attestation_id !== principal.attestationId ||
+    attestation.verifier_id !== principal.attestationVerifierId
+  );
+}
+
+/**
+ * It never outlives the principal's attestation. Its dates are of real time, whatever a test clock says, because an offline reader has no
+ * other clock (IDN-7).
+ */
+export async function issueAt(
+  deps: Deps,
+  agent: AgentRow,
+  principal: PrincipalRow,
+  place: Place,
+): Promise<IssuedCertificate> {
   const { publicJwk, keyId } = agent;
   if (publicJwk === null || keyId === null) throw new Error("an agent without a key is not certified");
   const { issuer } = deps.config;
@@ -75,7 +96,7 @@ export async function certify(
   const row = { did: agent.did, jti, keyId, caKid: signing.kid, ...place, issuedAt: now, expiresAt };
   return {
     text: await issueCertificate(claims, signing),
-    columns: { certificateJti: jti, certificateExpiresAt: expiresAt },
+    columns: { certificateJti: jti, certificateExpiresAt: expiresAt, recertified: agent.certificateJti !== null },
     row: { ...row, listedStatus: listedStatusOf(agent.status), replacedAt: null },
   };
 }

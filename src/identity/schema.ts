@@ -106,6 +106,16 @@ const disputesPillar = z.looseObject({
   policy: z.string(),
 });
 
+/** What the answer to a call that is not refused warns of (PRN-10). */
+export const agentWarning = z
+  .object({
+    code: z.literal("attestation_tier_below_role"),
+    message: z.string(),
+    attested_tier: tier,
+    required_tier: tier,
+  })
+  .register(z.globalRegistry, { id: "AgentWarning" });
+
 export const aidView = z
   .looseObject({
     version: z.number().int(),
@@ -121,6 +131,7 @@ export const aidView = z
     proof: jws.nullable(),
     live: z.object({ status: agentStatus, environment: environment, as_of: instant }).optional(),
     status: agentStatus.optional(),
+    warnings: z.array(agentWarning).optional(),
   })
   .register(z.globalRegistry, { id: "AgentIdentityDocument" });
 

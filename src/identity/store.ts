@@ -13,11 +13,11 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { inParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { inParts } from "../journal/parts.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
@@ -224,7 +224,5 @@ export const insertAidVersion = (db: Database, row: AidVersionRow): Statement =>
 /** Many at once, as `insertAidVersion`. */
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
   inParts(rows.map(({ did, version, content, proof }) => [did, version, content, proof])).map((part) =>
-    db
-      .insert(aidVersions)
-      .select(sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${part})`),
+    db.insert(aidVersions).select(sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from ${part.rows}`),
   );

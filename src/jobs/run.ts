@@ -98,20 +98,22 @@ async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> 
   // A message of an earlier version names no position.
   if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after ?? FIRST) : NOTHING;
   if (job.kind !== "each") return NOTHING;
-  if (message.kind === "find") return findMore(deps, job, message.after);
+  const own = message.apart ? 0 : 1;
+  if (message.kind === "find") return findMore(deps, job, message.after, own);
   const { left, ...counts } = await recordPart(deps, job, message.ids);
   const further = left.map((id): JobMessage => ({ kind: "record", job: job.name, ids: [id] }));
   await sendAll(deps.env, further);
-  return { ...NOTHING, ...counts, pending: further.length - (message.apart ? 0 : 1) };
+  return { ...NOTHING, ...counts, pending: further.length - own };
 }
 
 const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
 
-async function findMore(deps: Deps, job: EachJob, after: Due): Promise<Worked> {
+/** `own`: 1 where the message is of the job's run, which waits for it. */
+async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Promise<Worked> {
   const due = await job.find(deps, after, FOUND_AT_ONCE);
   const messages = messagesOf(job, due);
   await sendAll(deps.env, messages);
-  return { ...NOTHING, found: due.length, pending: messages.length - 1 };
+  return { ...NOTHING, found: due.length, pending: messages.length - own };
 }
 
 async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {

@@ -26,9 +26,15 @@ export async function getActivity(call: ManagementCall, query: ActivityQuery): P
   // One log for both environments: a cursor goes on with either key.
   const page = await askedPage(call, query, listingOf("activity", [], filter));
   const range = rangeOf(tenant.platformId, filter, page.after?.at ?? null);
-  const { rows, next } = toSlice(await call.read(entryReads(db, range, page.limit)), page.limit);
+  const { rows, next } = ofType(filter, toSlice(await call.read(entryReads(db, range, page.limit)), page.limit));
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
   return { data: rows.map(toEntryView), next_cursor, has_more: next !== null };
+}
+
+/** An id names its type, so its entries are not compared one by one: another type beside it has none. */
+function ofType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRow>): Slice<ShownRow> {
+  if (subjectType === undefined || subjectId === undefined) return slice;
+  return slice.rows.every((row) => row.subjectType === subjectType) ? slice : { rows: [], next: null };
 }
 
 // ---- All entries of a range of time --------------------------------------------------------------------------------------
@@ -49,7 +55,7 @@ async function* slicesOf(db: Database, platformId: string, filter: ActivityFilte
   for (let below: number | null = Number.MAX_SAFE_INTEGER; below !== null; ) {
     const range = rangeOf(platformId, filter, below);
     const found = await readBatch(db, entryReads(db, range, EXPORT_SLICE));
-    const { rows, next }: Slice<ShownRow> = toSlice(found, EXPORT_SLICE);
+    const { rows, next }: Slice<ShownRow> = ofType(filter, toSlice(found, EXPORT_SLICE));
     yield rows.map(toEntryView);
     below = next;
   }
@@ -58,15 +64,16 @@ async function* slicesOf(db: Database, platformId: string, filter: ActivityFilte
 function exportFilter({ now }: ManagementCall, query: ActivityQuery): ActivityFilter {
   const { occurred_before: before, cursor } = query;
   const after = query.occurred_after ?? (before ?? now) - EXPORT_MS;
-  const end = before ?? (query.occurred_after === undefined ? undefined : after + EXPORT_MS);
+  // Nothing is left out without a word: a range that begins longer ago names its end.
+  const end = before ?? now;
   const faults = [
     ...(cursor === undefined
       ? []
       : [fieldError("cursor", "invalid_value", "A CSV has no pages: leave the cursor out.")]),
-    ...(end === undefined || end - after <= EXPORT_MS
+    ...(end - after <= EXPORT_MS
       ? []
       : [fieldError("occurred_after", "invalid_value", "A CSV covers at most 31 days.")]),
   ];
   if (faults.length > 0) throw validationError(faults);
-  return { ...filterOf(query), after, before: end };
+  return { ...filterOf(query), after, before };
 }

@@ -31,7 +31,6 @@ export const activityRoutes = [
   route({
     method: "get",
     path: "/v1/platform/activity",
-    account: true,
     operationId: "listActivity",
     tag: "Platform",
     summary: "Read the activity log",
@@ -58,7 +57,6 @@ export const activityRoutes = [
   route({
     method: "get",
     path: "/v1/platform/activity/heads",
-    account: true,
     operationId: "listActivityHeads",
     tag: "Platform",
     summary: "List the signed heads of the activity log",
@@ -75,7 +73,6 @@ export const activityRoutes = [
   route({
     method: "get",
     path: "/v1/platform/activity/verify",
-    account: true,
     operationId: "verifyActivity",
     tag: "Platform",
     summary: "Verify the activity log",

@@ -4,36 +4,45 @@ import { and, asc, eq, gt, gte, lte, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { bareColumns } from "../db/pages.ts";
+import { inParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
-import { bareColumns, findLogRows, logReads, type Range } from "./log-store.ts";
-import { inParts } from "./parts.ts";
+import { findLogRows, logReads, type Range } from "./log-store.ts";
 
 type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
 
 export const insertEntry = (db: Database, row: Entry): Statement =>
   db.insert(activityEntries).values({
     ...row,
-    seq: sql`(select coalesce(max(seq), 0) + 1 from activity_entries where platform_id = ${row.platformId})`,
+    seq: sql`${lastEntry(row.platformId)} + 1`,
   });
+
+export const lastEntry = (platformId: string): SQL =>
+  sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
 type EntryOfOne = Pick<Entry, "environment" | "subjectId" | "changes">;
 type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
 
-/** Entries of one platform, in their order. */
+/** Entries of one platform, in their order. `noted`: the number before them, where the batch has noted it. */
 export const insertEntries = (
   db: Database,
   platformId: string,
   { at, action, actor, subjectType }: Shared,
   each: readonly EntryOfOne[],
-): Statement[] =>
-  inParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map((part) =>
+  noted?: SQL,
+): Statement[] => {
+  const [only] = each;
+  if (only && each.length === 1) {
+    const shared = { occurredAt: at, action, actorType: actor.type, actorId: actor.id, subjectType };
+    return [insertEntry(db, { platformId, ...shared, ...only })];
+  }
+  return inParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) =>
     db.insert(activityEntries).select(
-      sql`select ${platformId}, key + 1
-          + (select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId}),
-          value ->> 0, ${at}, ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null
-          from json_each(${part})`,
+      sql`select ${platformId}, key + 1 + ${noted ? sql`${noted} + ${before}` : lastEntry(platformId)}, value ->> 0, ${at},
+          ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null from ${rows}`,
     ),
   );
+};
 
 /** Of accounts that never began. */
 export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
@@ -74,7 +83,9 @@ function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter;
 /** `below`: the number of the entry that the page continues after; null for the newest page. */
 export function rangeOf(platformId: string | SQL<string>, filter: ActivityFilter, below: number | null): Range {
   const index = indexOf(filter);
-  const { after, before, ...equal } = filter;
+  // An id names its type: beside it the type is judged by the rows that are found.
+  const { after, before, subjectType, ...ids } = filter;
+  const equal = { ...ids, subjectType: ids.subjectId === undefined ? subjectType : undefined };
   const conditions = Object.entries(COLUMNS).flatMap(([name, column]) => {
     const value = equal[name as keyof typeof equal];
     return value === undefined ? [] : [{ name, condition: sql`${column} = ${value}` }];

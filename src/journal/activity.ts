@@ -4,6 +4,7 @@ import { markActivityWriter } from "../db/activity-writers.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./activity-store.ts";
+import type { Noted } from "./last-number-store.ts";
 
 /** The values before and after of each field that an edit changed. */
 export type Changes = Record<string, { from: unknown; to: unknown }>;
@@ -29,12 +30,13 @@ export const recordActivity = (
     [owner.platformId],
   );
 
-/** One entry for each subject, as `recordActivity`. */
+/** One entry for each subject, as `recordActivity`. `noted`: the last number, where all are of one platform (last-numbers.ts). */
 export const recordActivities = (
   db: Database,
   now: number,
   entry: { action: ActivityAction; actor: Actor; subjectType: string },
   each: readonly { owner: Owner; id: string; changes: Changes }[],
+  noted?: Noted,
 ): Statement[] =>
   [...Map.groupBy(each, ({ owner }) => owner.platformId)].flatMap(([platformId, own]) =>
     insertEntries(
@@ -42,5 +44,6 @@ export const recordActivities = (
       platformId,
       { at: now, ...entry },
       own.map(({ owner, id, changes }) => ({ environment: owner.environment, subjectId: id, changes })),
+      noted,
     ).map((statement) => markActivityWriter(statement, [platformId])),
   );

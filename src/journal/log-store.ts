@@ -1,11 +1,9 @@
 // Pages of a log by number, newest first, whatever the filters. A page reads one range: the whole log, or the entries of one indexed value.
 // Filters beyond it are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
-import { desc, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
-import type { SelectedFields, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { desc, type SQL, sql } from "drizzle-orm";
+import type { SelectedFields } from "drizzle-orm/sqlite-core";
 import { type Database, present, type Read, read, readAll } from "../db/batch.ts";
-
-/** How many rows of its range a page looks at, where further filters leave few of them. */
-export const SCANNED = 1_000;
+import { SCANNED } from "../db/pages.ts";
 
 /** A range of a log and what its rows have to be. */
 export type Range = {
@@ -29,16 +27,6 @@ const scanned = (range: Range): SQL =>
   sql`(select * from ${range.source} where ${within(range)} order by seq desc limit ${SCANNED})`;
 
 const fitting = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
-
-/** The columns of a table by their names alone, because the rows may come from a subquery. */
-export const bareColumns = <T extends SQLiteTable>(table: T): Columns<T> =>
-  Object.fromEntries(
-    Object.entries(getTableColumns(table)).map(([name, column]) => [
-      name,
-      sql`${sql.identifier(name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))}`.mapWith(column),
-    ]),
-  ) as Columns<T>;
-type Columns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
 
 /** Up to one row more than the page has. */
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {

@@ -2,8 +2,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import { bareColumns } from "../db/pages.ts";
 import { type OperatorEntryRow, operatorEntries } from "../db/tables/journal.ts";
-import { bareColumns, findLogRows, logReads, type Range } from "./log-store.ts";
+import { findLogRows, logReads, type Range } from "./log-store.ts";
 
 export const insertOperatorEntry = (db: Database, row: Omit<OperatorEntryRow, "seq">): Statement =>
   db.insert(operatorEntries).values(row);

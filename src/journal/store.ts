@@ -1,11 +1,21 @@
 // Store of events and directory changes, one at a time or many at once as JSON.
-import { sql } from "drizzle-orm";
-import type { Database, Statement } from "../db/batch.ts";
+import { eq, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { inParts } from "../db/parts.ts";
 import { directoryChanges, events } from "../db/tables/journal.ts";
-import { inParts } from "./parts.ts";
 
 type Event = typeof events.$inferInsert;
 export const insertEvent = (db: Database, row: Event): Statement => db.insert(events).values(row);
+
+/** The numbers of a slice of a platform's events. */
+export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
+  read(db.select({ seq: events.seq }).from(events).where(eq(events.platformId, platformId)).limit(slice), (rows) =>
+    rows.map(({ seq }) => seq),
+  );
+
+export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
+  db.delete(events).where(sql`${events.seq} in (select value from json_each(${JSON.stringify(seqs)}))`);
 
 type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object">;
 
@@ -14,12 +24,10 @@ export const insertEvents = (
   { at, type }: { readonly at: number; readonly type: string },
   each: readonly EventOfOne[],
 ): Statement[] =>
-  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object])).map((part) =>
+  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object])).map(({ rows }) =>
     db
       .insert(events)
-      .select(
-        sql`select null, value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3 from json_each(${part})`,
-      ),
+      .select(sql`select null, value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3 from ${rows}`),
   );
 
 type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
@@ -29,17 +37,33 @@ type ChangeFacts = { readonly at: number; readonly changeType: string };
 export const insertChange = (db: Database, { environment, did }: Change, { at, changeType }: ChangeFacts): Statement =>
   db.insert(directoryChanges).values({
     environment,
-    seq: sql`(select coalesce(max(seq), 0) + 1 from directory_changes where environment = ${environment})`,
+    seq: sql`${lastChange(environment)} + 1`,
     did,
     changeType,
     occurredAt: at,
   });
 
-export const insertChanges = (db: Database, each: readonly Change[], { at, changeType }: ChangeFacts): Statement[] =>
-  inParts(each.map(({ environment, did }) => [environment, did])).map((part) =>
-    db.insert(directoryChanges).select(
-      sql`select value ->> 0, row_number() over (partition by value ->> 0 order by key)
-          + (select coalesce(max(d.seq), 0) from directory_changes d where d.environment = value ->> 0),
-          value ->> 1, ${changeType}, ${at} from json_each(${part})`,
-    ),
-  );
+export const lastChange = (environment: Environment): SQL =>
+  sql`(select coalesce(max(seq), 0) from directory_changes where environment = ${environment})`;
+
+export type NotedChanges = Readonly<Record<Environment, SQL>>;
+
+/** Changes in their order, which each environment has for itself. `noted`: the numbers before them, where the batch has noted them. */
+export const insertChanges = (
+  db: Database,
+  each: readonly Change[],
+  facts: ChangeFacts,
+  noted?: NotedChanges,
+): Statement[] =>
+  [...Map.groupBy(each, ({ environment }) => environment)].flatMap(([environment, own]) => {
+    const [only] = own;
+    if (only && own.length === 1) return [insertChange(db, only, facts)];
+    return inParts(own.map(({ did }) => [did])).map(({ rows, before }) => {
+      const last = noted ? sql`${noted[environment]} + ${before}` : lastChange(environment);
+      return db
+        .insert(directoryChanges)
+        .select(
+          sql`select ${environment}, key + 1 + ${last}, value ->> 0, ${facts.changeType}, ${facts.at} from ${rows}`,
+        );
+    });
+  });

@@ -6,7 +6,7 @@ import { type Content, type Sender, toOneLine } from "./layout.ts";
 
 /** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
 type LinkData = { readonly token: string; readonly validHours: number };
-/** `account`: its legal name, or its address while it has none. */
+/** `account`: its legal name, or its address while it has none; its id to another address than the account's own. */
 type About = { readonly account: string };
 type Reasoned = About & { readonly reason: string };
 /** Epoch milliseconds. */
@@ -33,12 +33,15 @@ export type MailData = {
   "customer.password_reset": Changed;
   /** Goes to both addresses. */
   "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
+  /** Goes to the account's own address. */
+  "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
   "customer.account_suspended": Reasoned;
   "customer.account_reinstated": Reasoned;
   "customer.account_closed": Changed & { readonly retentionYears: number };
   "customer.attestation_expiring": About & {
     readonly principalId: string;
-    readonly principalName: string;
+    /** Null to an address that is not verified. */
+    readonly principalName: string | null;
     readonly expiresAt: number;
     readonly days: 30 | 7 | 1;
   };
@@ -106,7 +109,10 @@ const VERIFY_PATH = "/v1/platform/verify-email";
 export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   verify_email: linkMail(
     "Verify your email address",
-    ["An account was opened with this address. Open the link and press its button to begin."],
+    [
+      "An account was opened with this address, and a password chosen for it. Open the link and press its button to begin.",
+      "If somebody else chose the password, ask for a new one before you begin: whoever knows it can sign in.",
+    ],
     "Verify the address",
     VERIFY_PATH,
   ),
@@ -175,6 +181,13 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       say`The address of the account of ${data.account} was changed at ${instant(data.at)}, from ${data.oldEmail} to ${data.newEmail}. Sessions are opened with the new one.`,
       unexpected(sender),
     ),
+  "customer.contact_changed": (data, sender) =>
+    notice(
+      data,
+      "Notices go to another address",
+      say`The admin contact of the account of ${data.account} was changed at ${instant(data.at)}, from ${data.oldContact} to ${data.newContact}. Notices go there from now on.`,
+      unexpected(sender),
+    ),
   "customer.account_suspended": (data, sender) =>
     notice(
       data,
@@ -196,12 +209,15 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       say`The account of ${data.account} was closed at ${instant(data.at)}. Its keys, sessions and webhook endpoints have ended, its principals are closed, and its agents are revoked.`,
       say`Its documents and personal data are erased after ${count(data.retentionYears, "year")}.`,
     ),
-  "customer.attestation_expiring": (data) =>
-    notice(
+  "customer.attestation_expiring": (data) => {
+    const { principalId, principalName, expiresAt, days } = data;
+    const whole = principalName === null ? principalId : `${principalName} (${principalId})`;
+    return notice(
       data,
-      say`The attestation of ${data.principalName} ends in ${count(data.days, "day")}`,
-      say`The attestation of ${data.principalName} (${data.principalId}) ends at ${instant(data.expiresAt)}. From then on the principal's agents are suspended, until a new attestation is recorded.`,
-    ),
+      say`The attestation of ${principalName ?? principalId} ends within ${count(days, "day")}`,
+      say`The attestation of ${whole} ends at ${instant(expiresAt)}. From then on the principal's agents are suspended, until a new attestation is recorded.`,
+    );
+  },
   "customer.webhook_disabled": (data) =>
     notice(
       data,

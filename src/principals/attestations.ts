@@ -1,4 +1,4 @@
-// Attestations of a body: expansion and faults (PRN-6 to PRN-9). Pure.
+// Attestations of a body: expansion and faults (PRN-6 to PRN-8). Pure.
 import { addMonths } from "../core/clock.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -7,7 +7,8 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { AttestationRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { AttestationInput, ProposedAttestation } from "./schema.ts";
 
-type AttestationColumns = Pick<
+/** The columns of a principal that hold its present attestation. */
+export type AttestationColumns = Pick<
   PrincipalRow,
   | "attestationId"
   | "attestationVerifierId"
@@ -39,13 +40,20 @@ export function expandAttestation(input: AttestationInput, environment: Environm
   };
 }
 
-export function attestationFaults(input: ProposedAttestation, environment: Environment, now: number): FieldError[] {
-  const fault = (field: string, message: string, code: "invalid_value" | "not_found" = "invalid_value") =>
-    fieldError(`verification_attestation.${field}`, code, message);
+export const proofOf = (given: AttestationInput): string | null => ("proof" in given ? (given.proof ?? null) : null);
+
+/** `at`: where the attestation stands in the body, with a dot behind it. */
+export function attestationFaults(
+  input: ProposedAttestation,
+  environment: Environment,
+  now: number,
+  at = "verification_attestation.",
+): FieldError[] {
+  const fault = (field: string, message: string) => fieldError(`${at}${field}`, "invalid_value", message);
   if ("placeholder" in input) {
     return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in the sandbox only.")];
   }
-  const { issued_at: issuedAt, expires_at: expiresAt, verifier_id: verifierId } = input;
+  const { issued_at: issuedAt, expires_at: expiresAt } = input;
   const faults: FieldError[] = [];
   if (issuedAt !== undefined && issuedAt > now) faults.push(fault("issued_at", "Must not be in the future."));
   if (expiresAt !== undefined && expiresAt <= now) faults.push(fault("expires_at", "The attestation has expired."));
@@ -53,9 +61,6 @@ export function attestationFaults(input: ProposedAttestation, environment: Envir
     faults.push(fault("expires_at", "Must be later than issued_at."));
   if (issuedAt !== undefined && addMonths(issuedAt, ATTESTATION_MAX_AGE_MONTHS) <= now)
     faults.push(fault("issued_at", "The attestation is older than twelve months."));
-  // PRN-9
-  if (environment === "production" && verifierId !== undefined)
-    faults.push(fault("verifier_id", "No such Verifier is registered.", "not_found"));
   return faults;
 }
 
@@ -73,4 +78,6 @@ export const currentAttestation = (
   issuedAt: row.attestationIssuedAt,
   expiresAt: row.attestationExpiresAt,
   recordedAt,
+  revokedAt: null,
+  revocationReason: null,
 });

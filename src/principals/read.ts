@@ -2,8 +2,9 @@
 import { askedPage, type ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
+import { isByEnd, listPrincipals } from "./list-store.ts";
 import type { PrincipalQuery, PrincipalView } from "./schema.ts";
-import { findPrincipal, listPrincipals } from "./store.ts";
+import { findPrincipal } from "./store.ts";
 import { toPrincipalView } from "./views.ts";
 
 export async function getPrincipal(call: ManagementCall, principalId: string): Promise<PrincipalView> {
@@ -16,13 +17,16 @@ export async function getPrincipals(call: ManagementCall, query: PrincipalQuery)
   const { customer_id: customerId, external_ref: externalRef, status } = query;
   const filter = { customerId, externalRef, status };
   const page = await askedPage(call, query, listingOf("principals", [call.environment], filter));
-  const { rows } = await call.read({
-    rows: listPrincipals(call.db, call.tenant, { ...filter, now: call.now }, page),
-  });
+  const { found } = await call.read({ found: listPrincipals(call.db, call.tenant, filter, call.now, page) });
+  const byEnd = isByEnd(filter);
   return toPage(
-    rows,
+    found.rows,
     page,
-    (row) => ({ at: row.createdAt, id: row.principalId }),
+    ({ attestationExpiresAt, createdAt, principalId }) => ({
+      at: byEnd ? attestationExpiresAt : createdAt,
+      id: principalId,
+    }),
     (row) => toPrincipalView(row, call.now),
+    found.end,
   );
 }

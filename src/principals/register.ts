@@ -1,33 +1,38 @@
-// Registers a principal against an attestation (PRN-1 to PRN-4).
+// Registers a principal against an attestation (PRN-1 to PRN-4, PRN-9).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
+import { enterCustomer, type FoundCustomer, findCustomer } from "../customers/store.ts";
 import { present } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { attestationFaults, currentAttestation, expandAttestation } from "./attestations.ts";
+import { verifierStays } from "../verifiers/store.ts";
+import { attestationFaults, currentAttestation, expandAttestation, proofOf } from "./attestations.ts";
 import { countryFaults } from "./countries.ts";
+import { customerFaults, refuseSuspended } from "./grouping.ts";
+import { firstNoticeAt } from "./notices.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
-import { findCustomer, findDuplicate, insertAttestation, insertPrincipal } from "./store.ts";
+import { NO_STOPS } from "./standing.ts";
+import { findDuplicate, insertAttestation, insertPrincipal, refuseRevoked } from "./store.ts";
+import { attestationReads, type Judging, verifierFaults } from "./verified.ts";
 import { toPrincipalView } from "./views.ts";
 
 export async function registerPrincipal(call: ManagementCall, input: PrincipalInput): Promise<PrincipalView> {
   const { db, tenant, now, environment } = call;
   const customerId = input.customer_id ?? null;
-  const found = await call.read(
-    present({
-      duplicate: findDuplicate(db, tenant, {
-        externalRef: input.external_ref,
-        legalName: input.legal_name,
-        country: input.country,
-      }),
-      customer: customerId === null ? null : findCustomer(db, tenant, customerId),
+  const found = await call.read({
+    duplicate: findDuplicate(db, tenant, {
+      externalRef: input.external_ref,
+      legalName: input.legal_name,
+      country: input.country,
     }),
-  );
+    ...judgingReads(call, input),
+  });
   const attestation = expandAttestation(input.verification_attestation, environment, now);
-  const faults = principalFaults(call, input, found.customer ?? null);
+  const faults = await principalFaults(call, input, found);
   if (faults.length > 0) throw validationError(faults);
+  refuseSuspended(found.customer);
   if (found.duplicate) {
     const { principalId, externalRef } = found.duplicate;
     const matched = externalRef === input.external_ref ? "external_ref" : "legal_name_and_country";
@@ -46,17 +51,27 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     externalRef: input.external_ref,
     customerId,
     status: "ACTIVE",
+    closed: false,
     statusReason: null,
+    statusNote: null,
+    ...NO_STOPS,
     accountStopped: null,
     ...attestation,
+    expiryNoticeAt: firstNoticeAt(attestation.attestationExpiresAt, call.deps.clock.now()),
+    providers: 0,
+    metadata: input.metadata ?? {},
     createdAt: now,
     updatedAt: now,
   };
   const view = toPrincipalView(row, now);
+  const recorded = currentAttestation(row, { proof: proofOf(input.verification_attestation), recordedAt: now });
   await call.commit(
     [
       insertPrincipal(db, row),
-      insertAttestation(db, currentAttestation(row, { proof: proofOf(input), recordedAt: now })),
+      ...(customerId === null ? [] : enterCustomer(db, customerId)),
+      ...(found.verifier ? [verifierStays(db, found.verifier)] : []),
+      ...("placeholder" in input.verification_attestation ? [] : [refuseRevoked(db, recorded)]),
+      insertAttestation(db, recorded),
       recordActivity(db, row, now, {
         action: "principal.registered",
         actor: found.caller.actor,
@@ -68,22 +83,29 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   return view;
 }
 
-const proofOf = ({ verification_attestation: given }: PrincipalInput): string | null =>
-  "proof" in given ? (given.proof ?? null) : null;
-
 /** Finds the further faults of a body that the schema refuses. */
-export function precheckPrincipal(call: ManagementCall, input: ProposedPrincipal): Precheck {
-  const customerId = input.customer_id ?? null;
-  const reads = present({ customer: customerId === null ? null : findCustomer(call.db, call.tenant, customerId) });
-  return precheck(reads, ({ customer }) => principalFaults(call, input, customer ?? null));
-}
+export const precheckPrincipal = (call: ManagementCall, input: ProposedPrincipal): Precheck =>
+  precheck(judgingReads(call, input), (found) => principalFaults(call, input, found));
 
-/** The faults that no schema knows: jurisdiction, time, and ownership of the customer. */
-function principalFaults(call: ManagementCall, input: ProposedPrincipal, customer: unknown): FieldError[] {
-  const { country, verification_attestation: attestation, customer_id: customerId = null } = input;
+/** What the faults that no schema knows are judged by. */
+const judgingReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
+  ...present({ customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null }),
+  ...attestationReads(db, input.verification_attestation),
+});
+
+type Found = Judging & { readonly customer?: FoundCustomer | null };
+
+/** The faults that no schema knows: jurisdiction, time, the Verifier and its proof, and ownership of the customer. */
+async function principalFaults(
+  call: ManagementCall,
+  input: ProposedPrincipal,
+  { customer, ...judging }: Found,
+): Promise<FieldError[]> {
+  const { country, verification_attestation: attestation } = input;
   return [
     ...(country === undefined ? [] : countryFaults(country, call.deps.config.jurisdictions)),
     ...(attestation === undefined ? [] : attestationFaults(attestation, call.environment, call.now)),
-    ...(customerId !== null && !customer ? [fieldError("customer_id", "not_found")] : []),
+    ...(await verifierFaults(attestation, input, judging, call.environment)),
+    ...customerFaults(input, customer),
   ];
 }

@@ -22,7 +22,7 @@ export const principalRoutes = [
     body: principalInput,
     status: 201,
     response: { schema: principalView, description: "The principal." },
-    errors: ["external_ref_exists"],
+    errors: ["external_ref_exists", "invalid_status"],
     idempotency: "plain",
     surfaces: ["management"],
     handle: (call, { body }) => registerPrincipal(call, body),
@@ -34,7 +34,10 @@ export const principalRoutes = [
     operationId: "listPrincipals",
     tag: "Principals",
     summary: "List principals",
-    description: "Newest first, without the tenant principal.",
+    description:
+      "Newest first, without the tenant principal. With `status`, alone or beside `customer_id=none`, in the order of the attestations' " +
+      "ends, the latest first: what has ended by its date is ATTESTATION_EXPIRED from that instant. `status` and `customer_id` together " +
+      "are compared within at most 1,000 principals a page, which may hold fewer than `limit`, or none, and still have more.",
     query: principalQuery,
     status: 200,
     response: { schema: principalList, description: "A page of principals." },

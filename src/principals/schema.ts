@@ -5,13 +5,16 @@ import {
   attestationModel,
   countryInput,
   environment,
+  fixedFieldRules,
   idInput,
   instant,
   instantInput,
   listOf,
+  metadata,
   name,
   pageQuery,
   principalStatus,
+  text,
   tier,
   validFields,
 } from "../http/schemas.ts";
@@ -34,6 +37,19 @@ export const attestationInput = z
 
 export type AttestationInput = z.infer<typeof attestationInput>;
 
+const recording = { reactivate_agents: z.boolean().optional() };
+/** The attestation, flat, and what becomes of the agents that the end of the last one took. */
+export const recordingInput = z
+  .union([placeholder.extend(recording), attestation.extend(recording)])
+  .register(z.globalRegistry, { id: "AttestationRecording" });
+export type RecordingInput = z.infer<typeof recordingInput>;
+
+/** The valid parts of a faulty body. */
+export function proposedRecording(raw: unknown): ProposedAttestation {
+  const whole = placeholder.extend(recording).safeParse(raw);
+  return whole.success ? whole.data : validFields(attestation, raw);
+}
+
 const entityType = z.enum(ENTITY_TYPES).register(z.globalRegistry, { id: "EntityType" });
 
 export const principalInput = z
@@ -43,9 +59,18 @@ export const principalInput = z
     entity_type: entityType,
     external_ref: name(200),
     customer_id: idInput.nullable().optional(),
+    metadata: metadata.optional(),
     verification_attestation: attestationInput,
   })
   .register(z.globalRegistry, { id: "PrincipalInput" });
+
+const PATCHED = { customer_id: idInput.nullable(), external_ref: name(200), metadata };
+
+export const principalPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "PrincipalPatch" });
+export type PrincipalPatch = z.infer<typeof principalPatch>;
+
+/** What a principal was registered with stays. */
+export const principalPatchRules = fixedFieldRules(() => principalView, PATCHED);
 
 export type PrincipalInput = z.infer<typeof principalInput>;
 
@@ -77,6 +102,50 @@ export const attestationView = z
   })
   .register(z.globalRegistry, { id: "Attestation" });
 
+const attestationStatus = z
+  .enum(["current", "expired", "revoked", "replaced"])
+  .register(z.globalRegistry, { id: "AttestationStatus" });
+
+export const recordedAttestationView = z
+  .object({
+    ...attestationView.shape,
+    principal_id: z.string(),
+    status: attestationStatus,
+    proof: z.string().nullable(),
+    recorded_at: instant,
+    revoked_at: instant.nullable(),
+    revocation_reason: z.string().nullable(),
+  })
+  .register(z.globalRegistry, { id: "RecordedAttestation" });
+export type RecordedAttestationView = z.infer<typeof recordedAttestationView>;
+
+export const attestationList = listOf(recordedAttestationView).register(z.globalRegistry, { id: "AttestationList" });
+
+/** With the status that the principal has by it. */
+export const attestedView = recordedAttestationView
+  .extend({ principal_status: principalStatus })
+  .register(z.globalRegistry, { id: "AttestedPrincipal" });
+
+/** Which Verifier's it is, and why. */
+export const revocation = z
+  .strictObject({ verifier_id: name(200).optional(), reason: text(500).optional() })
+  .register(z.globalRegistry, { id: "RevocationInput" });
+export type Revocation = z.infer<typeof revocation>;
+
+export const revocationView = z
+  .object({
+    attestation_id: z.string(),
+    verifier_id: z.string(),
+    status: z.literal("revoked"),
+    revoked_at: instant,
+  })
+  .register(z.globalRegistry, { id: "Revocation" });
+export type RevocationView = z.infer<typeof revocationView>;
+
+export const attestationParams = z.object({ attestation_id: z.string() });
+
+export const attestationQuery = z.strictObject(pageQuery);
+
 export const principalView = z
   .object({
     principal_id: z.string(),
@@ -88,7 +157,11 @@ export const principalView = z
     environment: environment,
     status: principalStatus,
     status_reason: z.string().nullable(),
+    status_note: z.string().nullable(),
+    metadata,
     verification_attestation: attestationView,
+    attested_tier: tier,
+    required_tier: tier,
     created_at: instant,
     updated_at: instant,
   })

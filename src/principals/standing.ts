@@ -7,6 +7,7 @@ import {
   type PrincipalStatus,
   type SuspensionReason,
 } from "../core/vocabulary.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 
 export type PrincipalStanding = {
   readonly status: PrincipalStatus;
@@ -14,6 +15,16 @@ export type PrincipalStanding = {
   /** What stops the account of its platform, and with it every principal. */
   readonly accountStopped: AccountStop | null;
 };
+
+/** The set of what stops a principal, beside the account (PRN-19). */
+export type Stops = Pick<PrincipalRow, "platformStopped" | "customerStopped" | "attestationStop">;
+export const NO_STOPS: Stops = { platformStopped: false, customerStopped: false, attestationStop: null };
+
+/** The status that is stored: ACTIVE when nothing stops the principal. */
+export function statusOf({ platformStopped, customerStopped, attestationStop }: Stops): PrincipalStatus {
+  if (platformStopped || customerStopped) return "SUSPENDED";
+  return attestationStop === null ? "ACTIVE" : "ATTESTATION_EXPIRED";
+}
 
 /** Of several that hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
 export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {

@@ -2,7 +2,16 @@
 import { defineMachine } from "../core/machine.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 
-export const PRINCIPAL_TRIGGERS = ["attestation_ends", "attest", "suspend", "reactivate", "close"] as const;
+/** A reactivation leads to what the other members of the set leave (PRN-19). */
+export const PRINCIPAL_TRIGGERS = [
+  "attestation_ends",
+  "attest",
+  "suspend",
+  "reactivate",
+  "reactivate_expired",
+  "reactivate_held",
+  "close",
+] as const;
 export type PrincipalTrigger = (typeof PRINCIPAL_TRIGGERS)[number];
 
 export const principalMachine = defineMachine<PrincipalStatus, PrincipalTrigger>({
@@ -12,7 +21,16 @@ export const principalMachine = defineMachine<PrincipalStatus, PrincipalTrigger>
   table: {
     ACTIVE: { attestation_ends: "ATTESTATION_EXPIRED", attest: "ACTIVE", suspend: "SUSPENDED", close: "CLOSED" },
     ATTESTATION_EXPIRED: { attest: "ACTIVE", suspend: "SUSPENDED", close: "CLOSED" },
-    SUSPENDED: { reactivate: "ACTIVE", attest: "SUSPENDED", close: "CLOSED" },
+    SUSPENDED: {
+      attestation_ends: "SUSPENDED",
+      attest: "SUSPENDED",
+      // Of one that its customer has stopped.
+      suspend: "SUSPENDED",
+      reactivate: "ACTIVE",
+      reactivate_expired: "ATTESTATION_EXPIRED",
+      reactivate_held: "SUSPENDED",
+      close: "CLOSED",
+    },
     CLOSED: {},
   },
 });

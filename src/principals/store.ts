@@ -1,19 +1,13 @@
 // Store of principals and their attestations.
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import { and, desc, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
-import { type AccountStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import {
-  type AttestationRow,
-  attestations,
-  customers,
-  type PrincipalRow,
-  principals,
-} from "../db/tables/principals.ts";
+import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
+import { type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
 export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
@@ -47,122 +41,155 @@ export const findDuplicate = (
     db
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
-      // Literal, as the partial indexes say it: the tenant principal takes no name from others (ACC-6).
-      .where(and(within(principals, tenant), sql`tenant = 0`, same));
+      // Literal, as the partial indexes say it: the tenant principal takes no name from others (ACC-6), and a closed one has given its own back.
+      .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, same));
   const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
 };
 
-export const findCustomer = (
+/** The open principal that has a reference. */
+export const findByReference = (
   db: Database,
   tenant: Tenant,
-  customerId: string,
-): Read<{ customerId: string; status: CustomerStatus } | null> =>
+  externalRef: string,
+): Read<{ principalId: string } | null> =>
   readOne(
     db
-      .select({ customerId: customers.customerId, status: customers.status })
-      .from(customers)
-      .where(and(eq(customers.customerId, customerId), within(customers, tenant))),
+      .select({ principalId: principals.principalId })
+      .from(principals)
+      .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, eq(principals.externalRef, externalRef))),
   );
-
-/**
- * A list filtered by ACTIVE shows what is ACTIVE now. A principal that ended by its date alone is found under its new status once the job
- * has recorded it (PRN-14): no index finds a change without a write.
- */
-export const standsAt = (status: PrincipalStatus, now: number): SQL | undefined => {
-  const standing =
-    status === "ACTIVE" ? and(gt(principals.attestationExpiresAt, now), isNull(principals.accountStopped)) : undefined;
-  return and(eq(principals.status, status), standing);
-};
 
 /** A condition of an update: the owner is in good standing when the row is written, not only when it was read (AGT-18). */
-export const principalStands = (principalId: SQL, now: number): SQL =>
+export const principalStands = (principalId: SQL, now: number, also = sql``): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE'
-      and p.attestation_expires_at > ${now} and p.account_stopped is null)`;
-
-export type PrincipalFilter = {
-  customerId?: string | undefined;
-  externalRef?: string | undefined;
-  status?: PrincipalStatus | undefined;
-  now: number;
-};
-
-/** The columns of a page: those that a principal shows. */
-const { platformId: _platform, tenant: _tenant, nameFolded: _folded, ...listed } = getTableColumns(principals);
-export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
-
-/** Newest first; ids are time-ordered, so the id is the whole keyset. */
-export const listPrincipals = (
-  db: Database,
-  tenant: Tenant,
-  filter: PrincipalFilter,
-  page: { limit: number; after: Position | null },
-): Read<ListedPrincipal[]> => {
-  const { customerId, externalRef, status, now } = filter;
-  const grouped =
-    customerId === undefined
-      ? undefined
-      : customerId === "none"
-        ? isNull(principals.customerId)
-        : eq(principals.customerId, customerId);
-  return readAll(
-    db
-      .select(listed)
-      .from(principals)
-      .where(
-        and(
-          within(principals, tenant),
-          sql`tenant = 0`,
-          grouped,
-          externalRef === undefined ? undefined : eq(principals.externalRef, externalRef),
-          status === undefined ? undefined : standsAt(status, now),
-          page.after === null ? undefined : lt(principals.principalId, page.after.id),
-        ),
-      )
-      .orderBy(desc(principals.principalId))
-      .limit(page.limit + 1),
-  );
-};
+      and p.attestation_expires_at > ${now} and p.account_stopped is null ${also})`;
 
 export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement =>
   db.insert(principals).values(row);
 
+// ---- Attestations --------------------------------------------------------------------------------------------------------
+
 export const insertAttestation = (db: Database, row: AttestationRow): Statement => db.insert(attestations).values(row);
 
-/** Principals whose attestation has ended and that are still stored as ACTIVE, the earliest end first. */
-export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: principals.attestationExpiresAt, id: principals.principalId })
-      .from(principals)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'ACTIVE'`,
-          lte(principals.attestationExpiresAt, now),
-          sql`(${principals.attestationExpiresAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(asc(principals.attestationExpiresAt), asc(principals.principalId))
-      .limit(limit),
+/** What an attestation is known by (PRN-25). */
+export type Attestation = Pick<AttestationRow, "verifierId" | "attestationId">;
+const isAttestation = ({ verifierId, attestationId }: Attestation) =>
+  and(eq(attestations.verifierId, verifierId), eq(attestations.attestationId, attestationId));
+
+/** Whether an attestation was taken back: of all principals that it backs at once, so that any of its rows tells. */
+export const isRevoked = (db: Database, attestation: Attestation): Read<boolean> =>
+  read(
+    db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
+    ([row]) => typeof row?.revokedAt === "number",
   );
 
-/** Moves a principal only from the state and under the attestation that the move was decided on. */
-export const movePrincipal = (
+/** Refuses an attestation that was taken back meanwhile. */
+export const refuseRevoked = (db: Database, attestation: Attestation): Statement =>
+  guard(
+    db,
+    sql`not exists (select 1 from attestations where ${isAttestation(attestation)} and ${attestations.revokedAt} is not null)`,
+  );
+
+/** When an attestation was taken back, if it was; null where nobody has recorded it. */
+export const findRevocation = (
   db: Database,
-  before: PrincipalRow,
-  { from, to }: Move<PrincipalStatus>,
-  { statusReason, updatedAt }: Pick<PrincipalRow, "statusReason" | "updatedAt">,
+  attestation: Attestation,
+): Read<Pick<AttestationRow, "revokedAt"> | null> =>
+  readOne(
+    db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
+  );
+
+/** The principals whose present attestation it is, of whatever platform. */
+export const backedBy = ({ verifierId, attestationId }: Attestation): SQL =>
+  sql`principal_id in (select principal_id from attestations where verifier_id = ${verifierId} and attestation_id = ${attestationId})
+    and attestation_verifier_id = ${verifierId} and principals.attestation_id = ${attestationId}`;
+
+/** Takes an attestation back, of all principals that it has ever backed. Fails (Conflict) when that was done meanwhile. */
+export const markRevoked = (
+  db: Database,
+  attestation: Attestation,
+  revocationReason: string | null,
+  revokedAt: number,
 ): Statement[] =>
   mustChange(
     db,
     db
+      .update(attestations)
+      .set({ revokedAt, revocationReason })
+      .where(and(isAttestation(attestation), isNull(attestations.revokedAt))),
+  );
+
+/** Whether a principal has had an attestation. */
+export const hasHad = (db: Database, principalId: string, attestation: Attestation): Read<boolean> =>
+  read(
+    db
+      .select({ principalId: attestations.principalId })
+      .from(attestations)
+      .where(and(isAttestation(attestation), eq(attestations.principalId, principalId))),
+    (rows) => rows.length > 0,
+  );
+
+/** Newest first: no two of a principal are recorded in one millisecond. */
+export const listAttestations = (
+  db: Database,
+  principalId: string,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<AttestationRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(attestations)
+      .where(
+        and(
+          eq(attestations.principalId, principalId),
+          page.after === null ? undefined : lt(attestations.recordedAt, page.after.at),
+        ),
+      )
+      .orderBy(desc(attestations.recordedAt))
+      .limit(page.limit + 1),
+  );
+
+// ---- Changes of a principal -----------------------------------------------------------------------------------------------
+
+/** What a move or a patch may change. */
+const CHANGED = [
+  "status",
+  "closed",
+  "statusReason",
+  "statusNote",
+  "platformStopped",
+  "customerStopped",
+  "attestationStop",
+  "customerId",
+  "externalRef",
+  "metadata",
+] as const satisfies readonly (keyof PrincipalRow)[];
+
+/** What a principal leaves behind with its end. Set whatever was read: neither moves `updated_at`. */
+const OF_CLOSED = { closed: true, expiryNoticeAt: null, providers: 0 } as const;
+
+/**
+ * Changes a principal only as it was read, and under the attestation that the change was decided on. A column that stays is not named, so that
+ * its indexes are not written again.
+ */
+export const changePrincipal = (db: Database, before: PrincipalRow, after: PrincipalRow): Statement[] =>
+  mustChange(
+    db,
+    db
       .update(principals)
-      .set({ statusReason, updatedAt, status: to })
+      .set({
+        ...Object.fromEntries(
+          CHANGED.filter((name) => before[name] !== after[name]).map((name) => [name, after[name]]),
+        ),
+        ...(after.closed && OF_CLOSED),
+        updatedAt: after.updatedAt,
+      })
       .where(
         and(
           eq(principals.principalId, before.principalId),
-          eq(principals.status, from),
+          eq(principals.status, before.status),
+          eq(principals.updatedAt, before.updatedAt),
           eq(principals.attestationExpiresAt, before.attestationExpiresAt),
         ),
       ),
@@ -188,14 +215,23 @@ type Attested = Omit<PrincipalRow, "legalName" | "nameFolded" | "country">;
 
 /** Records the current attestation of a principal as it was read, with the status that it gives. */
 export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attested): Statement[] => {
-  const { status, statusReason, attestationId, attestationVerifierId, attestationModel, attestationTier } = after;
-  const { attestationIssuedAt, attestationExpiresAt, updatedAt } = after;
+  const {
+    status,
+    statusReason,
+    attestationStop,
+    attestationId,
+    attestationVerifierId,
+    attestationModel,
+    attestationTier,
+  } = after;
+  const { attestationIssuedAt, attestationExpiresAt, expiryNoticeAt, updatedAt } = after;
+  const noticed = expiryNoticeAt === before.expiryNoticeAt ? {} : { expiryNoticeAt };
   const attestation = { attestationId, attestationVerifierId, attestationModel, attestationTier, attestationIssuedAt };
   return mustChange(
     db,
     db
       .update(principals)
-      .set({ status, statusReason, ...attestation, attestationExpiresAt, updatedAt })
+      .set({ status, statusReason, attestationStop, ...attestation, attestationExpiresAt, updatedAt, ...noticed })
       .where(
         and(
           eq(principals.principalId, before.principalId),
@@ -215,11 +251,44 @@ export const principalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
 /** Refuses the batch when the principal has changed since it was read. */
 export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, principalUnchanged(known));
 
-// ---- All principals of an account ------------------------------------------------------------------------------------------
+/**
+ * Counts one agent more that sells (PRN-10), as `refuseChangedPrincipal` refuses. Neither count moves `updated_at`: no decision on the
+ * principal rests on it.
+ */
+export const countProvider = (db: Database, { principalId, updatedAt }: Known): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ providers: sql`${principals.providers} + 1` })
+      .where(and(eq(principals.principalId, principalId), eq(principals.updatedAt, updatedAt))),
+  );
 
-/** The tenant principal of an account, which is in no index of the others. */
-const tenantOf = (platformId: string | SQL<string>): SQL =>
-  sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
+/** Counts one less; a principal that is CLOSED counts none already. */
+export const uncountProvider = (db: Database, principalId: string): Statement =>
+  db
+    .update(principals)
+    .set({ providers: sql`${principals.providers} - 1` })
+    .where(and(eq(principals.principalId, principalId), eq(principals.closed, false)));
+
+/** Moves the next notice on, of a principal as it was read: nobody has given the notice, renewed the attestation or closed it since. */
+export const moveNotice = (db: Database, before: PrincipalRow, expiryNoticeAt: number | null): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ expiryNoticeAt })
+      .where(
+        and(
+          eq(principals.principalId, before.principalId),
+          sql`${principals.expiryNoticeAt} is ${before.expiryNoticeAt}`,
+          eq(principals.updatedAt, before.updatedAt),
+          sql`${principals.accountStopped} is ${before.accountStopped}`,
+        ),
+      ),
+  );
+
+// ---- All principals of an account or a group ------------------------------------------------------------------------------------------
 
 /** Sets for every principal of an account, the tenant principal included, what stops the account; null when nothing does (ACC-25). */
 export const setAccountStopped = (db: Database, platformId: string, accountStopped: AccountStop | null): Statement =>
@@ -231,40 +300,6 @@ export const setAccountStopped = (db: Database, platformId: string, accountStopp
           union all ${tenantOf(platformId)})`,
     );
 
-/** Each pair of environment and status is a range of its own in the index. */
-const listedIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
-  and(
-    eq(principals.platformId, platformId),
-    inArray(principals.environment, [...ENVIRONMENTS]),
-    inArray(principals.status, [...statuses]),
-    sql`tenant = 0`,
-  );
-
-/** A slice of an account's principals in one of the statuses, and its tenant principal if it is in one. */
-export const findPrincipalsIn = (
-  db: Database,
-  platformId: string | SQL<string>,
-  statuses: readonly PrincipalStatus[],
-  slice: number,
-): Read<PrincipalRow[]> => {
-  const found = sql`select principal_id from principals where ${listedIn(platformId, statuses)} limit ${slice}`;
-  return readAll(
-    db
-      .select()
-      .from(principals)
-      .where(
-        and(
-          sql`principal_id in (select principal_id from (${found}) union all ${tenantOf(platformId)})`,
-          inArray(principals.status, [...statuses]),
-        ),
-      ),
-  );
-};
-
-export const somePrincipalIn = (platformId: string, statuses: readonly PrincipalStatus[]): SQL =>
-  sql`(exists (select 1 from principals where ${listedIn(platformId, statuses)}) or exists (select 1 from principals
-      where principal_id = (${tenantOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
-
 /** Moves all of the principals from one status to another, or none. */
 export const movePrincipals = (
   db: Database,
@@ -274,7 +309,7 @@ export const movePrincipals = (
 ): Statement[] => [
   db
     .update(principals)
-    .set({ ...set, status: to })
+    .set({ ...set, status: to, ...(to === "CLOSED" && OF_CLOSED) })
     .where(
       and(
         sql`principal_id in (select value from json_each(${JSON.stringify(principalIds)}))`,
@@ -283,3 +318,15 @@ export const movePrincipals = (
     ),
   guard(db, sql`changes() = ${sql.raw(String(principalIds.length))}`),
 ];
+
+/** Moves all principals of a group at once, however many they are (PRN-24). */
+export const moveAll = (db: Database, { where, set, note }: GroupMove, now: number): Statement =>
+  db
+    .update(principals)
+    .set({
+      ...set,
+      status: statusAfter(set),
+      ...(note !== undefined && { statusNote: note }),
+      updatedAt: sql`max(${now}, ${principals.updatedAt} + 1)`,
+    })
+    .where(movable(where));

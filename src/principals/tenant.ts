@@ -1,9 +1,13 @@
 // The tenant principal of an account: the platform's own company, which follows the account's profile (ACC-6).
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
+import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
+import { recordActivity } from "../journal/activity.ts";
 import { currentAttestation, expandAttestation } from "./attestations.ts";
+import { firstNoticeAt } from "./notices.ts";
+import { NO_STOPS } from "./standing.ts";
 import { insertAttestation, insertPrincipal } from "./store.ts";
 
 export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
@@ -13,9 +17,11 @@ export function createTenantPrincipal(
   db: Database,
   platformId: string,
   { legalName, country }: LegalPerson,
+  actor: Actor,
   now: number,
 ): { readonly principalId: string; readonly statements: Statement[] } {
   const principalId = newId("prn", now);
+  const attested = expandAttestation({ placeholder: true }, "sandbox", now);
   const row: PrincipalRow = {
     principalId,
     platformId,
@@ -28,12 +34,30 @@ export function createTenantPrincipal(
     externalRef: `tenant:${platformId}`,
     customerId: null,
     status: "ACTIVE",
+    closed: false,
     statusReason: null,
+    statusNote: null,
+    ...NO_STOPS,
     accountStopped: null,
-    ...expandAttestation({ placeholder: true }, "sandbox", now),
+    ...attested,
+    expiryNoticeAt: firstNoticeAt(attested.attestationExpiresAt, now),
+    providers: 0,
+    metadata: {},
     createdAt: now,
     updatedAt: now,
   };
   const attestation = currentAttestation(row, { proof: null, recordedAt: now });
-  return { principalId, statements: [insertPrincipal(db, row), insertAttestation(db, attestation)] };
+  const registered = {
+    action: "principal.registered",
+    actor,
+    subject: { type: "principal", id: principalId },
+  } as const;
+  return {
+    principalId,
+    statements: [
+      insertPrincipal(db, row),
+      insertAttestation(db, attestation),
+      recordActivity(db, row, now, registered),
+    ],
+  };
 }

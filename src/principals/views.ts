@@ -1,9 +1,11 @@
 // Maps rows to the principal of schema.ts at an instant.
 import { toIso } from "../core/clock.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
-import type { PrincipalView } from "./schema.ts";
+import type { AttestationRow } from "../db/tables/principals.ts";
+import type { ListedPrincipal } from "./list-store.ts";
+import type { PrincipalView, RecordedAttestationView } from "./schema.ts";
 import { effectivePrincipalStatus } from "./standing.ts";
-import type { ListedPrincipal } from "./store.ts";
+import { attestedTier, requiredTier } from "./tiers.ts";
 
 export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalView {
   const status = effectivePrincipalStatus(row, now);
@@ -17,6 +19,8 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
     environment: row.environment,
     status,
     status_reason: reasonOf(row, status),
+    status_note: row.statusNote,
+    metadata: row.metadata,
     verification_attestation: {
       attestation_id: row.attestationId,
       verifier_id: row.attestationVerifierId,
@@ -25,9 +29,37 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
       expires_at: toIso(row.attestationExpiresAt),
       ...(row.attestationTier !== null && { tier: row.attestationTier }),
     },
+    attested_tier: attestedTier(row),
+    // Of one that is CLOSED no agent is left, whether or not their rows say it yet.
+    required_tier: requiredTier(status === "CLOSED" ? 0 : row.providers),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
+}
+
+/** An attestation of a principal, at an instant. */
+export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView {
+  return {
+    attestation_id: row.attestationId,
+    verifier_id: row.verifierId,
+    model: row.model,
+    issued_at: toIso(row.issuedAt),
+    expires_at: toIso(row.expiresAt),
+    ...(row.tier !== null && { tier: row.tier }),
+    principal_id: row.principalId,
+    status: standingOf(row, principal, now),
+    proof: row.proof,
+    recorded_at: toIso(row.recordedAt),
+    revoked_at: row.revokedAt === null ? null : toIso(row.revokedAt),
+    revocation_reason: row.revocationReason,
+  };
+}
+
+function standingOf(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView["status"] {
+  if (row.revokedAt !== null) return "revoked";
+  const isPresent = row.attestationId === principal.attestationId && row.verifierId === principal.attestationVerifierId;
+  if (!isPresent) return "replaced";
+  return row.expiresAt <= now ? "expired" : "current";
 }
 
 /** What the stop of an account says of its principals. */
@@ -36,8 +68,13 @@ export const ACCOUNT_REASONS: Readonly<Record<AccountStop, string>> = {
   CLOSED: "account_closed",
 };
 
-function reasonOf({ status, statusReason, accountStopped }: ListedPrincipal, shown: PrincipalStatus): string | null {
-  // A state that is stored has its own reason; another one comes from the account, or from the date.
-  if (shown !== status && accountStopped !== null && shown === accountStopped) return ACCOUNT_REASONS[accountStopped];
-  return statusReason ?? (shown === "ATTESTATION_EXPIRED" ? "attestation_expired" : null);
+function reasonOf(row: ListedPrincipal, shown: PrincipalStatus): string | null {
+  const { status, statusReason, accountStopped, platformStopped, attestationStop } = row;
+  if (shown === "ACTIVE") return null;
+  if (shown === "CLOSED") return status === "CLOSED" ? statusReason : ACCOUNT_REASONS.CLOSED;
+  if (shown === "SUSPENDED") {
+    if (accountStopped !== null) return ACCOUNT_REASONS.SUSPENDED;
+    return platformStopped ? "platform" : "customer";
+  }
+  return attestationStop ?? "attestation_expired";
 }

@@ -1,5 +1,5 @@
 // Compact JWS (RFC 7515) by a published key: what certificates, identity documents and receipts have in common.
-// Order of trust: shape, header (ES256 and one exact `typ`), key by `kid` from the caller's set, signature; only then
+// Order of trust: shape, header (an allowed `alg`, ES256 unless the caller says otherwise, and one exact `typ`), key by `kid` from the caller's set, signature; only then
 // is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
 import { CompactSign, compactVerify } from "jose";
 import { decodeBase64Url, decodeUtf8 } from "../core/encoding.ts";
@@ -8,11 +8,11 @@ import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
 /** Why a JWS is not accepted. */
 export type JwsFault =
   | "malformed" // not three segments of strict base64url, or too long, or its header is no JSON object
-  | "algorithm_not_allowed" // any `alg` but ES256
+  | "algorithm_not_allowed" // any `alg` but the allowed ones
   | "type_not_allowed" // another `typ` than the one expected
   | "header_not_allowed" // `crit`, `b64`, or a key or a reference to one in the header
   | "key_id_missing"
-  | "key_unknown" // no ES256 signing key with this `kid` in the set
+  | "key_unknown" // no signing key with this `kid` in the set
   | "signature_invalid"
   | "payload_malformed"; // the payload is no UTF-8 JSON object
 
@@ -22,6 +22,9 @@ export type JwsCheck =
 
 /** A JSON object whose members nobody has judged yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The signatures that a caller may allow. */
+export type JwsAlgorithm = "ES256" | "EdDSA";
 
 const LENGTH_MAX = 256 * 1024;
 const HEADER_REFUSED = ["crit", "b64", "jwk", "jku", "x5u", "x5c"] as const;
@@ -38,16 +41,21 @@ export async function signJws(payload: Uint8Array, typ: string, key: SigningKey)
  * Verifies a compact JWS whose payload is a JSON object. Never throws on what `jws` holds; a KeyResolver's own
  * rejection passes through, since a set that cannot be fetched says nothing of the signature.
  */
-export async function verifyJws(jws: unknown, typ: string, keys: KeySource): Promise<JwsCheck> {
+export async function verifyJws(
+  jws: unknown,
+  typ: string,
+  keys: KeySource,
+  algorithms: readonly JwsAlgorithm[] = ["ES256"],
+): Promise<JwsCheck> {
   const header = readHeader(jws);
   if (typeof jws !== "string" || header === undefined) return { ok: false, reason: "malformed" };
-  const fault = judgeHeader(header, typ);
+  const fault = judgeHeader(header, typ, algorithms);
   if (fault !== undefined) return { ok: false, reason: fault };
   const { kid } = header;
   if (typeof kid !== "string" || kid === "") return { ok: false, reason: "key_id_missing" };
   const key = await findKey(keys, kid);
   if (key === undefined) return { ok: false, reason: "key_unknown" };
-  const verified = await compactVerify(jws, key, { algorithms: ["ES256"] }).catch(() => undefined);
+  const verified = await compactVerify(jws, key, { algorithms: [...algorithms] }).catch(() => undefined);
   if (verified === undefined) return { ok: false, reason: "signature_invalid" };
   const payloadText = decodeUtf8(verified.payload);
   const payload = payloadText === undefined ? undefined : parseObject(payloadText);
@@ -98,8 +106,8 @@ function readHeader(jws: unknown): JsonObject | undefined {
   return text === undefined ? undefined : parseObject(text);
 }
 
-function judgeHeader(header: JsonObject, typ: string): JwsFault | undefined {
-  if (header["alg"] !== "ES256") return "algorithm_not_allowed";
+function judgeHeader(header: JsonObject, typ: string, algorithms: readonly JwsAlgorithm[]): JwsFault | undefined {
+  if (!algorithms.some((allowed) => allowed === header["alg"])) return "algorithm_not_allowed";
   if (header["typ"] !== typ) return "type_not_allowed";
   if (HEADER_REFUSED.some((name) => Object.hasOwn(header, name))) return "header_not_allowed";
   return undefined;

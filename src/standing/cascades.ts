@@ -1,29 +1,44 @@
-// Cascades (PRN-16, PRN-17, ACC-26). What stands above moves first, in one guarded batch: from that commit every agent is stopped by its
-// effective status, and none begins to run. The agents' own rows and records follow in slices, the first in the same batch; any later run
-// continues. Each agent is reported once, also after a crash.
+// Cascades (PRN-16, PRN-17, PRN-24, ACC-26). What stands above moves first, in one guarded batch: from that commit every agent is stopped by
+// its effective status, and none begins to run. The agents' own rows and records follow in slices, the first in the same batch; any later run
+// continues. Each agent is reported once, also after a crash, and so is each principal that moved with others.
 import { commitAll } from "../commit.ts";
-import type { Deps } from "../context.ts";
+import type { Deps, JobMessage } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
 import type { CascadeTrigger } from "../core/vocabulary.ts";
-import { type Condition, readBatch, type Statement } from "../db/batch.ts";
-import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { setAccountStopped } from "../principals/store.ts";
-import { type Cause, isLast, sliceStatements } from "./slice.ts";
-import { beginCascade, beginCascadeWhile, endCascade, findCascades, guardCascade, refuseLeft } from "./store.ts";
+import { settleReports } from "./reports.ts";
+import { type Cause, isLast, type Slice, sliceStatements } from "./slice.ts";
 import {
+  advanceCascade,
+  type Begun,
+  beginCascade,
+  beginCascades,
+  endCascade,
+  findCascades,
+  guardCascade,
+  refuseLeft,
+} from "./store.ts";
+import {
+  ACCOUNT,
   type FoundOfAccount,
-  type FoundOfPrincipal,
+  type FoundOfPrincipals,
+  PRINCIPAL,
   STOPPED_BY,
   sliceOfAccount,
-  sliceOfPrincipal,
+  sliceOfPrincipals,
   subjectOf,
 } from "./subjects.ts";
 
-/** The slices of one subject that one invocation runs, and the subjects: its queries are limited, so the queue goes on (JOB-12). */
-const SLICES = 5;
-export const CASCADES_AT_ONCE = 5;
+/**
+ * The slices of one subject that one invocation runs, with the first one of its own where it has one, and the subjects: each agent of a slice
+ * takes a statement, and an invocation's queries are limited, so the queue goes on (JOB-12).
+ */
+const SLICES = 3;
+export const CASCADES_AT_ONCE = 1;
 const JOB = "finish_cascades";
 
 export type Cascading = {
@@ -33,23 +48,32 @@ export type Cascading = {
   readonly rest: () => Promise<void>;
 };
 
-/** The principal after its own move, and the statements of the move, of it and of all that stands above it. */
-export type Above = { readonly principal: PrincipalRow; readonly statements: readonly Statement[] };
+/** Principals after their moves, and the statements of the moves, of them and of all that stands above them. */
+export type Above = {
+  readonly principals: readonly PrincipalRow[];
+  readonly statements: readonly Statement[];
+  /** True where others move with them, each with a cascade of its own that the statements have stored. */
+  readonly more?: boolean;
+};
 
-/** Stops all agents of a principal. A cascade is stored while agents are left, so that any run continues it. */
-export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundOfPrincipal, now: number): Cascading {
-  const { db } = deps;
-  const { principalId } = above.principal;
-  const slice = sliceOfPrincipal(above.principal, found);
+/** Stops all agents of principals. A cascade is stored for each that has agents left, so that any run continues it. */
+export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundOfPrincipals, now: number): Cascading {
+  const { principals, more = false } = above;
+  const { trigger } = cause;
+  const ids = principals.map(({ principalId }) => principalId);
+  const only = more || ids.length > 1 ? undefined : ids[0];
+  const slice = sliceOfPrincipals(principals, found, only === undefined ? null : FIRST);
   const last = isLast(slice);
   return {
     statements: [
       ...above.statements,
       ...sliceStatements(deps, cause, slice, now),
-      // Refused when an agent began to run after the reading: it is read the next time.
-      last ? refuseLeft(db, leftOf(principalId, cause.trigger)) : beginCascade(db, rowOf(principalId, cause, now)),
+      ...(only === undefined
+        ? // Of many principals one is always busy: an agent that began to run after the reading is met by the cascade.
+          beginCascades(deps.db, ids, begunBy(cause, now), (id) => PRINCIPAL.left(id, trigger))
+        : beginBehind(deps.db, only, begunBy(cause, now), slice)),
     ],
-    rest: () => runRest(deps, principalId, cause.trigger, last),
+    rest: () => (only === undefined ? runOthers(deps, now, more || !last) : runRest(deps, only, trigger, last)),
   };
 }
 
@@ -73,17 +97,17 @@ export function cascadeAccount(
       setAccountStopped(db, platformId, STOPPED_BY[trigger]),
       ...sliceStatements(deps, cause, slice, now),
       // An agent that was registered after the reading is met by the cascade: a busy account can be closed.
-      ...beginCascadeWhile(db, rowOf(platformId, cause, now), leftOf(platformId, trigger)),
+      ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
     rest: () => runRest(deps, platformId, trigger, isLast(slice)),
   };
 }
 
-const leftOf = (subjectId: string, trigger: CascadeTrigger): readonly Condition[] =>
-  subjectOf(subjectId).left(subjectId, trigger);
+/** Of one principal, whose slice refuses what began to run after the reading. */
+const beginBehind = (db: Database, principalId: string, begun: Begun, { stretch }: Slice): Statement[] =>
+  stretch?.upTo ? [beginCascade(db, principalId, begun, stretch.upTo)] : [];
 
-const rowOf = (subjectId: string, { trigger, reason, actor }: Cause, startedAt: number): CascadeRow => ({
-  subjectId,
+export const begunBy = ({ trigger, reason, actor }: Cause, startedAt: number): Begun => ({
   trigger,
   reason,
   actorType: actor.type,
@@ -92,16 +116,30 @@ const rowOf = (subjectId: string, { trigger, reason, actor }: Cause, startedAt: 
 });
 
 async function runRest(deps: Deps, subjectId: string, trigger: CascadeTrigger, last: boolean): Promise<void> {
-  if (last || (await resumeCascade(deps, subjectId, trigger)) !== "more") return;
-  // The queue runs the rest. If the message is lost, the minute's run of the job finds the cascade.
-  await deps.env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [subjectId], apart: true });
+  if (last || (await resumeCascade(deps, subjectId, trigger, SLICES - 1)) !== "more") return;
+  await handOn(deps, { kind: "record", job: JOB, ids: [subjectId] });
 }
 
+/** Of many principals: the cascades that began at an instant. */
+async function runOthers(deps: Deps, startedAt: number, left: boolean): Promise<void> {
+  if (left) await handOn(deps, { kind: "find", job: JOB, after: { at: startedAt, id: "" } });
+}
+
+type Order = Extract<JobMessage, { readonly kind: "record" | "find" }>;
+
+/** The queue runs the rest. If the message is lost, the minute's run of the job finds the cascades. */
+const handOn = ({ env }: Deps, message: Order): Promise<unknown> => env.JOB_QUEUE.send({ ...message, apart: true });
+
 /** Runs some slices of a cascade; `more` when others are left; `trigger` is the expected one. Returns false when it was over before. */
-async function resumeCascade(deps: Deps, subjectId: string, trigger: CascadeTrigger): Promise<Recorded> {
+async function resumeCascade(
+  deps: Deps,
+  subjectId: string,
+  trigger: CascadeTrigger,
+  slices = SLICES,
+): Promise<Recorded> {
   let moved = false;
   let expected = trigger;
-  for (let slice = 0; slice < SLICES; slice++) {
+  for (let slice = 0; slice < slices; slice++) {
     const next = await continueCascade(deps, subjectId, expected);
     moved ||= next.moved;
     if (next.left === null) return moved;
@@ -116,17 +154,23 @@ type Continued = { readonly moved: boolean; readonly left: CascadeTrigger | null
 const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger): Promise<Continued> =>
   retryConflicts(async () => {
     const { db } = deps;
-    const { cascade, slice } = await subjectOf(subjectId).read(db, subjectId, expected);
+    const subject = subjectOf(subjectId);
+    const { cascade, slice, principal } = await subject.read(db, subjectId, expected);
     if (!cascade || !slice) return { moved: false, left: null };
     const { trigger, actorType, actorId } = cascade;
     // The slice was read for another trigger.
     if (trigger !== expected) return { moved: false, left: trigger };
+    const now = deps.clock.now();
     const last = isLast(slice);
     const cause = { ...cascade, actor: { type: actorType, id: actorId } };
     await commitAll(deps, [
       guardCascade(db, cascade),
-      ...sliceStatements(deps, cause, slice, deps.clock.now()),
-      ...(last ? [refuseLeft(db, leftOf(subjectId, trigger)), endCascade(db, cascade)] : []),
+      ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
+      ...sliceStatements(deps, cause, slice, now),
+      ...(slice.stretch?.upTo ? [advanceCascade(db, cascade, slice.stretch.upTo)] : []),
+      // A stretch refuses by itself what began to run after the reading.
+      ...(last && !slice.stretch ? [refuseLeft(db, subject.left(subjectId, trigger))] : []),
+      ...(last ? [endCascade(db, cascade)] : []),
     ]);
     return { moved: true, left: last ? null : trigger };
   });

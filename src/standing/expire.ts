@@ -5,16 +5,19 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { readBatch } from "../db/batch.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
+import { findEndedAttestations } from "../principals/due-store.ts";
 import { principalMachine } from "../principals/states.ts";
-import { findEndedAttestations, findPrincipalById, movePrincipal } from "../principals/store.ts";
+import { changePrincipal, findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { CASCADES_AT_ONCE, stopAgents } from "./cascades.ts";
+import { CASCADES_AT_ONCE, type Cascading, stopAgents } from "./cascades.ts";
+import { settleReports } from "./reports.ts";
 import type { Cause } from "./slice.ts";
-import { stopReads } from "./subjects.ts";
+import { findCascade } from "./store.ts";
+import { type FoundOfPrincipals, stopReads } from "./subjects.ts";
 
 const CAUSE: Cause = {
   trigger: "principal_stops",
@@ -37,17 +40,42 @@ export const endAttestations: EachJob = {
 async function endAttestation(deps: Deps, principalId: string): Promise<boolean> {
   const { db } = deps;
   const now = deps.clock.now();
-  const { principal: before, ...found } = await readBatch(db, {
+  const {
+    principal: before,
+    cascade,
+    ...found
+  } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
+    cascade: findCascade(db, principalId),
     ...stopReads(db, principalId, CAUSE.trigger),
   });
-  if (before?.status !== "ACTIVE" || before.attestationExpiresAt > now) return false;
+  if (!before || !endsUnrecorded(before, now)) return false;
+  const stopping = attestationEnds(deps, before, { ...found, cascade }, now);
+  await commitAll(deps, stopping.statements);
+  await stopping.rest();
+  return true;
+}
+
+/** True of an end that no job has recorded yet. */
+export const endsUnrecorded = ({ status, attestationExpiresAt, accountStopped }: PrincipalRow, now: number): boolean =>
   // The closing of its account ends it (ACC-27).
-  if (before.accountStopped === "CLOSED") return false;
+  status === "ACTIVE" && attestationExpiresAt <= now && accountStopped !== "CLOSED";
+
+/** Records the end of a principal's attestation, with the first slice of its agents; `after` is the principal then. */
+export function attestationEnds(
+  deps: Deps,
+  before: PrincipalRow,
+  { cascade, ...found }: FoundOfPrincipals & { readonly cascade: CascadeRow | null },
+  now: number,
+): Cascading & { readonly after: PrincipalRow } {
+  const { db } = deps;
+  const { principalId } = before;
   const ended = move(principalMachine, before.status, "attestation_ends");
-  const after: PrincipalRow = { ...before, status: ended.to, statusReason: "attestation_expired", updatedAt: now };
+  const updatedAt = Math.max(now, before.updatedAt + 1);
+  const after: PrincipalRow = { ...before, status: ended.to, attestationStop: "attestation_expired", updatedAt };
   const statements = [
-    ...movePrincipal(db, before, ended, after),
+    ...settleReports(db, [{ principal: before, cascade }], now),
+    ...changePrincipal(db, before, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",
       actor: CAUSE.actor,
@@ -56,8 +84,5 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
     }),
     recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
   ];
-  const stopping = stopAgents(deps, { principal: after, statements }, CAUSE, found, now);
-  await commitAll(deps, stopping.statements);
-  await stopping.rest();
-  return true;
+  return { after, ...stopAgents(deps, { principals: [after], statements }, CAUSE, found, now) };
 }

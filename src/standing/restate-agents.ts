@@ -1,21 +1,23 @@
-// Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24). The principal changes
-// first, in one guarded batch with the first slice of agents; the others follow in slices, which any later run continues. Under another name
-// each agent gets one new version, which is signed in its slice and kept for good; its whole document is stale from then, and signed at its
-// next reading (IDN-18).
+// Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24), whose end each agent's row
+// keeps for the lists (PRN-14). The principal changes first, in one guarded batch with the first slice of agents; the others follow in slices,
+// which any later run continues. Agents that the end of an attestation took are given back on the same way, when the next one asks for it
+// (give-back.ts). Under another name each agent gets one new version, which is signed in its slice and kept for good; its whole
+// document is stale from then, and signed at its next reading (IDN-18).
 import { findStatedAgents } from "../agents/slice-store.ts";
-import { advanceVersions, refuseOtherCount, touchDocuments } from "../agents/store.ts";
+import { advanceVersions, refuseOtherCount, setEnds, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
+import type { Actor } from "../core/vocabulary.ts";
 import { type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
-import type { MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
 import { signVersionAlone } from "../identity/aid.ts";
 import { insertAidVersions } from "../identity/store.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
 import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
+import { giveBack, returnable } from "./give-back.ts";
 import {
   beginRestatement,
   dropRestatement,
@@ -47,22 +49,30 @@ export type Restating = {
 };
 
 /** Restates all agents of a principal, which the same batch changes to what is given. A restatement is stored while agents are left. */
-export async function restateAgents(
+export const restateAgents = (deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Restating> =>
+  restate(deps, principal, found, null, now);
+
+/** The same, and gives back, in the name of `returning`, the agents that the end of the last attestation took. */
+export const returnAgents = restate;
+
+async function restate(
   deps: Deps,
   principal: PrincipalRow,
   found: Found,
+  returning: Actor | null,
   now: number,
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;
   const reached = endOf(found);
   const { length } = found.agents;
-  const begin = ({ at, id }: Due) => beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id });
+  const begin = ({ at, id }: Due) =>
+    beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id, returning });
   return {
     statements: [
       // An agent that was registered after the reading is read the next time: no later slice would find it.
       refuseOtherCount(db, principalId, reached, length),
-      ...(await restateSlice(deps, principal, found, now)),
+      ...(await restateSlice(deps, principal, found, returning, now)),
       reached === null ? dropRestatement(db, principalId) : begin(reached),
     ],
     rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId, reached)),
@@ -79,7 +89,7 @@ async function restateRest(deps: Deps, principalId: string, from: Due): Promise<
 }
 
 /** The position of the last agent of a slice; null when no agent is left behind it. */
-function endOf({ agents }: Found): Due | null {
+export function endOf({ agents }: Pick<Found, "agents">): Due | null {
   const last = agents.length < SLICE ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
@@ -122,7 +132,7 @@ async function continueRestatement(deps: Deps, principalId: string, expected: Du
   await commitAll(deps, [
     ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
     refuseChangedPrincipal(db, principal),
-    ...(await restateSlice(deps, principal, found, deps.clock.now())),
+    ...(await restateSlice(deps, principal, found, restatement.returning, deps.clock.now())),
   ]);
   return { restated: true, from: reached };
 }
@@ -149,33 +159,47 @@ export const finishRestatements: EachJob = {
 /**
  * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
  * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of one whose version states another attestation becomes
- * stale (ACC-24): an attestation gives no new version.
+ * stale (ACC-24): an attestation gives no new version. Each row gets the attestation's end.
  */
-async function restateSlice(deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Statement[]> {
+async function restateSlice(
+  deps: Deps,
+  principal: PrincipalRow,
+  found: Found,
+  returning: Actor | null,
+  now: number,
+): Promise<Statement[]> {
   const { db } = deps;
+  const back = returning === null ? [] : returnable(principal, found, now);
+  const returned = new Set(back.map(({ agent }) => agent.did));
+  const staying = found.agents.filter(({ agent }) => !returned.has(agent.did));
   const isOutdated = ({ name, country }: Found["agents"][number]) =>
     name !== principal.legalName || country !== principal.country;
-  const outdated = found.agents.filter(isOutdated);
-  const attested = found.agents.filter((one) => !isOutdated(one) && one.attestationId !== principal.attestationId);
-  const dids = attested.map(({ agent }) => agent.did);
-  const stale = dids.length === 0 ? [] : [touchDocuments(db, dids)];
-  return outdated.length === 0 ? stale : [...stale, ...(await nextVersions(deps, principal, outdated, found, now))];
+  const outdated = staying.filter(isOutdated);
+  const attested = staying.filter((one) => !isOutdated(one) && one.attestationId !== principal.attestationId);
+  const endsAt = principal.attestationExpiresAt;
+  const ended = staying.filter((one) => one.agent.endsAt !== endsAt && !attested.includes(one));
+  return [
+    ...(attested.length === 0 ? [] : [touchDocuments(db, didsOf(attested), { endsAt })]),
+    ...(ended.length === 0 ? [] : [setEnds(db, didsOf(ended), endsAt)]),
+    ...(outdated.length === 0 ? [] : await nextVersions(deps, principal, outdated, now)),
+    ...(returning === null ? [] : await giveBack(deps, back, returning, now)),
+  ];
 }
+
+const didsOf = (each: Found["agents"]): string[] => each.map(({ agent }) => agent.did);
 
 async function nextVersions(
   deps: Deps,
   principal: PrincipalRow,
   outdated: Found["agents"],
-  found: Found,
   now: number,
 ): Promise<Statement[]> {
   const { db } = deps;
   const certified = outdated.filter(({ certificate }) => certificate !== null);
-  const markets = Map.groupBy(found.markets, keyOf);
   const versions = await Promise.all(
-    certified.map(({ agent, certificate }) => {
+    certified.map(({ agent, certificate, markets }) => {
       const next = { ...agent, version: agent.version + 1, revision: agent.revision + 1 };
-      const source = { agent: next, certificate, principal, markets: markets.get(keyOf(agent)) ?? [] };
+      const source = { agent: next, certificate, principal, markets };
       return signVersionAlone(deps, source, now);
     }),
   );
@@ -194,5 +218,3 @@ async function nextVersions(
     ),
   ];
 }
-
-const keyOf = ({ did, environment }: Pick<MarketRow, "did" | "environment">): string => `${environment} ${did}`;

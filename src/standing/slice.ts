@@ -3,24 +3,27 @@
 
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";
 import { reportOf } from "../agents/status.ts";
-import { moveAgents, passOnAgents, whileGivenBack } from "../agents/store.ts";
+import { moveAgents, passOnAgents, type Stretch, whileGivenBack } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
-import { type Move, move } from "../core/machine.ts";
+import { type Move, move, statesMovedBy } from "../core/machine.ts";
 import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow } from "../db/tables/principals.ts";
 import { listCertificates } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
+import { NOTED, noteLast } from "../journal/last-number-store.ts";
+import type { WithReports } from "../principals/group-store.ts";
 import { effectivePrincipalStatus, stopReasonOf } from "../principals/standing.ts";
 import { principalMachine } from "../principals/states.ts";
 import { movePrincipals } from "../principals/store.ts";
 import { ACCOUNT_REASONS, toPrincipalView } from "../principals/views.ts";
+import { settleReports } from "./reports.ts";
 
 /** How many agents move in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
@@ -28,13 +31,18 @@ export const SLICE = 200;
 /** `trigger` moves the agents by their machine; the reason is kept by those that it suspends. */
 export type Cause = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
 
-/** The agents and principals that are left, as far as one slice reads them. */
-export type Slice = {
-  readonly agents: readonly AgentWithPrincipal[];
+export type OwningAgent = AgentWithPrincipal & {
   readonly markets: readonly MarketRow[];
   readonly escrows: readonly EscrowRow[];
+};
+
+/** The agents and principals that are left, as far as one slice reads them. */
+export type Slice = {
+  readonly agents: readonly OwningAgent[];
+  /** Where the agents are all of one principal, up to the last of them: in its order, the slices never pass over what is done. */
+  readonly stretch: Stretch | null;
   /** Principals that end with their account. */
-  readonly principals: readonly PrincipalRow[];
+  readonly principals: readonly WithReports[];
   /** By how many milliseconds the sandbox's clock is ahead of real time (ACC-9). */
   readonly ahead: number;
 };
@@ -42,21 +50,25 @@ export type Slice = {
 /** True when nothing is left for a further slice. */
 export const isLast = ({ agents, principals }: Slice): boolean => agents.length < SLICE && principals.length < SLICE;
 
-/** An agent after its move. */
-type Moved = { readonly agent: AgentRow; readonly principal: PrincipalRow; readonly move: Move<AgentStatus> };
+/** An agent before and after its move. */
+type Moved = { readonly before: OwningAgent; readonly agent: AgentRow; readonly move: Move<AgentStatus> };
 
 export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: number): Statement[] {
   const { db } = deps;
   const ruling = (environment: Environment) => (environment === "sandbox" ? now + slice.ahead : now);
   const returning = cause.trigger === "account_returns";
-  const held = ({ agent, principal }: AgentWithPrincipal): boolean =>
+  const held = ({ agent, principal }: OwningAgent): boolean =>
     returning && effectivePrincipalStatus(principal, ruling(agent.environment)) !== "ACTIVE";
   const moved = slice.agents.filter((one) => !held(one)).map((one) => movedBy(cause, one, now));
+  const groups = Map.groupBy(moved, ({ move: { to } }) => to);
   return [
-    ...[...Map.groupBy(moved, ({ move: { to } }) => to)].flatMap(([to, each]) =>
-      moveStatements(db, to, cause, each, now),
-    ),
-    ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, slice, ruling)),
+    // Also where none is left, so that one that began to run after the reading refuses the batch.
+    ...(slice.stretch ? moveStretch(db, cause, slice.stretch, moved, now) : []),
+    ...[...groups].flatMap(([to, each]) => [
+      ...(slice.stretch ? [] : moveNamed(db, to, cause, each, now)),
+      ...moveStatements(db, to, cause, each, now, slice.stretch ? noteOf(db, each) : UNNOTED),
+    ]),
+    ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, ruling)),
     ...passOn(db, slice.agents.filter(held), ruling, now),
     // The principals end when their agents have.
     ...(slice.agents.length < SLICE ? closeStatements(db, cause.actor, slice.principals, now) : []),
@@ -65,37 +77,73 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
 
 // ---- Agents --------------------------------------------------------------------------------------------------------------
 
-function movedBy({ trigger, reason }: Cause, { agent, principal }: AgentWithPrincipal, now: number): Moved {
-  const moved = move(agentMachine, agent.status, triggerOf(trigger, agent));
-  const suspended = moved.to === "SUSPENDED";
-  const set = { suspensionReason: suspended ? reason : null, suspendedFrom: suspended ? moved.from : null };
-  return { agent: { ...agent, ...set, status: moved.to, statusNote: null, updatedAt: now }, principal, move: moved };
+function movedBy(cause: Cause, before: OwningAgent, now: number): Moved {
+  const { agent } = before;
+  const moved = move(agentMachine, agent.status, triggerOf(cause.trigger, agent));
+  const suspendedFrom = moved.to === "SUSPENDED" ? moved.from : null;
+  const set = { ...columnsOf(moved.to, cause, now), suspendedFrom, statusNote: null };
+  return { before, agent: { ...agent, ...set, status: moved.to }, move: moved };
 }
+
+const columnsOf = (to: AgentStatus, { reason }: Cause, now: number) => ({
+  suspensionReason: to === "SUSPENDED" ? reason : null,
+  updatedAt: now,
+});
 
 /** An agent that was suspended while FUNDING returns to FUNDING (AGT-16). */
 const triggerOf = (trigger: Cause["trigger"], { suspendedFrom }: AgentRow): AgentTrigger =>
   trigger === "account_returns" && suspendedFrom === "FUNDING" ? "account_returns_funding" : trigger;
 
-/** The statements of agents that end in one status, except their events. */
+/** All that the cause moves, in one statement. */
+function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readonly Moved[], now: number): Statement[] {
+  const { trigger } = cause;
+  const from = statesMovedBy(agentMachine, trigger);
+  const [first] = from;
+  if (!first) return [];
+  const { to } = move(agentMachine, first, trigger);
+  return moveAgents(db, moved.map(asRead), stretch, { from, to, set: columnsOf(to, cause, now) });
+}
+
+const asRead = ({ before }: Moved): AgentRow => before.agent;
+
+function moveNamed(db: Database, to: AgentStatus, cause: Cause, moved: readonly Moved[], now: number): Statement[] {
+  const from = [...new Set(moved.map(({ move: status }) => status.from))];
+  const also = cause.trigger === "account_returns" ? whileGivenBack(now) : undefined;
+  return moveAgents(db, moved.map(asRead), null, { from, to, set: columnsOf(to, cause, now), also });
+}
+
+/** The statement that notes the last numbers, and what is noted. */
+type Note = { readonly statements: readonly Statement[]; readonly noted?: typeof NOTED };
+const UNNOTED: Note = { statements: [] };
+
+/** For agents of one platform, from so many on as make up for the note. */
+const NOTED_FROM = 3;
+function noteOf(db: Database, moved: readonly Moved[]): Note {
+  const [first] = moved;
+  if (!first || moved.length < NOTED_FROM) return UNNOTED;
+  const environments = new Set(moved.map(({ agent }) => agent.environment));
+  return { statements: [noteLast(db, first.agent.platformId, environments)], noted: NOTED };
+}
+
+/** The statements of agents that end in one status, except their rows and their events. */
 function moveStatements(
   db: Database,
   to: AgentStatus,
-  { actor, trigger }: Cause,
+  { actor }: Cause,
   moved: readonly Moved[],
   now: number,
+  { statements, noted }: Note,
 ): Statement[] {
   const { action, listing } = reportOf(to);
-  const also = trigger === "account_returns" ? whileGivenBack(now) : undefined;
   return [
-    ...[...Map.groupBy(moved, ({ move: { from } }) => from).values()].flatMap((each) =>
-      each[0] ? moveAgents(db, didsOf(each), each[0].move, columnsOf(each[0].agent), also) : [],
-    ),
-    listCertificates(db, didsOf(moved), to),
+    ...statements,
+    ...moved.flatMap(({ agent }) => listCertificates(db, agent, to)),
     ...recordActivities(
       db,
       now,
       { action, actor, subjectType: "agent" },
       moved.map(({ agent, move: status }) => ({ owner: agent, id: agent.did, changes: { status } })),
+      noted?.activity,
     ),
     ...recordDirectoryChanges(
       db,
@@ -103,52 +151,43 @@ function moveStatements(
       now,
       // An agent without a certificate is in no directory (DIR-3).
       moved.map(({ agent }) => agent).filter(({ certificateJti }) => certificateJti !== null),
+      noted?.directory,
     ),
   ];
 }
 
-const didsOf = (each: readonly { readonly agent: AgentRow }[]): string[] => each.map(({ agent }) => agent.did);
-
-const columnsOf = ({ suspensionReason, suspendedFrom, statusNote, updatedAt }: AgentRow) => ({
-  suspensionReason,
-  suspendedFrom,
-  statusNote,
-  updatedAt,
-});
-
 type Ruling = (environment: Environment) => number;
 
-function viewsOf({ config }: Deps, moved: readonly Moved[], slice: Slice, ruling: Ruling) {
-  const [markets, escrows] = [byAgent(slice.markets), byAgent(slice.escrows)];
-  return moved.map(({ agent, principal }) => {
-    const own = { markets: markets.get(keyOf(agent)) ?? [], escrows: escrows.get(keyOf(agent)) ?? [] };
-    return { owner: agent, object: toAgentView(config, { agent, principal, ...own }, ruling(agent.environment)) };
-  });
-}
-
-type Owned = { readonly did: string; readonly environment: Environment };
-const keyOf = ({ did, environment }: Owned): string => `${environment} ${did}`;
-const byAgent = <T extends Owned>(rows: readonly T[]): Map<string, T[]> => Map.groupBy(rows, keyOf);
+const viewsOf = ({ config }: Deps, moved: readonly Moved[], ruling: Ruling) =>
+  moved.map(({ before, agent }) => ({
+    owner: agent,
+    object: toAgentView(config, { ...before, agent }, ruling(agent.environment)),
+  }));
 
 /** An agent whose principal was stopped meanwhile stays SUSPENDED, by what stops it now: its state does not change, so nothing reports it. */
-function passOn(db: Database, held: readonly AgentWithPrincipal[], ruling: Ruling, now: number): Statement[] {
-  const reasonOf = ({ agent, principal }: AgentWithPrincipal) => stopReasonOf(principal, ruling(agent.environment));
+function passOn(db: Database, held: readonly OwningAgent[], ruling: Ruling, now: number): Statement[] {
+  const reasonOf = ({ agent, principal }: OwningAgent) => stopReasonOf(principal, ruling(agent.environment));
   return [...Map.groupBy(held, reasonOf)].flatMap(([suspensionReason, each]) =>
-    passOnAgents(db, didsOf(each), { suspensionReason, updatedAt: now }),
+    passOnAgents(
+      db,
+      each.map(({ agent }) => agent),
+      { suspensionReason, updatedAt: now },
+    ),
   );
 }
 
 // ---- Principals ----------------------------------------------------------------------------------------------------------
 
-function closeStatements(db: Database, actor: Actor, principals: readonly PrincipalRow[], now: number): Statement[] {
+function closeStatements(db: Database, actor: Actor, principals: readonly WithReports[], now: number): Statement[] {
   if (principals.length === 0) return [];
-  const closed = principals.map((before) => {
+  const closed = principals.map(({ principal: before }) => {
     const moved = move(principalMachine, before.status, "close");
-    const after = { ...before, status: moved.to, statusReason: ACCOUNT_REASONS.CLOSED, updatedAt: now };
+    const after = { ...before, status: moved.to, closed: true, statusReason: ACCOUNT_REASONS.CLOSED, updatedAt: now };
     return { after, move: moved };
   });
   const set = { statusReason: ACCOUNT_REASONS.CLOSED, updatedAt: now };
   return [
+    ...settleReports(db, principals, now),
     ...[...Map.groupBy(closed, ({ move: { from } }) => from).values()].flatMap((each) =>
       each[0]
         ? movePrincipals(

@@ -1,10 +1,15 @@
 // Store of unfinished cascades.
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import { and, asc, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import { type Due, FIRST } from "../core/due.ts";
+import type { ActivityAction } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type CascadeRow, cascades } from "../db/tables/principals.ts";
+import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
+import { type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
 
-export const findCascade = (db: Database, subjectId: string | SQL<string>): Read<CascadeRow | null> =>
+/** As an id, or as an expression of the trip that finds it. */
+export type SubjectId = string | SQL<string>;
+
+export const findCascade = (db: Database, subjectId: SubjectId): Read<CascadeRow | null> =>
   readOne(db.select().from(cascades).where(eq(cascades.subjectId, subjectId)));
 
 /** The oldest cascades first. There are few: a row exists while its cascade runs. */
@@ -18,34 +23,132 @@ export const findCascades = (db: Database, after: Due, limit: number): Read<Due[
       .limit(limit),
   );
 
-/** Stores a cascade. A later one of the same subject replaces an earlier one and continues with the agents that are left. */
-export const beginCascade = (db: Database, row: CascadeRow): Statement =>
-  db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.subjectId, set: row });
+/** A cascade that begins. */
+export type Begun = Omit<CascadeRow, "subjectId" | "report" | "afterAt" | "afterDid">;
+
+/** Stores the cascade of a principal, which goes on behind an agent. It replaces an earlier one. */
+export const beginCascade = (db: Database, subjectId: string, begun: Begun, { at, id }: Due): Statement => {
+  const row: CascadeRow = { ...begun, subjectId, report: null, afterAt: at, afterDid: id };
+  return db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.subjectId, set: row });
+};
+
+/** A place in the order of agents, as an expression of the same trip. */
+export type Place = SQL;
+
+/** Where the cascade of a principal goes on. */
+export const positionOf = (principalId: string): Place =>
+  sql`(select after_at, after_did from cascades where subject_id = ${principalId})`;
+
+/** Moves the cascade of a principal behind a slice. */
+export const advanceCascade = (db: Database, { subjectId }: CascadeRow, { at, id }: Due): Statement =>
+  db.update(cascades).set({ afterAt: at, afterDid: id }).where(eq(cascades.subjectId, subjectId));
 
 const some = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
 
-/** The same where something is left at its place in the batch; else only ends an earlier one. */
-export const beginCascadeWhile = (db: Database, row: CascadeRow, left: readonly Condition[]): Statement[] => {
-  const { subjectId, trigger, reason, actorType, actorId, startedAt } = row;
+/** Ids as rows: the rows of a list count as read, one that is given does not. */
+function rowsOf(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
+  if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject_id = ${ids[0]}` };
+  const from = sql`json_each(${JSON.stringify(ids)})`;
+  return { id: sql`value`, from, within: sql`subject_id in (select value from ${from})` };
+}
+
+/**
+ * Stores the cascades of subjects of which something is left at this place in the batch. A later one of the same subject replaces an earlier
+ * one and continues with what is left; where nothing is, it only ends the earlier one.
+ */
+export const beginCascades = (
+  db: Database,
+  subjectIds: readonly string[],
+  { trigger, reason, actorType, actorId, startedAt }: Begun,
+  leftOf: (subjectId: SQL<string>) => readonly Condition[],
+): Statement[] => {
+  const { id, from, within } = rowsOf(subjectIds);
   return [
-    db.delete(cascades).where(eq(cascades.subjectId, subjectId)),
-    db
-      .insert(cascades)
-      .select(
-        sql`select ${subjectId}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt} from (select 1) where ${some(left)}`,
-      ),
+    db.delete(cascades).where(within),
+    db.insert(cascades).select(
+      sql`select ${id}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt}, null,
+            ${FIRST.at}, ${FIRST.id} from ${from} where ${some(leftOf(id))}`,
+    ),
   ];
 };
 
-const same = ({ subjectId, trigger, startedAt }: CascadeRow) =>
-  and(eq(cascades.subjectId, subjectId), eq(cascades.trigger, trigger), eq(cascades.startedAt, startedAt));
+const same = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: CascadeRow) =>
+  and(
+    eq(cascades.subjectId, subjectId),
+    eq(cascades.trigger, trigger),
+    eq(cascades.startedAt, startedAt),
+    report ? isNotNull(cascades.report) : isNull(cascades.report),
+    eq(cascades.afterAt, afterAt),
+    eq(cascades.afterDid, afterDid),
+  );
 
-/** Refuses a slice of a cascade that another one has replaced. */
+/** Refuses a slice of a cascade that another one has replaced, or of which another run has written the slice or the report. */
 export const guardCascade = (db: Database, row: CascadeRow): Statement =>
   guard(db, sql`exists (select 1 from cascades where ${same(row)})`);
 
 /** Refuses while something is left. */
 export const refuseLeft = (db: Database, left: readonly Condition[]): Statement => guard(db, sql`not ${some(left)}`);
 
-/** Leaves a cascade that has replaced this one meanwhile. */
-export const endCascade = (db: Database, row: CascadeRow): Statement => db.delete(cascades).where(same(row));
+/** Behind the guard of the same batch. */
+export const endCascade = (db: Database, { subjectId }: CascadeRow): Statement =>
+  db.delete(cascades).where(eq(cascades.subjectId, subjectId));
+
+// ---- Reports of principals -------------------------------------------------------------------------------------------------
+
+/** What settles reports knows of their cascades. A cascade whose reports grow begins anew, so none is passed over. */
+type Pending = Pick<CascadeRow, "subjectId" | "startedAt">;
+
+/** Refuses unless all of the reports are as they were read. */
+export const guardReports = (db: Database, rows: readonly Pending[]): Statement => {
+  const known = JSON.stringify(rows.map(({ subjectId, startedAt }) => [subjectId, startedAt]));
+  return guard(
+    db,
+    sql`(select count(*) from json_each(${known}) as known cross join cascades c on c.subject_id = known.value ->> 0
+      where c.started_at = known.value ->> 1 and c.report is not null) = ${sql.raw(String(rows.length))}`,
+  );
+};
+
+/** Ends the reports of cascades. A job ends a cascade of which nothing else is left. */
+export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subjectId">[]): Statement => {
+  const subjects = JSON.stringify(rows.map(({ subjectId }) => subjectId));
+  return db.update(cascades).set({ report: null }).where(sql`subject_id in (select value from json_each(${subjects}))`);
+};
+
+/**
+ * Keeps, before the move, what each principal of the group will have to report, except those that its own batch reports. A cascade that runs
+ * already goes on as the last stop has it, and keeps its earlier reports.
+ */
+export const keepReports = (
+  db: Database,
+  { action, ...move }: GroupMove & { readonly action: ActivityAction },
+  { trigger, reason, actorType, actorId, startedAt }: Begun,
+  reported: readonly string[],
+): Statement => {
+  const report = sql`json_array(json_object('action', ${action},
+    'actor', json_object('type', ${actorType}, 'id', ${actorId}), 'at', ${startedAt}, 'changes', ${changesOf(move)}))`;
+  const stops = trigger !== "principal_returns";
+  return db
+    .insert(cascades)
+    .select(
+      sql`select ${principals.principalId}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt}, ${report},
+        ${FIRST.at}, ${FIRST.id} from ${principals} where ${movable(move.where)}
+        and ${principals.principalId} not in (select value from json_each(${JSON.stringify(reported)}))`,
+    )
+    .onConflictDoUpdate({
+      target: cascades.subjectId,
+      set: {
+        // Another stop begins with the first agent again: some may run again since.
+        ...(stops && { trigger, reason, actorType, actorId, afterAt: FIRST.at, afterDid: FIRST.id }),
+        startedAt: sql`max(excluded.started_at, ${cascades.startedAt} + 1)`,
+        report: sql`case when ${cascades.report} is null then excluded.report
+          else json_insert(${cascades.report}, '$[#]', excluded.report -> 0) end`,
+      },
+    });
+};
+
+/** What an act changes of a principal, as group.ts says it of those that it reports itself. */
+const changesOf = ({ set, note }: GroupMove): SQL => {
+  const status = sql`'status', json_object('from', ${principals.status}, 'to', ${statusAfter(set)})`;
+  if (typeof note !== "string") return sql`json_object(${status})`;
+  return sql`json_object(${status}, 'reason', json_object('from', ${principals.statusNote}, 'to', ${note}))`;
+};

@@ -1,62 +1,90 @@
 // The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both
-// environments. Each says what one slice reads, and whether anything is left.
+// environments. Each says what one slice reads, and whether anything is left. The first slice of many principals reads those of all.
+
 import {
   findAccountAgentsIn,
   findAgentsIn,
+  findAgentsOf,
   findTakenAgents,
   someAccountAgentIn,
   someAgentIn,
   someTakenAgent,
 } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
+import type { Due } from "../core/due.ts";
 import { statesMovedBy } from "../core/machine.ts";
 import type { AccountStop, AgentStatus, CascadeTrigger } from "../core/vocabulary.ts";
 import { type Condition, type Database, present, type ReadResults, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
+import { findPrincipalsIn, somePrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
-import { findPrincipalById, findPrincipalsIn, somePrincipalIn } from "../principals/store.ts";
+import { findPrincipalById } from "../principals/store.ts";
 import { SLICE, type Slice } from "./slice.ts";
-import { findCascade } from "./store.ts";
+import { findCascade, type Place, positionOf, type SubjectId } from "./store.ts";
 
 /** A subject's cascade as it is stored, and its next slice for an expected trigger; null where the subject is gone. */
-type Continuable = { readonly cascade: CascadeRow | null; readonly slice: Slice | null };
+type Continuable = {
+  readonly cascade: CascadeRow | null;
+  readonly slice: Slice | null;
+  /** The subject, where it is one. */
+  readonly principal: PrincipalRow | null;
+};
 
 type Subject = {
   readonly read: (db: Database, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
   /** Something is left where one of these holds, at its place in a batch. */
-  readonly left: (subjectId: string, trigger: CascadeTrigger) => readonly Condition[];
+  readonly left: (subjectId: SubjectId, trigger: CascadeTrigger) => readonly Condition[];
 };
 
-export const subjectOf = (subjectId: string): Subject => (subjectId.startsWith("plt_") ? account : principal);
+export const subjectOf = (subjectId: string): Subject => (subjectId.startsWith("plt_") ? ACCOUNT : PRINCIPAL);
 
 // ---- A principal ---------------------------------------------------------------------------------------------------------
 
 const movedBy = (trigger: CascadeTrigger): AgentStatus[] => statesMovedBy(agentMachine, trigger);
 
-/** The reads of a slice, beside those of what stands above. */
-export const stopReads = (db: Database, principalId: string, trigger: CascadeTrigger) =>
-  findAgentsIn(db, principalId, movedBy(trigger), SLICE);
+/** The reads of a slice, beside those of what stands above. `after`: where its cascade goes on. */
+export const stopReads = (db: Database, principalId: string, trigger: CascadeTrigger, after?: Place) =>
+  findAgentsIn(db, principalId, movedBy(trigger), SLICE, after);
 
-export type FoundOfPrincipal = ReadResults<ReturnType<typeof stopReads>>;
+/** The same of several principals, which a query of the same trip names. */
+export const stopReadsOf = (db: Database, principalIds: Condition, trigger: CascadeTrigger) =>
+  findAgentsOf(db, principalIds, movedBy(trigger), SLICE);
 
-export const sliceOfPrincipal = (owner: PrincipalRow, { agents, markets, escrows }: FoundOfPrincipal): Slice => ({
-  agents: agents.map((agent) => ({ agent, principal: owner })),
-  markets,
-  escrows,
-  principals: [],
-  ahead: 0,
-});
+export type FoundOfPrincipals = ReadResults<ReturnType<typeof stopReads>>;
 
-const principal: Subject = {
+/** `after`: the position of a single principal's slice, null for a slice of many. */
+export function sliceOfPrincipals(
+  owners: readonly PrincipalRow[],
+  { agents: found }: FoundOfPrincipals,
+  after: Due | null,
+): Slice {
+  const byId = new Map(owners.map((owner) => [owner.principalId, owner]));
+  const agents = found.flatMap((one) => {
+    const principal = byId.get(one.agent.principalId);
+    return principal ? [{ ...one, principal }] : [];
+  });
+  const [only] = owners;
+  const stretch = after && only ? { principalId: only.principalId, after, upTo: endOf(found) } : null;
+  return { agents, stretch, principals: [], ahead: 0 };
+}
+
+/** The position of the last agent of a slice; null when none is left behind it. */
+function endOf(agents: FoundOfPrincipals["agents"]): Due | null {
+  const last = agents.length < SLICE ? undefined : agents.at(-1);
+  return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
+}
+
+export const PRINCIPAL: Subject = {
   read: async (db, principalId, trigger) => {
     const { cascade, owner, ...found } = await readBatch(db, {
       cascade: findCascade(db, principalId),
       owner: findPrincipalById(db, principalId),
-      ...stopReads(db, principalId, trigger),
+      ...stopReads(db, principalId, trigger, positionOf(principalId)),
     });
-    return { cascade, slice: owner && sliceOfPrincipal(owner, found) };
+    const after = cascade && { at: cascade.afterAt, id: cascade.afterDid };
+    return { cascade, slice: owner && sliceOfPrincipals([owner], found, after), principal: owner };
   },
   left: (principalId, trigger) => [someAgentIn(principalId, movedBy(trigger))],
 };
@@ -68,6 +96,7 @@ export const STOPPED_BY: Readonly<Record<CascadeTrigger, AccountStop | null>> = 
   principal_stops: "SUSPENDED",
   principal_closes: "CLOSED",
   account_returns: null,
+  principal_returns: null,
 };
 
 const ENDED = statesMovedBy(principalMachine, "close");
@@ -88,29 +117,28 @@ export type FoundOfAccount = ReadResults<ReturnType<typeof accountReads>>;
 /** The standing of the principals is the one that the first commit gives them. */
 export function sliceOfAccount(trigger: CascadeTrigger, found: FoundOfAccount): Slice {
   const accountStopped = STOPPED_BY[trigger];
-  const { agents, markets, escrows, principals = [], ahead } = found;
+  const { agents, principals = [], ahead } = found;
   return {
-    agents: agents.map(({ agent, principal: owner }) => ({ agent, principal: { ...owner, accountStopped } })),
-    markets,
-    escrows,
-    principals: principals.map((owner) => ({ ...owner, accountStopped })),
+    agents: agents.map((one) => ({ ...one, principal: { ...one.principal, accountStopped } })),
+    stretch: null,
+    principals: principals.map(({ principal, cascade }) => ({ principal: { ...principal, accountStopped }, cascade })),
     ahead,
   };
 }
 
-const leftOfAccount = (platformId: string, trigger: CascadeTrigger): readonly Condition[] => {
+const leftOfAccount = (platformId: SubjectId, trigger: CascadeTrigger): readonly Condition[] => {
   if (trigger === "account_returns") return [someTakenAgent(platformId)];
   const agents = someAccountAgentIn(platformId, movedBy(trigger));
   return trigger === "principal_closes" ? [agents, somePrincipalIn(platformId, ENDED)] : [agents];
 };
 
-const account: Subject = {
+export const ACCOUNT: Subject = {
   read: async (db, platformId, trigger) => {
     const { cascade, ...found } = await readBatch(db, {
       cascade: findCascade(db, platformId),
       ...accountReads(db, platformId, trigger),
     });
-    return { cascade, slice: sliceOfAccount(trigger, found) };
+    return { cascade, slice: sliceOfAccount(trigger, found), principal: null };
   },
   left: leftOfAccount,
 };

@@ -46,7 +46,7 @@ function seen({ status, body, headers }: Reply): unknown {
 
 const QUESTIONS: [string, number, (email: string) => object, Kind[]][] = [
   ["/v1/platform/verify-email/resend", 202, (email) => ({ email }), ["waiting"]],
-  ["/v1/platform/password/forgot", 202, (email) => ({ email }), ["verified", "suspended"]],
+  ["/v1/platform/password/forgot", 202, (email) => ({ email }), ["waiting", "verified", "suspended"]],
   ["/v1/platform/sessions", 401, (email) => ({ email, password: "wrong horse battery staple" }), []],
 ];
 

@@ -185,7 +185,7 @@ describe("an upload is refused, and leaves neither row nor file:", () => {
     const answer = await world.serve(async () =>
       world.app.fetch(request, env, { waitUntil: () => undefined } as never),
     );
-    expect(answer.status).toBe(500);
+    expect([answer.status, ((await answer.json()) as Json).code]).toEqual([400, "invalid_request"]);
     expect([await dumpDatabase(), await storedFiles()]).toEqual([rows, files]);
   });
 });

@@ -1,6 +1,6 @@
 // Documents of the review (ACC-20): uploaded by a person of the account.
 import { beforeAll, describe, expect, it } from "vitest";
-import { DOCUMENT_MAX_BYTES, SUPPORTING_DOCUMENTS_MAX } from "../../src/core/limits.ts";
+import { DAY_MS, DOCUMENT_MAX_BYTES, DOCUMENTS_PER_DAY, SUPPORTING_DOCUMENTS_MAX } from "../../src/core/limits.ts";
 import { DOCUMENT_TYPES, REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";
 import { documentParts, type FormPart, formBytes, formHeaders, jpeg, pdf, png } from "../support/form.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -61,6 +61,15 @@ describe("a document", () => {
       headers: { "Content-Type": request.headers.get("content-type") ?? "" },
     });
     expect(expectStatus(reply, 201)).toMatchObject({ file_name: "“naïve” ½.pdf", size_bytes: 2_000 });
+  });
+
+  it("is charged once, although its caller is known before its body is read", async () => {
+    const left = async () => {
+      const { headers } = await sendForm(world, person, documentParts("supporting"));
+      return Number(/;r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1]);
+    };
+    const [before, after] = [await left(), await left()];
+    expect(before - after).toBe(1);
   });
 
   it("may have exactly 10 MiB", async () => {
@@ -160,6 +169,34 @@ describe("supporting documents", () => {
     expect(data.map(({ status }: Json) => status)).toEqual(["current", "current"]);
     // What else may be submitted is not bounded by them.
     await submit(world, many, FILE);
+  });
+});
+
+describe("a hundred documents a day", () => {
+  it("are an account's, whatever their type, also at once; the next is 429 until the day in UTC is over", async () => {
+    const busy = await complete(world);
+    const today = Math.floor(Date.now() / DAY_MS);
+    const count = (day: number, submitted: number) =>
+      env.DB.prepare(
+        "update platforms set documents = json_set(documents, '$.day', ?, '$.submitted', ?) where platform_id = ?",
+      )
+        .bind(day, submitted, busy.platformId)
+        .run();
+    await submit(world, busy, FILE);
+    await count(today, DOCUMENTS_PER_DAY - 2);
+    const types = [FILE, "supporting", "director_identification", "supporting"];
+    const replies = await Promise.all(types.map((type) => sendForm(world, busy, documentParts(type))));
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 429, 429]);
+    const refused = await sendForm(world, busy, documentParts("supporting"));
+    expect([refused.status, refused.body.code]).toEqual([429, "rate_limited"]);
+    const wait = Number(refused.headers.get("retry-after")) * 1_000;
+    expect(Math.abs(wait - (DAY_MS - (Date.now() % DAY_MS)))).toBeLessThan(5_000);
+    await count(today - 1, DOCUMENTS_PER_DAY);
+    await submit(world, busy, FILE);
+    const stored = await env.DB.prepare("select documents from platforms where platform_id = ?")
+      .bind(busy.platformId)
+      .first<{ documents: string }>();
+    expect(JSON.parse(stored?.documents ?? "")).toMatchObject({ day: today, submitted: 1 });
   });
 });
 

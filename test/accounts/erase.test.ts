@@ -34,16 +34,18 @@ async function closed(): Promise<Person & { email: string }> {
   });
   expectStatus(await sendForm(world, person, documentParts("supporting", pdf(), SECRETS[4])), 201);
   expectStatus(await decide(world, person, { decision: "approve", reason: SECRETS[5] }), 200);
+  // An alert about its name.
+  await patchProfile(world, person, { registration_number: `${SECRETS[3]} 2` });
   await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = ? where platform_id = ?")
     .bind(world.now(), person.platformId)
     .run();
   return person;
 }
 
-/** All that is at rest of an account, without the log, its events and what waits for a mail. */
+/** All that is at rest of an account, without the log, and without what waits for its mail or its pruning. */
 async function atRest({ platformId }: Person): Promise<string> {
   const tables = await dumpDatabase();
-  const lasting = new Set(["activity_entries", "operator_entries", "events", "notices", "idempotency_outcomes"]);
+  const lasting = new Set(["activity_entries", "operator_entries", "notices", "idempotency_outcomes"]);
   const rows = Object.entries(tables).flatMap(([name, all]) => (lasting.has(name) ? [] : all));
   return rows.filter((row) => row.includes(platformId)).join("\n");
 }

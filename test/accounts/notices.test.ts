@@ -50,7 +50,7 @@ describe("a notice", () => {
         from: { name: world.deps.config.operatorName, email: world.deps.env.MAIL_FROM },
         to: "office@acme.example",
         subject: "Your password was changed",
-        text: expect.stringContaining("The password of the account of Acme GmbH was changed at 20"),
+        text: expect.stringContaining(`The password of the account of ${world.platformId} was changed at 20`),
         html: expect.stringContaining("<h1"),
       },
     ]);

@@ -86,8 +86,31 @@ function serviceOf({ status, button }: ReturnType<typeof documentOf>) {
   return { fetch, answers, sent, meanwhile };
 }
 
+/** What a tab keeps while it is open. */
+function tabStorage() {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    getItem: (name: string) => kept.get(name) ?? null,
+    setItem: (name: string, value: string) => void kept.set(name, value),
+    removeItem: (name: string) => void kept.delete(name),
+  };
+}
+type Tab = Pick<ReturnType<typeof tabStorage>, "getItem" | "setItem" | "removeItem">;
+
+/** A browser that is told to keep nothing. */
+const keepNothing = (): never => {
+  throw new Error("SecurityError");
+};
+const SEALED: Tab = { getItem: keepNothing, setItem: keepNothing, removeItem: keepNothing };
+
 /** Runs the script on a page, and returns what a person sees and does there. */
-function openPage(html: string, address: string, fields: Readonly<Record<string, string>> = {}) {
+function openPage(
+  html: string,
+  address: string,
+  fields: Readonly<Record<string, string>> = {},
+  sessionStorage: Tab = tabStorage(),
+) {
   const parts = documentOf(html);
   const { document, form, section, status, shown, listeners } = parts;
   const { fetch, answers, sent, meanwhile } = serviceOf(parts);
@@ -100,7 +123,7 @@ function openPage(html: string, address: string, fields: Readonly<Record<string,
     expect(of).toBe(form);
     return Object.entries(fields);
   };
-  const own = { document, location: url, history: { replaceState }, FormData, fetch };
+  const own = { document, location: url, history: { replaceState }, FormData, fetch, sessionStorage };
   runInContext(SCRIPT, createContext({ ...own, URLSearchParams, Uint8Array, crypto }));
   let prevented = 0;
   return {
@@ -200,7 +223,31 @@ describe("the page of a verification link", () => {
     expect(page.read("api_key.raw_key")).toBe(KEY.raw_key);
   });
 
-  it("draws an Idempotency-Key of its own for each page that is opened", async () => {
+  it("goes on under the same Idempotency-Key in a tab that is loaded anew, for the same link alone, until it is done", async () => {
+    const tab = tabStorage();
+    const open = (token: string) => openPage(VERIFY_PAGE, `${VERIFY}?token=${token}`, {}, tab);
+    const before = open(TOKEN);
+    await before.click();
+    const after = open(TOKEN);
+    await after.click(200, VERIFIED);
+    expect(after.sent).toEqual(before.sent);
+    expect(tab.kept.size).toBe(0);
+    const [one, other] = [open("one-token"), open("other-token")];
+    await one.click();
+    await other.click();
+    const keys = [before, one, other].map(({ sent }) => sent[0]?.headers["Idempotency-Key"]);
+    expect(new Set(keys).size).toBe(3);
+  });
+
+  it("works in a browser that keeps nothing", async () => {
+    const sealed = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`, {}, SEALED);
+    await sealed.click();
+    await sealed.click(200, VERIFIED);
+    expect(sealed.sent[1]).toEqual(sealed.sent[0]);
+    expect(sealed.read("api_key.raw_key")).toBe(KEY.raw_key);
+  });
+
+  it("draws an Idempotency-Key of its own for each tab", async () => {
     const other = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`);
     await page.click(200, VERIFIED);
     await other.click(200, VERIFIED);

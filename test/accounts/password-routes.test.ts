@@ -75,6 +75,19 @@ describe("the change of the password", () => {
     expect((await world.call("GET", "/v1/platform", { key: one.key })).body.email).toBe(one.email);
   });
 
+  it("lets no call of a session write that it has ended between the call's two trips", async () => {
+    const own = await createWorld();
+    const one = await signUp(own);
+    const [thief, owner] = [await logIn(own, one.email), await logIn(own, one.email)];
+    own.meter.beforeBatch(2, async () => {
+      const body = { current_password: PASSWORD, new_password: NEW };
+      expectStatus(await postAs(own, owner, "/v1/platform/password", body), 200);
+    });
+    const late = await postAs(own, thief, "/v1/platform/keys/rotate", {});
+    expect(codeOf(late)).toEqual([401, "invalid_credentials"]);
+    expect((await own.call("GET", "/v1/platform", { key: one.key })).status).toBe(200);
+  });
+
   it("is an entry of the log and a notice, neither with a password", async () => {
     const one = await person();
     expectStatus(await change(one.token, { current_password: PASSWORD, new_password: NEW }), 200);
@@ -148,7 +161,7 @@ describe("the change of the password", () => {
 });
 
 describe("asking for a reset", () => {
-  it("answers the same for every address, and mails only the verified address of an open account", async () => {
+  it("answers the same for every address, and mails only that of an account that is not closed", async () => {
     const known = await signUp(world);
     const waiting = freshAddress();
     await register(world, waiting);
@@ -171,8 +184,8 @@ describe("asking for a reset", () => {
       addresses.map(() => [202, { status: "accepted" }]),
     );
     // Two more after the answer: the link's row, and nothing else.
-    expect(trips).toEqual([2, 1, 1, 1, 2]);
-    expect(world.mails.slice(mails).map(({ to }) => to)).toEqual([known.email, suspended.email]);
+    expect(trips).toEqual([2, 2, 1, 1, 2]);
+    expect(world.mails.slice(mails).map(({ to }) => to)).toEqual([known.email, waiting, suspended.email]);
     expect(world.mails.at(-1)?.subject).toBe("Reset your password");
   });
 
@@ -232,6 +245,18 @@ describe("the reset", () => {
     await env.DB.prepare(set).bind(platformId).run();
     expectStatus(await reset(await resetLink(email)), 200);
     expect([await opens(email, PASSWORD), await opens(email, NEW)]).toEqual([401, 403]);
+  });
+
+  it("takes an account that a stranger registered from him, before it is verified and after", async () => {
+    const email = freshAddress();
+    await register(world, email);
+    const link = mailedToken(world, email);
+    expectStatus(await reset(await resetLink(email)), 200);
+    expect(codeOf(await post(world, "/v1/platform/sessions", { email, password: NEW }, freshClient()))).toEqual([
+      ...[403, "email_not_verified"],
+    ]);
+    expectStatus(await post(world, "/v1/platform/verify-email", { token: link }), 200);
+    expect([await opens(email, PASSWORD), await opens(email, NEW)]).toEqual([401, 201]);
   });
 
   it("uses the link up once, of 20 at once", async () => {

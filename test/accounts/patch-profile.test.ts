@@ -5,8 +5,8 @@ import type { PlatformStatus } from "../../src/core/vocabulary.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
-import { type Account, ADDRESS, bearer, logIn, PROFILE, patch, readAccount, signUp } from "./support.ts";
+import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
+import { type Account, ADDRESS, bearer, logIn, PROFILE, patch, readAccount, rowsOf, signUp } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -155,6 +155,74 @@ describe("a patch of the profile", () => {
       ["registered_address.postal_code", "required"],
       ["website", "invalid_format"],
     ]);
+  });
+});
+
+describe("who is told of a patch", () => {
+  const told = async ({ platformId }: Account) =>
+    (await rowsOf("notices", platformId)).filter(({ kind }) => kind === "customer.contact_changed");
+  const raised = async ({ platformId }: Account): Promise<unknown[]> => {
+    const sql =
+      "select message from alerts where kind = 'account_renamed' and subject like ? order by raised_at, alert_id";
+    const { results } = await env.DB.prepare(sql).bind(`${platformId}%`).all<{ message: string }>();
+    return results.map(({ message }) => message);
+  };
+
+  it("is the account's own address, when notices go elsewhere from now on; no contact, whom nobody has verified", async () => {
+    const account = await signUp(world);
+    const [first, second] = ["office@first.example", "office@second.example"];
+    expectStatus(await patch(world, account.key, { admin_contact_email: first }), 200);
+    expectStatus(await patch(world, account.key, { admin_contact_email: second, website: "https://x.example/" }), 200);
+    expectStatus(await patch(world, account.key, { website: "https://y.example/" }), 200);
+    const rows = await told(account);
+    expect(rows.map(({ recipient, data }) => [recipient, JSON.parse(data).newContact]).toSorted()).toEqual([
+      [account.email, first],
+      [account.email, second],
+    ]);
+  });
+
+  it("is nobody else with words of the account's own: to another address it is named by its id", async () => {
+    const account = await signUp(world);
+    const legal_name = "Click https://evil.example now";
+    expectStatus(await patch(world, account.key, { legal_name, admin_contact_email: "stranger@other.example" }), 200);
+    expectStatus(await world.call("POST", "/v1/platform/keys/rotate", { key: account.key, body: {} }), 200);
+    const rows = await rowsOf("notices", account.platformId);
+    const named = rows.map(({ recipient, data }) => [recipient === account.email, JSON.parse(data).account]);
+    expect(new Set(named.map(String))).toEqual(
+      new Set([`true,${account.email}`, `true,${legal_name}`, `false,${account.platformId}`]),
+    );
+  });
+
+  it.each([
+    ["legal_name", "Renamed AG", "Renamed GmbH"],
+    ["country", "FR", "NL"],
+    ["registration_number", "HRB 1", "HRB 2"],
+    ["registered_address", { ...ADDRESS, line1: "First Street" }, { ...ADDRESS, line1: "Second Street" }],
+  ])("is the operator, when %s is other than it was reviewed, once for each new one", async (member, one, other) => {
+    const account = await signUp(world);
+    expectStatus(await patch(world, account.key, { ...PROFILE, [member]: one }), 200);
+    const { admin_contact_email: _contact, ...identity } = PROFILE;
+    const reviewed = { ...identity, [member]: one };
+    for (const status of ["IN_REVIEW", "ACCREDITED"] as const) {
+      await env.DB.prepare("delete from alerts").run();
+      await store(account, { status, reviewed: reviewed as never });
+      expectStatus(await patch(world, account.key, { trading_name: `${status} ${member}` }), 200);
+      expect(await raised(account)).toEqual([]);
+      expectStatus(await patch(world, account.key, { [member]: other }), 200);
+      expectStatus(await patch(world, account.key, { trading_name: "Other" }), 200);
+      const shown = `GET /v1/operator/platforms/${account.platformId} shows both.`;
+      expect(await raised(account)).toEqual([`Not as reviewed: ${member}. ${shown}`]);
+      // Back to what was reviewed: nothing new to say.
+      expectStatus(await patch(world, account.key, { [member]: one }), 200);
+      expect(await raised(account)).toHaveLength(1);
+    }
+  });
+
+  it("is not the operator while nothing is submitted", async () => {
+    const account = await signUp(world);
+    expectStatus(await patch(world, account.key, PROFILE), 200);
+    expectStatus(await patch(world, account.key, { legal_name: "Other GmbH" }), 200);
+    expect(await raised(account)).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 import { type Account, bearer, logIn, signUp } from "./support.ts";
 
 let world: World;
@@ -132,10 +132,36 @@ describe("rotation", () => {
     expect(seen.filter(({ status, after }) => after && status !== 401)).toEqual([]);
   });
 
+  it("lets no call write whose key ended between its two trips", async () => {
+    const own = await createWorld();
+    let { key } = own;
+    const writes: [string, string, unknown][] = [
+      ["POST", "/v1/principals", principalBody()],
+      ["PATCH", "/v1/platform", { trading_name: "Other" }],
+    ];
+    for (const [method, path, body] of writes) {
+      expectStatus(await own.call("GET", "/v1/platform", { key }), 200);
+      let rotated: Json = {};
+      own.meter.beforeBatch(2, async () => {
+        rotated = expectStatus(await own.call("POST", "/v1/platform/keys/rotate", { key, body: {} }), 200);
+      });
+      const late = await own.call(method, path, { key, body });
+      expect([path, late.status, late.body.code]).toEqual([path, 401, "invalid_credentials"]);
+      key = rotated["api_key"].raw_key;
+    }
+    const { data } = expectStatus(await own.call("GET", "/v1/platform/activity", { key }), 200);
+    const actions = data.map(({ action }: Json) => action);
+    expect(actions.slice(0, 2)).toEqual(["api_key.rotated", "api_key.rotated"]);
+    expect(actions).not.toContain("principal.registered");
+  });
+
   it("is of the key's own environment; a session names one", async () => {
     const { key, email } = await promotedAccount();
     const foreign = await rotate(key, { environment: "production" });
     expect([foreign.status, foreign.body.code]).toEqual([403, "forbidden"]);
+    // Also where other values are faulty: whether it may is said first.
+    const faulty = await rotate(key, { environment: "production", grace_hours: 25 });
+    expect([faulty.status, faulty.body.code]).toEqual([403, "forbidden"]);
     const headers = bearer(await logIn(world, email));
     const body = { environment: "production" };
     const reply = await world.call("POST", "/v1/platform/keys/rotate", { key: null, headers, body });

@@ -1,5 +1,9 @@
 // The patch of the status and the activation, in every state and under races (AGT-13 to AGT-19).
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { SLICE } from "../../src/standing/slice.ts";
+import { crowd, dieBefore, reinstate, suspend } from "../standing/account-support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { agentIn, readAgent, rowsOf, STATES } from "./support.ts";
@@ -157,6 +161,150 @@ describe("the status patch", () => {
     expect(moves.filter((move) => move.from === "TERMINATED")).toEqual([]);
     expect(moves.filter((move) => move.to === "TERMINATED")).toHaveLength(1);
   });
+});
+
+describe("suspending an agent that something above it has stopped already", () => {
+  const HOUR_MS = 3_600_000;
+  const anHour = (): Json => ({
+    verification_attestation: {
+      attestation_id: `att_${crypto.randomUUID()}`,
+      verifier_id: "ver_1",
+      model: "kyb",
+      issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+      expires_at: new Date(world.now() + HOUR_MS).toISOString(),
+    },
+  });
+  const act = (principalId: string, verb: string) => world.call("POST", `/v1/principals/${principalId}/${verb}`);
+  const stored = async (did: string): Promise<Json> => (await rowsOf("agents", "did", did))[0];
+  const reported = async (did: string): Promise<Json> => ({
+    events: (await env.DB.prepare("select * from events where json_extract(object, '$.did') = ?").bind(did).all<Json>())
+      .results.length,
+    listed: (await rowsOf("directory_changes", "did", did)).length,
+  });
+  const lastEntry = async (did: string): Promise<Json> => {
+    const { action, changes } = (await rowsOf("activity_entries", "subject_id", did)).at(-1);
+    return { action, changes: JSON.parse(changes) };
+  };
+
+  /** Agents that were taken from ACTIVE, by the reason that their rows say. */
+  const STOPPED: Record<string, () => Promise<string>> = {
+    principal: async () => {
+      const { did, principalId } = await world.consumer();
+      expectStatus(await act(principalId, "suspend"), 200);
+      return did;
+    },
+    attestation: async () => {
+      const { did } = await world.consumer({ principal_id: await world.principal(anHour()) });
+      world.advance(HOUR_MS);
+      await world.run(endAttestations);
+      return did;
+    },
+    // As the reinstatement of its account leaves it, until the cascade gives it back.
+    operator: async () => {
+      const { did } = await world.consumer();
+      await env.DB.prepare(
+        "update agents set status = 'SUSPENDED', suspension_reason = 'operator', suspended_from = 'ACTIVE' where did = ?",
+      )
+        .bind(did)
+        .run();
+      return did;
+    },
+  };
+
+  it.each(Object.keys(STOPPED))("by %s makes it the platform's own, which the log alone tells", async (reason) => {
+    const did = (await STOPPED[reason]?.()) ?? "";
+    const before = await reported(did);
+    expect((await stored(did)).suspension_reason).toBe(reason);
+    const view = expectStatus(await patchStatus(did, "SUSPENDED", "Under review."), 200);
+    const suspended = { status: "SUSPENDED", suspension_reason: "platform", status_reason: "Under review." };
+    expect(view).toMatchObject(suspended);
+    expect(await readAgent(world, did)).toEqual(view);
+    expect(await stored(did)).toMatchObject({ suspended_from: "ACTIVE", suspension_reason: "platform" });
+    expect(await reported(did)).toEqual(before);
+    expect(await lastEntry(did)).toEqual({
+      action: "agent.suspended",
+      changes: { suspension_reason: { from: reason, to: "platform" } },
+    });
+    // It is its platform's own from now on.
+    const again = await patchStatus(did, "SUSPENDED");
+    expect([again.status, again.body.code]).toEqual([409, "invalid_status"]);
+  });
+
+  it("keeps the state that it was taken from, so that it returns to FUNDING", async () => {
+    const { did, principalId } = await world.consumer();
+    await env.DB.prepare("update agents set status = 'FUNDING' where did = ?").bind(did).run();
+    expectStatus(await act(principalId, "suspend"), 200);
+    expectStatus(await patchStatus(did, "SUSPENDED"), 200);
+    expect((await stored(did)).suspended_from).toBe("FUNDING");
+    expectStatus(await act(principalId, "reactivate"), 200);
+    expect(expectStatus(await patchStatus(did, "ACTIVE"), 200).status).toBe("FUNDING");
+  });
+
+  it("of which no job has recorded the end is one suspension, which is reported once", async () => {
+    const { did } = await world.consumer({ principal_id: await world.principal(anHour()) });
+    world.advance(HOUR_MS);
+    const before = await reported(did);
+    const view = expectStatus(await patchStatus(did, "SUSPENDED"), 200);
+    expect([view.status, view.suspension_reason]).toEqual(["SUSPENDED", "platform"]);
+    await world.run(endAttestations);
+    expect(await stored(did)).toMatchObject({ suspension_reason: "platform", suspended_from: "ACTIVE" });
+    expect(await reported(did)).toEqual({ events: before.events + 1, listed: before.listed + 1 });
+  });
+
+  it("is not given back with what the suspension of its account took", async () => {
+    const of = await createWorld();
+    await crowd(of, SLICE + 20);
+    expectStatus(await suspend(of), 200);
+    await of.run(finishCascades);
+    // The return dies behind its first slice.
+    dieBefore(of, 3);
+    expectStatus(await reinstate(of), 200);
+    const left = (await rowsOf("agents", "suspension_reason", "operator")).filter(
+      ({ platform_id, environment }) => platform_id === of.platformId && environment === "sandbox",
+    );
+    const [kept, given] = left.map(({ did }) => did);
+    const path = `/v1/agents/${kept}/status`;
+    expectStatus(await of.call("PATCH", path, { body: { status: "SUSPENDED" } }), 200);
+    await of.run(finishCascades);
+    expect(await stored(kept)).toMatchObject({ status: "SUSPENDED", suspension_reason: "platform" });
+    expect((await stored(given)).status).not.toBe("SUSPENDED");
+  });
+
+  it("raced by twenty is written once", async () => {
+    const did = (await STOPPED["principal"]?.()) ?? "";
+    const replies = await Promise.all(Array.from({ length: 20 }, () => patchStatus(did, "SUSPENDED")));
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
+    const entries = (await rowsOf("activity_entries", "subject_id", did)).filter(({ changes }) =>
+      changes?.includes("suspension_reason"),
+    );
+    expect(entries).toHaveLength(1);
+  });
+
+  it("is refused where another reason has taken its place between the reading and the commit", async () => {
+    const did = (await STOPPED["principal"]?.()) ?? "";
+    world.meter.beforeBatch(2, () =>
+      env.DB.prepare("update agents set suspension_reason = 'platform' where did = ?").bind(did).run(),
+    );
+    expect((await patchStatus(did, "SUSPENDED")).status).toBe(409);
+  });
+});
+
+describe("an agent of a closed principal", () => {
+  it.each(["ACTIVE", "SUSPENDED", "TERMINATED"])(
+    "has ended before its own row says it: %s is refused",
+    async (target) => {
+      const { did, principalId } = await world.consumer();
+      await env.DB.prepare("update principals set status = 'CLOSED' where principal_id = ?").bind(principalId).run();
+      const before = await dumpDatabase();
+      const reply = await patchStatus(did, target);
+      expect([reply.status, reply.body.code, reply.body.detail]).toEqual([
+        409,
+        "invalid_status",
+        { status: "REVOKED", principal_status: "CLOSED" },
+      ]);
+      expect(await dumpDatabase()).toEqual(before);
+    },
+  );
 });
 
 describe("activation", () => {

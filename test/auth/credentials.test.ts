@@ -273,6 +273,7 @@ const ROWS: Record<Surface, (operation: Route) => Row[]> = {
   },
   session: () => SESSION,
   agent: ({ boundProofs }) => [...CERTIFICATE, ...(boundProofs ? BOUND_PROOF : OWN_PROOF)],
+  verifier: () => [invalid("a JWS of nobody", () => bearer("e30.e30.AAAA"))],
   operator: () => OPERATOR,
   public: () => [],
 };
@@ -294,6 +295,7 @@ const CHALLENGES: Readonly<Record<Surface, string | null>> = {
   agent: 'AEAP-Certificate realm="agents"',
   management: 'Service-Api-Key realm="platforms", Bearer realm="dashboard"',
   session: 'Bearer realm="dashboard"',
+  verifier: 'Bearer realm="verifiers"',
   operator: 'Bearer realm="operators"',
   public: null,
 };

@@ -57,7 +57,12 @@ describe("the message of a management route", () => {
 
   it("names the header where there is no key", async () => {
     const reply = await world.call("GET", "/v1/platform", { key: null });
-    expect(reply.body.message).toBe("Send the management key in the header Service-Api-Key.");
+    expect(reply.body.message).toBe(
+      "Send the management key in the header Service-Api-Key, or a session_token as Authorization: Bearer.",
+    );
+    const headers = { Authorization: "Bearer nonsense" };
+    const wrong = await world.call("GET", "/v1/platform", { key: null, headers });
+    expect(wrong.body.message).toMatch(/^This is no session token\. Send the management key/);
   });
 });
 

@@ -42,9 +42,9 @@ describe("a session", () => {
     await promoted(null);
     const locked = await as(inProduction, "GET", "/v1/agents");
     expect([locked.status, locked.body.code]).toEqual([409, "production_locked"]);
-    // The account's own routes are of both environments.
-    for (const path of ["/v1/platform/keys", "/v1/platform/activity", "/v1/platform/activity/verify"]) {
-      expect([path, (await as(inProduction, "GET", path)).status]).toEqual([path, 200]);
+    // The account's own routes too.
+    for (const path of ["/v1/platform", "/v1/platform/keys", "/v1/platform/activity", "/v1/platform/documents"]) {
+      expect([path, (await as(inProduction, "GET", path)).body.code]).toEqual([path, "production_locked"]);
     }
     await promoted(1);
     const reply = await as(inProduction);

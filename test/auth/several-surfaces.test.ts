@@ -45,6 +45,8 @@ async function callerOf(call: AnyCall): Promise<readonly unknown[]> {
       return ["management", call.environment, (await call.read({})).caller.platformId];
     case "session":
       return ["session", call.environment, (await call.read({})).caller.platformId];
+    case "verifier":
+      return ["verifier", call.verifierId, (await call.read({})).caller.attestationId];
     case "operator":
       return ["operator", call.actor.type, (await call.read({})).caller.actor.id];
     case "public":

@@ -82,6 +82,21 @@ describe("a page", () => {
     expect(decodeCursor(first.next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });
   });
 
+  it("goes on behind the last row that was looked at, where further filters left fewer than `limit`", () => {
+    const scanned = (of: typeof rows, limit: number) =>
+      toPage(
+        of,
+        { limit, listing: LISTING },
+        (row) => row,
+        (row) => row.id,
+        { at: 7, id: "last" },
+      );
+    const short = scanned(rows, 20);
+    expect([short.data.length, short.has_more]).toEqual([5, true]);
+    expect(decodeCursor(short.next_cursor ?? "", LISTING)).toEqual({ at: 7, id: "last" });
+    expect(decodeCursor(scanned(rows, 4).next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });
+  });
+
   it("has no cursor when nothing follows", () => {
     expect(page(5)).toEqual({ data: ["r0", "r1", "r2", "r3", "r4"], next_cursor: null, has_more: false });
     expect(page(20, [])).toEqual({ data: [], next_cursor: null, has_more: false });

@@ -9,9 +9,14 @@ let small: World;
 let large: World;
 const principalOf = new Map<World, string>();
 
-/** Copies of one principal and one agent of the world, numbered, straight into the tables. */
+/**
+ * Copies of one principal, one agent and one customer of the world, numbered, straight into the tables. Half of the principals have ended by
+ * their date, and half of the agents with them, and no job has recorded it.
+ */
 async function fill(world: World, rows: number): Promise<void> {
   const { did, principalId } = await world.consumer();
+  const customer = await world.call("POST", "/v1/customers", { body: { name: "Client" } });
+  const { customer_id } = expectStatus(customer, 201);
   principalOf.set(world, principalId);
   const columnsOf = async (table: string) =>
     (await env.DB.prepare(`select name from pragma_table_info('${table}')`).all<{ name: string }>()).results.map(
@@ -27,16 +32,22 @@ async function fill(world: World, rows: number): Promise<void> {
       .run();
   };
   const tag = world.platformId;
+  const endOf = (column: string) => `case when n.value % 2 = 0 then ${world.now()} - n.value else ${column} end`;
   await copy("principals", "principal_id", principalId, {
     principal_id: `'${principalId.slice(0, 14)}' || printf('%016d', n.value)`,
     external_ref: `'${tag}' || n.value`,
     name_folded: `'${tag}' || n.value`,
-    customer_id: "case when n.value % 2 = 0 then 'cus_even' end",
+    customer_id: "case when n.value % 4 < 2 then 'cus_even' end",
+    attestation_expires_at: endOf("t.attestation_expires_at"),
   });
+  await copy("customers", "customer_id", customer_id, { customer_id: `'cus_${tag.slice(4)}' || n.value` });
   await copy("agents", "did", did, {
     did: `'did:aeap:${tag.slice(-8)}-' || printf('%012d', n.value)`,
     created_at: "t.created_at + n.value / 3",
-    economic_role: "case when n.value % 2 = 0 then 'PROVIDER' else 'CONSUMER' end",
+    economic_role: "case when n.value % 4 < 2 then 'PROVIDER' else 'CONSUMER' end",
+    principal_id: `case when n.value % 2 = 0 then '${principalId.slice(0, 14)}' || printf('%016d', n.value) else t.principal_id end`,
+    status: "case when n.value % 6 = 0 then 'FUNDING' else t.status end",
+    ends_at: endOf("t.ends_at"),
   });
 }
 
@@ -67,11 +78,34 @@ const CALLS: Call[] = [
   ["principals of none", () => "/v1/principals?customer_id=none", ""],
   ["a principal by its reference", (world) => `/v1/principals?external_ref=${world.platformId}5`, ""],
   ["ACTIVE principals", () => "/v1/principals?status=ACTIVE", ""],
+  ["principals that have ended and are not recorded", () => "/v1/principals?status=ATTESTATION_EXPIRED", ""],
+  ...["ACTIVE", "ATTESTATION_EXPIRED"].map(
+    (status): Call => [
+      `a page of ${status} principals in the middle`,
+      (_world, cursor) => `/v1/principals?status=${status}&cursor=${cursor}`,
+      `/v1/principals?status=${status}&limit=100`,
+    ],
+  ),
+  ["ACTIVE principals of a customer", () => "/v1/principals?status=ACTIVE&customer_id=cus_even&limit=100", ""],
+  ["ended principals of none", () => "/v1/principals?status=ATTESTATION_EXPIRED&customer_id=none&limit=100", ""],
+  ["agents that have ended and are not recorded", () => "/v1/agents?status=SUSPENDED", ""],
+  ...["ACTIVE", "SUSPENDED"].map(
+    (status): Call => [
+      `a page of ${status} agents in the middle`,
+      (_world, cursor) => `/v1/agents?status=${status}&cursor=${cursor}`,
+      `/v1/agents?status=${status}&limit=100`,
+    ],
+  ),
+  ["ACTIVE agents of a principal", (world) => `/v1/agents?status=ACTIVE&principal_id=${principalOf.get(world)}`, ""],
+  ["SUSPENDED agents of a role", () => "/v1/agents?status=SUSPENDED&economic_role=PROVIDER&limit=100", ""],
+  ["the first page of customers", () => "/v1/customers?limit=100", ""],
+  ["ACTIVE customers", () => "/v1/customers?status=ACTIVE", ""],
   // Filters that few or none of the many rows match.
-  ["SUSPENDED agents, of which there are none", () => "/v1/agents?status=SUSPENDED", ""],
+  ["REVOKED agents, of which there are none", () => "/v1/agents?status=REVOKED", ""],
   ["DRAFT agents, of which there are none", () => "/v1/agents?status=DRAFT", ""],
-  ["expired principals, of which there are none", () => "/v1/principals?status=ATTESTATION_EXPIRED", ""],
+  ["SUSPENDED principals, of which there are none", () => "/v1/principals?status=SUSPENDED", ""],
   ["principals of a customer that has none", () => "/v1/principals?customer_id=cus_nobody", ""],
+  ["SUSPENDED customers, of which there are none", () => "/v1/customers?status=SUSPENDED", ""],
 ];
 
 async function cost(world: World, [, path, list]: Call): Promise<{ rows: number; shown: number }> {
@@ -89,6 +123,7 @@ describe("the rows read", () => {
     expect(many).toEqual(few);
     // A page and its surplus row, each with its principal, its index and the caller: never more than a few for each shown.
     expect(many.rows).toBeLessThan(6 * (many.shown + 2));
+    if (call[0].includes("principals")) expect(many.rows).toBeLessThanOrEqual(2 * many.shown + 6);
   });
 
   it("by a registration and an activation are as many among 20,000 as among 1,000", async () => {
@@ -113,10 +148,9 @@ describe("the plan of every statement", () => {
       const cursor = call[2] === "" ? "" : (await world.call("GET", call[2])).body.next_cursor;
       expectStatus(await world.call("GET", call[1](world, cursor)), 200);
     }
-    for (const query of ["principal_id=x", "status=SUSPENDED", "status=DRAFT"])
-      await world.call("GET", `/v1/agents?${query}`);
-    for (const status of ["ATTESTATION_EXPIRED", "SUSPENDED"])
-      await world.call("GET", `/v1/principals?status=${status}`);
+    await world.call("GET", "/v1/agents?principal_id=x");
+    for (const status of ["FUNDING", "REVOKED", "TERMINATED"]) await world.call("GET", `/v1/agents?status=${status}`);
+    await world.call("GET", "/v1/principals?status=CLOSED");
     for (const { did } of [consumer, delegate, provider]) {
       for (const part of ["aid", "aid?version=2", "status", "rating", "certificate", "did.json"]) {
         await world.call("GET", `/v1/agents/${did}/${part}`, { key: null });

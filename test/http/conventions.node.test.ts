@@ -4,20 +4,21 @@ import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
 import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
 import type { Json } from "../../scripts/openapi/types.ts";
+import { ERRORS, type ErrorCode } from "../../src/core/errors.ts";
 
 const ROUTES = [...PUBLIC, ...OPERATORS];
 const DOCUMENT = buildDocument(ROUTES, "https://service.example");
 /** The POSTs whose answer is a resource that was not there before. */
 const CREATING = [
-  ...["registerPrincipal", "registerAgent", "createPaymentIntent"],
-  ...["registerPlatform", "logIn", "submitDocument", "renewTenantAttestation"],
+  ...["registerPrincipal", "createCustomer", "registerAgent", "createPaymentIntent"],
+  ...["registerPlatform", "logIn", "submitDocument", "renewTenantAttestation", "recordAttestation", "registerVerifier"],
 ];
 /** What is answered before it is done: mails that were asked for. */
 const MAILING = ["resendVerification", "forgotPassword", "changeEmail", "announceToAll"];
 
-const operations = ROUTES.map(({ operationId, method, path }) => {
+const operations = ROUTES.map(({ operationId, method, path, errors }) => {
   const { responses } = DOCUMENT.paths[path]?.[method] ?? { responses: {} };
-  return { operationId, method, path, responses };
+  return { operationId, method, path, errors, responses };
 });
 
 describe("success", () => {
@@ -30,6 +31,29 @@ describe("success", () => {
   it("of a POST that creates is looked for under names that exist", () => {
     const posts = operations.filter(({ method }) => method === "post").map(({ operationId }) => operationId);
     expect(posts).toEqual(expect.arrayContaining([...CREATING, ...MAILING]));
+  });
+});
+
+describe("a refusal", () => {
+  const shared = ({ $ref }: Json): Json =>
+    DOCUMENT.components["responses"]?.[String($ref).split("/").at(-1) ?? ""] ?? {};
+
+  it.each(operations)("of $operationId names every code of its status, in its own words or the shared ones", (one) => {
+    const codes: readonly ErrorCode[] = [...one.errors, "validation_failed", "rate_limited", "internal_error"];
+    for (const code of codes) {
+      const answer = (one.responses as Record<number, Json>)[ERRORS[code].status] ?? {};
+      const description = String(answer["description"] ?? shared(answer)["description"]);
+      expect(description).toContain(`\`${code}\`: ${ERRORS[code].message}`);
+    }
+  });
+
+  it("is written out where it differs from most others, and nowhere else", () => {
+    const refused = operations.flatMap(({ responses }) =>
+      Object.values(responses).filter((one) => "$ref" in (one as Json)),
+    );
+    const own = (refused as Json[]).filter((answer) => "description" in answer);
+    expect(own.filter((answer) => answer["description"] === shared(answer)["description"])).toEqual([]);
+    expect(own.length).toBeLessThan(refused.length / 2);
   });
 });
 

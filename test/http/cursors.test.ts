@@ -8,6 +8,7 @@ import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { grantMarket } from "../payments/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { drawKey, registerVerifier } from "../verifiers/support.ts";
 
 let world: World;
 let did: string;
@@ -27,6 +28,7 @@ beforeAll(async () => {
     for (const market of ["DE-USDC", "EU-USDC"]) await grantMarket(world, one, market);
   }
   await world.principal();
+  for (const name of ["One", "Two"]) expectStatus(await world.call("POST", CUSTOMERS, { body: { name } }), 201);
   const { db } = world.deps;
   const alert = { kind: "low_gas", message: "The account holds nothing." } as const;
   await commit(
@@ -34,6 +36,7 @@ beforeAll(async () => {
     ["one", "another"].map((subject) => raiseAlert(db, { ...alert, subject })),
   );
   const { platformId } = world;
+  for (let i = 0; i < 2; i++) await registerVerifier(world, [(await drawKey()).jwk]);
   const head = { platformId, hash: "0".repeat(64), signedAt: 1, jws: "" };
   await db.insert(activityHeads).values([1, 2].map((seq) => ({ ...head, seq })));
   const actor = { type: "operator", id: "somebody" } as const;
@@ -52,6 +55,7 @@ type Listing = {
 const AGENTS = "/v1/agents";
 const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
+const CUSTOMERS = "/v1/customers";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 /** The first group has more than one page. */
 const CONTINUED: Record<string, Listing> = {
@@ -62,6 +66,9 @@ const CONTINUED: Record<string, Listing> = {
   "ACTIVE providers": { route: AGENTS, filter: () => "economic_role=PROVIDER&status=ACTIVE" },
   principals: { route: PRINCIPALS },
   "ACTIVE principals": { route: PRINCIPALS, filter: () => "status=ACTIVE" },
+  customers: { route: CUSTOMERS },
+  "ACTIVE customers": { route: CUSTOMERS, filter: () => "status=ACTIVE" },
+  Verifiers: { route: "/v1/operator/verifiers", key: "operator" },
   markets: { route: "/v1/markets", key: "none" },
   "an agent's markets": { route: OWN_MARKETS },
   "another agent's markets": { route: OWN_MARKETS.replace("{did}", "{other}") },
@@ -84,6 +91,8 @@ const OTHERS: Record<string, Listing> = {
   "principals in production": { route: PRINCIPALS, key: "live" },
   "principals of a customer": { route: PRINCIPALS, filter: () => "customer_id=cus_1" },
   "principals of a reference": { route: PRINCIPALS, filter: () => "external_ref=crm-1" },
+  "customers in production": { route: CUSTOMERS, key: "live" },
+  "customers of a reference": { route: CUSTOMERS, filter: () => "external_ref=crm-1" },
   "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };

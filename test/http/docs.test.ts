@@ -1,5 +1,6 @@
 // The interactive reference: its page, and every file that the page names, come from the Worker itself (HTTP-32).
 import { beforeAll, describe, expect, it } from "vitest";
+import { ERRORS } from "../../src/core/errors.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const UNKNOWN_PATH = "The path does not exist: see /docs for the paths of this service.";
@@ -36,5 +37,16 @@ describe("the bare address", () => {
   it.each(["/", "/docs/"])("%s leads to the reference", async (path) => {
     const reply = await world.call("GET", path, { key: null });
     expect([reply.status, reply.headers.get("location")]).toEqual([302, "/docs"]);
+  });
+});
+
+describe("the page of a code", () => {
+  it("is what the type of its problem names", async () => {
+    const accept = { Accept: "application/problem+json" };
+    const refused = await world.call("GET", "/v1/platform", { key: null, headers: accept });
+    const [page, anchor] = refused.body.type.split("#");
+    const { text } = await world.call("GET", new URL(page).pathname, { key: null });
+    expect(anchor).toBe("invalid_credentials");
+    for (const code of Object.keys(ERRORS)) expect(text).toContain(`<dt id="${code}">`);
   });
 });

@@ -2,6 +2,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { readBody } from "../../src/http/json.ts";
 import { formHeaders } from "../support/form.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
 
@@ -48,5 +49,45 @@ describe("the body of an upload is not read", () => {
     ],
   ] as const)("%s", async (_what, headers) => {
     expect(await upload(await headers())).toEqual({ status: 401, pulled: 0 });
+  });
+});
+
+describe("the body of an upload that does not arrive", () => {
+  it("is given up when its time is over, and what had come before is read no further", async () => {
+    let given = 0;
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        if (given === 3) return new Promise(() => undefined);
+        given += 1;
+        controller.enqueue(new Uint8Array(10));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    const request = new Request(ISSUER, { method: "POST", body });
+    const limit = { maxBytes: 1_000, tooLarge: () => new Error("too large") as never };
+    const message = "The body did not arrive within 0.1 seconds.";
+    const refusal = expect.objectContaining({ code: "invalid_request", message });
+    await expect(readBody(request, { ...limit, seconds: 0.1 })).rejects.toEqual(refusal);
+    expect([given, cancelled]).toEqual([3, true]);
+  });
+
+  it("is refused as what the client sent when it breaks off", async () => {
+    const body = new ReadableStream({ start: (controller) => controller.error(new Error("Network connection lost.")) });
+    const limit = { maxBytes: 1_000, tooLarge: () => new Error("too large") as never, seconds: 5 };
+    const refusal = expect.objectContaining({ code: "invalid_request", message: "The body broke off." });
+    await expect(readBody(new Request(ISSUER, { method: "POST", body }), limit)).rejects.toEqual(refusal);
+  });
+
+  it("is whole when it comes in time", async () => {
+    const request = new Request(ISSUER, { method: "POST", body: "x".repeat(100_000) });
+    const bytes = await readBody(request, {
+      maxBytes: 100_000,
+      tooLarge: () => new Error("too large") as never,
+      seconds: 5,
+    });
+    expect(new TextDecoder().decode(bytes)).toBe("x".repeat(100_000));
   });
 });

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
+import { drawKey, registerVerifier } from "../verifiers/support.ts";
 
 let world: World;
 let provider: string;
@@ -23,6 +24,7 @@ beforeAll(async () => {
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
   for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
   await world.principal();
+  for (const name of ["One", "Two"]) expectStatus(await world.call("POST", "/v1/customers", { body: { name } }), 201);
   // Each world has a platform of its own.
   for (let i = 0; i < 2; i++) await createWorld();
   const alert = env.DB.prepare(
@@ -33,6 +35,7 @@ beforeAll(async () => {
     "insert into activity_heads (platform_id, seq, hash, signed_at, jws) values (?, ?, ?, 1, '')",
   );
   await env.DB.batch([1, 2, 3].map((n) => head.bind(world.platformId, n, "0".repeat(64))));
+  for (let i = 0; i < 2; i++) await registerVerifier(world, [(await drawKey()).jwk]);
   const act = env.DB.prepare(`insert into operator_entries (occurred_at, operator_id, action, subject_type, subject_id)
     values (?, 'somebody', 'document.read', 'document', 'doc_1')`);
   await env.DB.batch([1, 2, 3].map((n) => act.bind(n)));
@@ -41,6 +44,7 @@ beforeAll(async () => {
 /** A page of one row, under a filter where the list has one. */
 const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Record<string, string> }>> = {
   "/v1/principals": { path: () => "/v1/principals?status=ACTIVE&limit=1" },
+  "/v1/customers": { path: () => "/v1/customers?status=ACTIVE&limit=1" },
   "/v1/agents": { path: () => "/v1/agents?status=DRAFT&economic_role=CONSUMER&limit=1" },
   "/v1/agents/{did}/scope/authorized_markets": {
     path: () => `/v1/agents/${encodeURIComponent(provider)}/scope/authorized_markets?limit=1`,
@@ -62,6 +66,10 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
   },
   "/v1/operator/platforms/{platform_id}/documents": {
     path: () => `/v1/operator/platforms/${world.platformId}/documents?limit=1`,
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+  "/v1/operator/verifiers": {
+    path: () => "/v1/operator/verifiers?limit=1",
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
   "/v1/operator/alerts": {

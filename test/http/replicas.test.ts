@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
-import { READING_POSTS } from "../../src/journal/consequences.ts";
+import { READING_POSTS } from "../../src/journal/consequences/table.ts";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { PLAYS } from "../journal/plays/all.ts";
 import { withEmptyCache, withVars } from "../support/variants.ts";
@@ -86,7 +86,7 @@ const REPLICATED: Readonly<Record<string, string>> = {
 const PURE: ReadonlySet<string> = new Set([
   ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"],
   // Without a body that the schema takes they are refused before anything is read.
-  ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll"],
+  ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier"],
   ...["registerPlatform", "verifyEmail", "resendVerification", "logIn", "forgotPassword", "resetPassword"],
   // Pages, whose scripts do the calls.
   ...["openVerificationPage", "openResetPage"],
@@ -117,7 +117,8 @@ describe.each(asked)("$name", ({ name, route, query }) => {
 
 const reset = () => Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
 
-/** An announcement is decided on nothing that is stored: it has one. */
+/** An announcement and a new Verifier are decided on nothing that is stored: they have one. */
+const ONE_TRIP: ReadonlySet<string> = new Set(["announceToAll", "registerVerifier"]);
 describe("an operation that writes goes to the primary with both of its trips:", () => {
   const writing = ROUTES.filter(
     ({ method, effects, operationId }) =>
@@ -131,7 +132,7 @@ describe("an operation that writes goes to the primary with both of its trips:",
     const act = await play({ world: observed, other });
     reset();
     await act();
-    const trips = operationId === "announceToAll" ? 1 : 2;
+    const trips = ONE_TRIP.has(operationId) ? 1 : 2;
     expect([seen.primary >= trips, seen.replica, seen.constraints]).toEqual([true, 0, []]);
   });
 });

@@ -14,7 +14,7 @@ import { createWorld, type World } from "../support/world.ts";
 const MOST = 1_000;
 const PRINCIPALS = 20;
 /** More than one invocation stops of one principal. */
-const AGENTS = 6 * SLICE + 50;
+const AGENTS = 3 * SLICE + 50;
 
 let world: World;
 let sent: JobMessage[];
@@ -86,7 +86,8 @@ describe(`${PRINCIPALS} principals, each with more agents than one invocation st
       await runMessage(metered(), [job], longest);
       const { statements } = world.meter.reading;
       expect(statements).toBeGreaterThan(100);
-      expect(statements).toBeLessThan(MOST / 2);
+      // A slice that another writer refused is tried again.
+      expect(statements).toBeLessThan(MOST - (SLICE + 25));
     },
     120_000,
   );

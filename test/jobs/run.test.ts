@@ -298,6 +298,16 @@ describe("a row that one invocation records in part", () => {
     await drain(rows);
     expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
   });
+
+  it("finds more at the wish of an operation, which ends no run of the job either", async () => {
+    const rows = jobOf("rows", 1, 0);
+    await startJobs(deps, [rows]);
+    await runMessage(deps, [rows], { kind: "find", job: "rows", after: FIRST, apart: true });
+    // What it found is work of the job: one part more.
+    expect(await listed("rows")).toMatchObject({ pending: 2, finished_at: null });
+    await drain(rows);
+    expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
+  });
 });
 
 describe("a message of another version", () => {

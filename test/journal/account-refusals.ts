@@ -125,6 +125,20 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
           at().call("POST", "/v1/operator/notices", { ...operator(), body: { kind: "x", subject: "x", text: "x" } }),
       ],
     ],
+    registerVerifier: [
+      [
+        "a Verifier without keys",
+        "validation_failed",
+        () => at().call("POST", "/v1/operator/verifiers", { ...operator(), body: { name: "Acme" } }),
+      ],
+    ],
+    patchVerifier: [
+      [
+        "an unknown Verifier",
+        "not_found",
+        () => at().call("PATCH", "/v1/operator/verifiers/ver_none", { ...operator(), body: { name: "Acme" } }),
+      ],
+    ],
     readPlatformDocument: [
       [
         "an unknown document",

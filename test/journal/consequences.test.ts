@@ -1,4 +1,4 @@
-// The table of consequences (src/journal/consequences.ts): every operation and job has a row, and each case of each row is played on the
+// The table of consequences (src/journal/consequences/table.ts): every operation and job has a row, and each case of each row is played on the
 // real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
@@ -11,7 +11,7 @@ import {
   OPERATION_CONSEQUENCES,
   READING_POSTS,
   RUNNING_CONSEQUENCES,
-} from "../../src/journal/consequences.ts";
+} from "../../src/journal/consequences/table.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
 import { takeSnapshot } from "../support/snapshot.ts";

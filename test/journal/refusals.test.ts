@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
-import type { Table } from "../../src/journal/consequence.ts";
-import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences.ts";
+import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences/table.ts";
+import type { Table } from "../../src/journal/consequences/words.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
@@ -17,8 +17,10 @@ import {
   type Reply,
   type World,
 } from "../support/world.ts";
+import { drawKey, registerVerifier } from "../verifiers/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
+import { principalRefusals } from "./principal-refusals.ts";
 
 /**
  * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
@@ -38,16 +40,20 @@ let suspended: string;
 let terminated: string;
 let principalRef: string;
 let principalId: string;
+let customerId: string;
 let task: string;
 let closedTask: string;
 let intentId: string;
 let alertId: string;
 let documentId: string;
+let verifierId: string;
 
 beforeAll(async () => {
   world = await createWorld();
   other = await createWorld();
-  const principal = principalBody();
+  const client = { name: "Client", external_ref: "client-1" };
+  customerId = (await must(201, world.call("POST", "/v1/customers", { body: client }))).customer_id;
+  const principal = principalBody({ customer_id: customerId });
   principalRef = String(principal["external_ref"]);
   principalId = (await must(201, world.call("POST", "/v1/principals", { body: principal }))).principal_id;
   provider = await world.provider({ principal_id: principalId });
@@ -66,6 +72,7 @@ beforeAll(async () => {
   intentId = (await world.intent(consumer, provider)).intent_id;
   await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
   alertId = (await must(200, world.call("GET", "/v1/operator/alerts", operator()))).data[0].alert_id;
+  verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
   // A settlement has made the documents stale: they are signed now, and not by one of the readings.
   for (const { did } of [provider, consumer])
     await must(200, world.call("GET", `/v1/agents/${did}/aid`, { key: null }));
@@ -103,23 +110,11 @@ const wallet = "0x00000000000000000000000000000000000000aa";
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
+  ...principalRefusals(() => ({ world, other, principalId, principalRef, customerId })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
     ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
     ["an unknown field", "validation_failed", () => patch("/v1/platform", { legal_name: "X", colour: "red" })],
-  ],
-  registerPrincipal: [
-    ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
-    [
-      "a country where the service is not",
-      "validation_failed",
-      () => post("/v1/principals", principalBody({ country: "AQ" })),
-    ],
-    [
-      "a reference that is taken",
-      "external_ref_exists",
-      () => post("/v1/principals", principalBody({ external_ref: principalRef })),
-    ],
   ],
   registerAgent: [
     ["a body without its fields", "validation_failed", () => post("/v1/agents", {})],
@@ -284,8 +279,10 @@ function isCredentialed({ operationId, surfaces }: Route): boolean {
 // ---- Readings ------------------------------------------------------------------------------------------------------------
 
 const IDS: Readonly<Record<string, () => string>> = {
+  verifier_id: () => verifierId,
   did: () => provider.did,
   principal_id: () => principalId,
+  customer_id: () => customerId,
   task_id: () => task,
   intent_id: () => intentId,
   alert_id: () => alertId,

@@ -39,6 +39,7 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   "customer.password_changed": [changed],
   "customer.password_reset": [changed],
   "customer.email_changed": [{ ...changed, oldEmail: "old@customer.test", newEmail: "new@customer.test" }],
+  "customer.contact_changed": [{ ...changed, oldContact: "old@customer.test", newContact: "new@customer.test" }],
   "customer.account_suspended": [{ ...about, reason }],
   "customer.account_reinstated": [{ ...about, reason }],
   "customer.account_closed": [{ ...changed, retentionYears: 5 }],
@@ -46,6 +47,7 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
     { ...principal, days: 30 },
     { ...principal, days: 7 },
     { ...principal, days: 1 },
+    { ...principal, principalName: null, days: 1 },
   ],
   "customer.webhook_disabled": [
     { ...endpoint, cause: "gone" },
@@ -152,7 +154,7 @@ describe("what people wrote", () => {
       expect(subject).toBe(`News ${end.trim().replace("\u0000", "").replace("\u0085", "")}`);
       const attested = { ...principal, principalName: `Ada${end}`, account: `Ada${end}`, days: 7 as const };
       const mail = composeMail("customer.attestation_expiring", attested, SENDER);
-      expect(mail.subject).toMatch(/^The attestation of Ada \S.* ends in 7 days$/);
+      expect(mail.subject).toMatch(/^The attestation of Ada \S.* ends within 7 days$/);
       expect(linesOf(mail.text)).toHaveLength(4);
     },
   );
@@ -225,7 +227,10 @@ describe("facts", () => {
 
   it("of an attestation and of an endpoint tell how long and why", () => {
     const subjects = mailsOf("customer.attestation_expiring").map(({ subject }) => subject.replace(/^.* ends/, ""));
-    expect(subjects).toEqual([" in 30 days", " in 7 days", " in 1 day"]);
+    expect(subjects).toEqual([" within 30 days", " within 7 days", " within 1 day", " within 1 day"]);
+    const [named, , , nameless] = textOf("customer.attestation_expiring");
+    expect(named).toContain(`of ${principal.principalName} (${principal.principalId}) ends at`);
+    expect(nameless).toContain(`of ${principal.principalId} ends at`);
     const [gone, failing] = textOf("customer.webhook_disabled");
     expect(gone).toContain("answered 410 Gone");
     expect(failing).toContain("failed for five days");

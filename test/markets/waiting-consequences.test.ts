@@ -1,10 +1,14 @@
-// A chain that stands still: the rows of src/journal/consequences.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
+// A chain that stands still: the rows of src/journal/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
 import { describe, expect, it } from "vitest";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import type { Consequence } from "../../src/journal/consequence.ts";
-import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../../src/journal/consequences.ts";
+import {
+  JOB_CONSEQUENCES,
+  MESSAGE_CONSEQUENCES,
+  OPERATION_CONSEQUENCES,
+} from "../../src/journal/consequences/table.ts";
+import type { Consequence } from "../../src/journal/consequences/words.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";

@@ -1,5 +1,5 @@
 // Listing and reading principals, the tenant principal, other platforms, and the end of an attestation (PRN-5, PRN-12,
-// PRN-14, ACC-6).
+// ACC-6). Lists by status stand in listing.test.ts.
 import { beforeAll, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -187,17 +187,6 @@ describe("the end of an attestation", () => {
     const scope = { authorized_actions: ["purchase"], capabilities: [] };
     expect((await late.call("POST", "/v1/agents", { body: { ...body, scope } })).body.code).toBe("invalid_status");
     expect((await world.call("GET", `/v1/agents/${draft.did}`)).body.status).toBe("DRAFT");
-  });
-
-  it("ends its being listed as ACTIVE at once, and is listed as expired when that is recorded", async () => {
-    const fresh = await createWorld();
-    const id = await fresh.principal();
-    const later = withDeps(fresh, { ...fresh.deps, clock: { now: () => Date.now() + 400 * DAY_MS } });
-    expect(idsOf(await list("?status=ACTIVE", fresh))).toEqual([id]);
-    expect(idsOf(await list("?status=ACTIVE", later))).toEqual([]);
-    expect(idsOf(await list("?status=ATTESTATION_EXPIRED", fresh))).toEqual([]);
-    await env.DB.prepare("update principals set status = 'ATTESTATION_EXPIRED' where principal_id = ?").bind(id).run();
-    expect(idsOf(await list("?status=ATTESTATION_EXPIRED", later))).toEqual([id]);
   });
 
   it("also comes when the world's clock is moved there", async () => {

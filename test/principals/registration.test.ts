@@ -52,7 +52,11 @@ describe("a principal", () => {
       environment: "sandbox",
       status: "ACTIVE",
       status_reason: null,
+      status_note: null,
+      metadata: {},
       verification_attestation: attestation({ tier: "TIER_2" }),
+      attested_tier: "TIER_2",
+      required_tier: "TIER_1",
       created_at: toIso(NOW),
       updated_at: toIso(NOW),
     });

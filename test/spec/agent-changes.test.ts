@@ -30,11 +30,11 @@ describe("a DRAFT", () => {
     expect(expectStatus(await world.call("GET", `/v1/agents/${did}`), 200).status).toBe("DRAFT");
   });
 
-  it("AGT-14: activation answers {did, status, private_key, certificate, certificate_expires_at, key_id, warning}", async () => {
+  it("AGT-14: activation answers {did, status, private_key, certificate, certificate_expires_at, key_id, warning, warnings}", async () => {
     const { did } = await world.draft("CONSUMER");
     const keys = expectStatus(await world.call("POST", `/v1/agents/${did}/activate`), 200);
     expect(Object.keys(keys).sort()).toEqual(
-      ["did", "status", "private_key", "certificate", "certificate_expires_at", "key_id", "warning"].sort(),
+      ["did", "status", "private_key", "certificate", "certificate_expires_at", "key_id", "warning", "warnings"].sort(),
     );
     expect(keys.status).toBe("ACTIVE");
     expect(keys.private_key).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);

@@ -198,11 +198,14 @@ describe("an agent that is registered between the closing's reading and its comm
   });
 });
 
-describe("an intent that was decided before the account of a party was suspended", () => {
+describe.each([
+  ["suspended", suspend, "account_suspended", 403],
+  ["closed", close, "aeap_verification_failed", 401],
+] as const)("an intent that was decided before the account of a party was %s", (_what, stop, code, status) => {
   it("as its provider is refused, and holds nothing", async () => {
     const [consumer, provider] = [await other.consumer(), await seller(world)];
     const before = await world.deps.db.select().from(paymentIntents);
-    other.meter.beforeBatch(2, async () => void expectStatus(await suspend(world), 200));
+    other.meter.beforeBatch(2, async () => void expectStatus(await stop(world), 200));
     expect(outcome(await openIntent(other, consumer, provider, "10.00"))).toEqual([409, "agent_not_active"]);
     expect(await world.deps.db.select().from(paymentIntents)).toEqual(before);
   });
@@ -210,8 +213,8 @@ describe("an intent that was decided before the account of a party was suspended
   it("as its consumer is refused, and holds nothing", async () => {
     const [consumer, provider] = [await world.consumer(), await seller(other)];
     const before = await world.deps.db.select().from(paymentIntents);
-    world.meter.beforeBatch(2, async () => void expectStatus(await suspend(world), 200));
-    expect(outcome(await openIntent(world, consumer, provider, "10.00"))).toEqual([403, "account_suspended"]);
+    world.meter.beforeBatch(2, async () => void expectStatus(await stop(world), 200));
+    expect(outcome(await openIntent(world, consumer, provider, "10.00"))).toEqual([status, code]);
     expect(await world.deps.db.select().from(paymentIntents)).toEqual(before);
   });
 });

@@ -1,5 +1,5 @@
 // An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
-import { and, eq, inArray } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { inject } from "vitest";
 import { insertPassword } from "../../src/accounts/password-store.ts";
 import { hashPassword } from "../../src/accounts/passwords.ts";
@@ -57,15 +57,18 @@ export async function holdsMoney(world: World, environment: Environment, balance
 
 export type Crowd = { readonly first: Agent; readonly dids: readonly string[] };
 
-/** So many running agents in all: one that was activated, and copies of its row. Every fifth one is FUNDING, every third in production. */
-export async function crowd(world: World, count: number): Promise<Crowd> {
+/**
+ * So many running agents in all: one that was activated, and copies of its row, with copies of its certificate where they are `certified`. Every
+ * fifth one is FUNDING, every third in production.
+ */
+export async function crowd(world: World, count: number, { certified = false } = {}): Promise<Crowd> {
   const { db } = world.deps;
   const first = await world.consumer();
   const [row] = await db.select().from(agents).where(eq(agents.did, first.did));
   if (!row) throw new Error("no agent");
   const copies = Array.from({ length: count - 1 }, (_, i) => ({
     ...row,
-    did: `did:aeap:copy-${String(i).padStart(4, "0")}-${world.platformId}`,
+    did: `did:aeap:${crypto.randomUUID()}`,
     environment: (i % 3 === 0 ? "production" : "sandbox") as Environment,
     status: (i % 5 === 0 ? "FUNDING" : "ACTIVE") as AgentStatus,
     // Later than the one that was activated, which comes first in every slice of its kind.
@@ -77,8 +80,15 @@ export async function crowd(world: World, count: number): Promise<Crowd> {
       copies.slice(at, at + 100).map((copy) => db.insert(agents).values(copy)),
     );
   }
+  if (certified) await certify(world, first.did);
   return { first, dids: [first.did, ...copies.map(({ did }) => did)].sort() };
 }
+
+/** Gives each copy of an agent a copy of its certificate, with a place in a list that has nobody else. */
+const certify = ({ deps: { db }, platformId }: World, did: string) =>
+  db.run(sql`insert into certificates (did, jti, key_id, ca_kid, list_id, idx, listed_status, issued_at, expires_at)
+    select a.did, c.jti, c.key_id, c.ca_kid, abs(random() % 1000000000), 1, 0, c.issued_at, c.expires_at
+    from agents a join certificates c on c.did = ${did} where a.platform_id = ${platformId} and a.did <> ${did}`);
 
 export const storedAgent = async (world: World, did: string) =>
   (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];

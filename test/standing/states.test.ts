@@ -1,7 +1,8 @@
-// Every state × every trigger of the agent and the principal, transcribed (AGT-13 to AGT-19, PRN-15).
+// Every state × every trigger of the agent, the principal and the customer, transcribed (AGT-13 to AGT-19, PRN-15, PRN-24).
 import { describe, expect, it } from "vitest";
 import { agentMachine } from "../../src/agents/states.ts";
 import { type Machine, tryMove } from "../../src/core/machine.ts";
+import { customerMachine } from "../../src/customers/states.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../../src/principals/standing.ts";
 import { principalMachine } from "../../src/principals/states.ts";
 
@@ -16,7 +17,8 @@ const AGENT: readonly Row[] = [
   ["patch_active", "use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
   // AGT-16: an agent that was suspended while FUNDING returns to FUNDING.
   ["patch_funding", "-", "-", "FUNDING", "-", "-", "-"],
-  ["patch_suspended", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
+  // AGT-19: one that something above it has stopped is suspended by its platform too.
+  ["patch_suspended", "-", "SUSPENDED", "SUSPENDED", "-", "-", "SUSPENDED"],
   // AGT-13: final.
   ["patch_terminated", "TERMINATED", "TERMINATED", "TERMINATED", "-", "-", "TERMINATED"],
   ["revoke", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
@@ -27,6 +29,11 @@ const AGENT: readonly Row[] = [
   // ACC-26: what the suspension of an account took returns to where it was.
   ["account_returns", "-", "-", "ACTIVE", "-", "-", "-"],
   ["account_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
+  // PRN-21: so does what the end of an attestation took.
+  ["attestation_returns", "-", "-", "ACTIVE", "-", "-", "-"],
+  ["attestation_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
+  // PRN-24: the principal alone returns with its customer.
+  ["principal_returns", "-", "-", "-", "-", "-", "-"],
   // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.
   ["promote_unfunded", "-", "FUNDING", "-", "-", "-", "escrow_below_threshold"],
   ["fund", "-", "-", "-", "-", "-", "ACTIVE"],
@@ -35,12 +42,22 @@ const AGENT: readonly Row[] = [
 const PRINCIPAL_STATES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
 const PRINCIPAL: readonly Row[] = [
   // PRN-12: the attestation ends or is revoked.
-  ["attestation_ends", "ATTESTATION_EXPIRED", "-", "-", "-"],
+  ["attestation_ends", "ATTESTATION_EXPIRED", "-", "SUSPENDED", "-"],
   // PRN-15: a new attestation returns it to ACTIVE, unless it is SUSPENDED or CLOSED.
   ["attest", "ACTIVE", "ACTIVE", "SUSPENDED", "-"],
-  ["suspend", "SUSPENDED", "SUSPENDED", "-", "-"],
+  // PRN-19: one that its customer has stopped is suspended by its platform too.
+  ["suspend", "SUSPENDED", "SUSPENDED", "SUSPENDED", "-"],
   ["reactivate", "-", "-", "ACTIVE", "-"],
+  ["reactivate_expired", "-", "-", "ATTESTATION_EXPIRED", "-"],
+  ["reactivate_held", "-", "-", "SUSPENDED", "-"],
   ["close", "CLOSED", "CLOSED", "CLOSED", "-"],
+];
+
+const CUSTOMER_STATES = ["ACTIVE", "SUSPENDED"] as const;
+const CUSTOMER: readonly Row[] = [
+  // PRN-24: the second of two suspensions, or returns, is refused.
+  ["suspend", "SUSPENDED", "-"],
+  ["reactivate", "-", "ACTIVE"],
 ];
 
 function cells(rows: readonly Row[], states: readonly string[]) {
@@ -72,6 +89,17 @@ describe("the principal's machine", () => {
 
   it.each(cells(PRINCIPAL, PRINCIPAL_STATES))("%s × %s: %s", (state, trigger, expected) => {
     expect(outcome(principalMachine, state, trigger)).toBe(expected);
+  });
+});
+
+describe("the customer's machine", () => {
+  it("has the states and triggers of the table and no others", () => {
+    expect([...customerMachine.states].sort()).toEqual([...CUSTOMER_STATES].sort());
+    expect([...customerMachine.triggers].sort()).toEqual(CUSTOMER.map(([trigger]) => trigger).sort());
+  });
+
+  it.each(cells(CUSTOMER, CUSTOMER_STATES))("%s × %s: %s", (state, trigger, expected) => {
+    expect(outcome(customerMachine, state, trigger)).toBe(expected);
   });
 });
 

@@ -10,7 +10,7 @@ import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { principalMachine } from "../../src/principals/states.ts";
-import { findPrincipalById, movePrincipal } from "../../src/principals/store.ts";
+import { changePrincipal, findPrincipalById } from "../../src/principals/store.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades, stopAgents } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
@@ -100,8 +100,8 @@ async function stop(trigger: "suspend" | "close", how: Cause, dies = false): Pro
   });
   if (!before) throw new Error("no principal");
   const moved = move(principalMachine, before.status, trigger);
-  const principal = { ...before, status: moved.to, updatedAt: world.now() };
-  const above = { principal, statements: movePrincipal(db, before, moved, principal) };
+  const principal = { ...before, status: moved.to, updatedAt: Math.max(world.now(), before.updatedAt + 1) };
+  const above = { principals: [principal], statements: changePrincipal(db, before, principal) };
   const stopping = stopAgents(deps, above, how, found, world.now());
   await commitAll(deps, stopping.statements);
   if (!dies) await stopping.rest();
@@ -140,6 +140,22 @@ describe("a stop that dies", () => {
     expect(await suspensions()).toEqual(each(dids));
   });
 
+  it("in the third of ten slices is continued by the job, and reports each agent once", async () => {
+    const dids = await run(10 * SLICE);
+    world.advance(HOUR_MS);
+    world.meter.beforeBatch(7, died);
+    expect(await world.run(endAttestations)).toBe(0);
+    const done = await inStatus("SUSPENDED");
+    expect(done).toHaveLength(2 * SLICE);
+    expect(await suspensions()).toEqual(each(done));
+    await world.run(finishCascades);
+    expect(await inStatus("SUSPENDED")).toEqual(dids);
+    expect(await suspensions()).toEqual(each(dids));
+    expect(await cascadesLeft()).toEqual([]);
+    expect(await world.run(finishCascades)).toBe(0);
+    expect(await suspensions()).toEqual(each(dids));
+  }, 120_000);
+
   it("is continued by messages of the queue, also by several at once, and reports each agent once", async () => {
     const dids = await run(count);
     await stop("suspend", SUSPENDS, true);
@@ -152,12 +168,12 @@ describe("a stop that dies", () => {
   });
 
   it("leaves what one invocation has no room for to the queue, which ends it", async () => {
-    const dids = await run(8 * SLICE);
+    const dids = await run(5 * SLICE);
     const sent: unknown[] = [];
     const queue = { send: async (message: unknown) => void sent.push(message) };
     world = withVars(world, { JOB_QUEUE: queue as never });
     await stop("suspend", SUSPENDS);
-    expect((await inStatus("SUSPENDED")).length).toBe(6 * SLICE);
+    expect((await inStatus("SUSPENDED")).length).toBe(3 * SLICE);
     expect(sent).toEqual([{ kind: "record", job: finishCascades.name, ids: [principalId], apart: true }]);
     await deliver(world, "agent-accountability-jobs", sent);
     expect(await inStatus("SUSPENDED")).toEqual(dids);

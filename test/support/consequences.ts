@@ -1,5 +1,5 @@
-// Describes the effect of an act in the words of src/journal/consequences.ts, from the difference of all tables.
-import type { Consequence, Party, Table } from "../../src/journal/consequence.ts";
+// Describes the effect of an act in the words of src/journal/consequences/table.ts, from the difference of all tables.
+import type { Consequence, Party, Table } from "../../src/journal/consequences/words.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
 import { env, type Json, type World } from "./world.ts";
@@ -134,6 +134,7 @@ function mailsIn(difference: Difference): string[] {
 
 const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json) => string])[] = [
   ["platforms", "account", ({ status }) => status],
+  ["customers", "customer", ({ status }) => status],
   ["principals", "principal", ({ status }) => status],
   ["agents", "agent", ({ status }) => status],
   ["agent_markets", "market", ({ status }) => status],
@@ -200,7 +201,8 @@ function certificateEffects({ before, after }: Change): Effect[] {
   if (after === null) throw new Error("a certificate is gone");
   if (before === null) return [[after.did, "issued"]];
   const hours = (after.replaced_at - Date.now()) / HOUR_MS;
-  const replaced = hours > 23 && hours <= 24 ? "replaced in 24 hours" : `replaced in ${hours} hours`;
+  const later = hours > 23 && hours <= 24 ? "replaced in 24 hours" : `replaced in ${hours} hours`;
+  const replaced = hours <= 0 ? "replaced" : later;
   return [
     ...(before.replaced_at === after.replaced_at ? [] : [[after.did, replaced] as const]),
     ...(before.listed_status === after.listed_status ? [] : [[after.did, LISTED[after.listed_status] ?? "?"] as const]),

@@ -15,8 +15,20 @@ import type {
   VerificationDecision,
 } from "../../core/vocabulary.ts";
 
-/** The id of the current document of each required type, and how many supporting ones there are. */
-export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & { readonly supporting?: number };
+/** The id of the current document of each required type, how many supporting ones there are, and how many were submitted on the last day. */
+export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & {
+  readonly supporting?: number;
+  /** Days since 1970, in UTC. */
+  readonly day?: number;
+  readonly submitted?: number;
+};
+
+export type ReviewedProfile = {
+  readonly legal_name: string | null;
+  readonly country: string | null;
+  readonly registration_number: string | null;
+  readonly registered_address: Record<string, string> | null;
+};
 
 export const platforms = sqliteTable(
   "platforms",
@@ -40,6 +52,8 @@ export const platforms = sqliteTable(
     /** The current documents (ACC-20), here so that a reading of the account needs no other row. */
     documents: text({ mode: "json" }).$type<CurrentDocuments>().notNull().default({}),
     submittedAt: integer(),
+    /** What the review looks at, or has vouched for: as it was submitted, and again as it was approved (ACC-18). */
+    reviewed: text({ mode: "json" }).$type<ReviewedProfile>(),
     decision: text().$type<VerificationDecision>(),
     decisionReason: text(),
     decidedAt: integer(),

@@ -45,6 +45,8 @@ export const agents = sqliteTable(
     revision: integer().notNull(),
     certificateJti: text(),
     certificateExpiresAt: integer(),
+    /** True once it has more certificates than the current one: with one alone, its row is found by its key. */
+    recertified: integer({ mode: "boolean" }).notNull().default(false),
     keyId: text(),
     publicJwk: text({ mode: "json" }).$type<{ kty: "EC"; crv: "P-256"; x: string; y: string }>(),
     // Ratings: forward-decayed sums, and the rating that was published last (TSK-15).
@@ -57,12 +59,14 @@ export const agents = sqliteTable(
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),
+    /** The end of its principal's attestation, as its slice has written it: what ended by its date alone is a range of the index (PRN-14). */
+    endsAt: integer().notNull().default(0),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
   },
   (t) => [
     index("agents_by_platform").on(t.platformId, t.environment, t.createdAt, t.did),
-    index("agents_by_status").on(t.platformId, t.environment, t.status, t.createdAt, t.did),
+    index("agents_by_status").on(t.platformId, t.environment, t.status, t.endsAt, t.did),
     index("agents_by_role").on(t.platformId, t.environment, t.economicRole, t.createdAt, t.did),
     index("agents_by_principal").on(t.principalId, t.createdAt, t.did),
     // What the suspension of an account took (ACC-26).

@@ -124,6 +124,16 @@ export const events = sqliteTable(
 );
 export type EventRow = typeof events.$inferSelect;
 
+/** What one batch notes for its own later statements (last-numbers.ts): a single row, which says nothing to another batch. */
+export const lastNumbers = sqliteTable("last_numbers", {
+  name: text().primaryKey(),
+  /** Of the activity log of one platform. */
+  activity: integer().notNull(),
+  // Of the directory's feeds.
+  sandbox: integer().notNull(),
+  production: integer().notNull(),
+});
+
 /** The latest run of each job. Instants are of the wall clock. */
 export const jobs = sqliteTable("jobs", {
   name: text().primaryKey(),

@@ -1,10 +1,11 @@
 // Plays of principals, agents and their signed documents.
 import { eq, sql } from "drizzle-orm";
-import { agents, statusLists } from "../../../src/db/tables/agents.ts";
-import { listCertificates } from "../../../src/identity/certificate-store.ts";
+import { agents, certificates, statusLists } from "../../../src/db/tables/agents.ts";
+import { listedStatusOf } from "../../../src/identity/certificate-store.ts";
 import { proofTimestamp, signProof } from "../../../src/protocol/proof.ts";
-import { agentBody, principalBody, type World } from "../../support/world.ts";
-import { anHour, HOUR, must, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
+import { agentBody, type World } from "../../support/world.ts";
+import { customer } from "./customers.ts";
+import { anHour, HOUR, must, ofAgent, ofNobody, type Play, type Plays, store } from "./stage.ts";
 
 const consumer = async (world: World) => (await world.consumer()).did;
 const draft = async (world: World) => (await world.draft("CONSUMER")).did;
@@ -23,12 +24,38 @@ async function suspended(world: World): Promise<string> {
   return did;
 }
 
+async function suspendedAndAttested(world: World): Promise<string> {
+  const { did, principalId } = await world.consumer();
+  await become("SUSPENDED")(world, did);
+  const body = { placeholder: true };
+  await must(201, world.call("POST", `/v1/principals/${principalId}/attestations`, { body }));
+  return did;
+}
+
+const registering =
+  (role: "CONSUMER" | "PROVIDER"): Play =>
+  async ({ world }) => {
+    const body = { ...agentBody(role), principal_id: await world.principal() };
+    return async () => ({ agent: [(await must(201, world.call("POST", "/v1/agents", { body }))).did] });
+  };
+
+const provider = async (world: World) => (await world.agent("PROVIDER")).did;
+
+async function stopped(world: World): Promise<string> {
+  const { did, principalId } = await world.consumer();
+  await must(200, world.call("POST", `/v1/principals/${principalId}/suspend`));
+  return did;
+}
+
 /** The state that an unfunded promotion leaves. */
 async function waiting(world: World): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   await store(world, (db) => [
     db.update(agents).set({ status: "FUNDING" }).where(eq(agents.did, did)),
-    listCertificates(db, [did], "FUNDING"),
+    db
+      .update(certificates)
+      .set({ listedStatus: listedStatusOf("FUNDING") })
+      .where(eq(certificates.did, did)),
   ]);
   return did;
 }
@@ -63,18 +90,17 @@ const readList = (world: World) => must(200, world.call("GET", "/.well-known/aea
 
 export const AGENT_PLAYS: Plays = {
   registerPrincipal: {
-    always:
+    "without a customer":
       async ({ world }) =>
-      async () => {
-        const { principal_id } = await must(201, world.call("POST", "/v1/principals", { body: principalBody() }));
-        return { principal: [principal_id] };
-      },
+      async () => ({ principal: [await world.principal()] }),
+    "under a customer, which counts it": async ({ world }) => {
+      const customer_id = await customer(world);
+      return async () => ({ principal: [await world.principal({ customer_id })] });
+    },
   },
   registerAgent: {
-    always: async ({ world }) => {
-      const body = { ...agentBody("PROVIDER"), principal_id: await world.principal() };
-      return async () => ({ agent: [(await must(201, world.call("POST", "/v1/agents", { body }))).did] });
-    },
+    "a consumer": registering("CONSUMER"),
+    "a provider, which its principal counts": registering("PROVIDER"),
   },
   activateAgent: {
     always: ofAgent(draft, (world, did) => must(200, world.call("POST", `/v1/agents/${did}/activate`))),
@@ -90,10 +116,13 @@ export const AGENT_PLAYS: Plays = {
   },
   patchAgentStatus: {
     SUSPENDED: ofAgent(consumer, become("SUSPENDED")),
+    "SUSPENDED, which its principal has stopped already": ofAgent(stopped, become("SUSPENDED")),
     ACTIVE: ofAgent(suspended, become("ACTIVE")),
+    "ACTIVE, under another attestation than before": ofAgent(suspendedAndAttested, become("ACTIVE")),
     "SUSPENDED while it waits for its escrow": ofAgent(waiting, become("SUSPENDED")),
     "ACTIVE, suspended while it waited for its escrow": ofAgent(waitingSuspended, become("ACTIVE")),
     TERMINATED: ofAgent(consumer, become("TERMINATED")),
+    "TERMINATED, of a provider, which its principal counts no more": ofAgent(provider, become("TERMINATED")),
     "TERMINATED, of a DRAFT": ofAgent(draft, become("TERMINATED")),
   },
   verifyProof: {

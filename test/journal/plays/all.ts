@@ -1,14 +1,18 @@
 // Every play, by the name of the operation, job or message.
 import { ACCOUNT_PLAYS } from "./accounts.ts";
 import { AGENT_PLAYS } from "./agents.ts";
+import { ATTESTATION_PLAYS } from "./attestations.ts";
+import { CUSTOMER_PLAYS } from "./customers.ts";
 import { JOB_PLAYS } from "./jobs.ts";
 import { MARKET_PLAYS } from "./markets.ts";
 import { PASSWORD_PLAYS } from "./passwords.ts";
+import { PRINCIPAL_PLAYS } from "./principals.ts";
 import { PROFILE_PLAYS } from "./profile.ts";
 import { PURCHASE_PLAYS } from "./purchases.ts";
 import { REVIEW_PLAYS } from "./review.ts";
 import type { Plays } from "./stage.ts";
 import { STANDING_PLAYS } from "./standing.ts";
+import { VERIFIER_PLAYS } from "./verifiers.ts";
 
 export const PLAYS: Plays = {
   ...ACCOUNT_PLAYS,
@@ -16,6 +20,10 @@ export const PLAYS: Plays = {
   ...PROFILE_PLAYS,
   ...REVIEW_PLAYS,
   ...STANDING_PLAYS,
+  ...PRINCIPAL_PLAYS,
+  ...ATTESTATION_PLAYS,
+  ...CUSTOMER_PLAYS,
+  ...VERIFIER_PLAYS,
   ...AGENT_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,

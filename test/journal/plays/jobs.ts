@@ -1,5 +1,6 @@
 // Plays of jobs beside those of purchases and markets, of alerts, and of running jobs and messages.
 import { eq } from "drizzle-orm";
+import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
 import { statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../../src/db/tables/principals.ts";
@@ -82,6 +83,19 @@ const ending =
     };
   };
 
+/** A principal whose attestation ends in an hour, of which so many are over when it is to be announced. */
+const expiring =
+  (hours: number): Play =>
+  async ({ world }) => {
+    await world.run(notifyExpiring);
+    const principalId = await world.principal(anHour(world));
+    world.advance(hours * HOUR);
+    return async () => {
+      if ((await world.run(notifyExpiring)) !== 1) throw new Error("nothing was due");
+      return { principal: [principalId] };
+    };
+  };
+
 /** The state that a crash after the batch of the principal leaves. */
 async function unfinished(stage: Stage): Promise<Standing> {
   const { world } = stage;
@@ -100,6 +114,38 @@ async function unfinished(stage: Stage): Promise<Standing> {
   ]);
   return standing;
 }
+
+/** The state that a crash after the batch of a customer leaves of a principal that the batch had no room for. */
+const unreported =
+  (trigger: "principal_stops" | "principal_returns", agents: number): Play =>
+  async ({ world }) => {
+    const principalId = await world.principal(anHour(world));
+    const dids: string[] = [];
+    for (let n = 0; n < agents; n++) dids.push((await world.consumer({ principal_id: principalId })).did);
+    const [from, to, action] =
+      trigger === "principal_stops"
+        ? (["ACTIVE", "SUSPENDED", "principal.suspended"] as const)
+        : (["SUSPENDED", "ACTIVE", "principal.reactivated"] as const);
+    const at = world.now();
+    const actor = { type: "management_api", id: "service_sandbox_abcdef" } as const;
+    const cascade = { subjectId: principalId, trigger, reason: "principal", startedAt: at } as const;
+    await store(world, (db) => [
+      db
+        .update(principals)
+        .set({ status: to, customerStopped: to === "SUSPENDED" })
+        .where(eq(principals.principalId, principalId)),
+      db.insert(cascades).values({
+        ...cascade,
+        actorType: actor.type,
+        actorId: actor.id,
+        report: [{ action, actor, at, changes: { status: { from, to } } }],
+      }),
+    ]);
+    return async () => {
+      await world.run(finishCascades);
+      return { principal: [principalId], agent: dids };
+    };
+  };
 
 // ---- Running -------------------------------------------------------------------------------------------------------------
 
@@ -131,8 +177,14 @@ export const JOB_PLAYS: Plays = {
     ),
   },
   end_attestations: { "agents run": ending(2), "no agent runs": ending(0) },
+  notify_expiring: {
+    "an attestation ends in 30, 7 or 1 days": expiring(0),
+    "it has ended, or was taken back, meanwhile": expiring(1),
+  },
   finish_cascades: {
     ...CASCADE_PLAYS,
+    "a crash left principals of a suspended customer, and their agents": unreported("principal_stops", 2),
+    "a crash left principals of a reactivated customer": unreported("principal_returns", 0),
     "a crash left agents that run": async (stage) => {
       const { dids } = await unfinished(stage);
       return async () => {

@@ -4,7 +4,7 @@ import { FIRST } from "../../../src/core/due.ts";
 import { principals, restatements } from "../../../src/db/tables/principals.ts";
 import { finishRestatements } from "../../../src/standing/restate-agents.ts";
 import { type Account, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
-import { agentBody, type World } from "../../support/world.ts";
+import { agentBody, env, type World } from "../../support/world.ts";
 import { must, type Play, type Plays, store } from "./stage.ts";
 
 /** A new account, whose key was used: the first use is written. */
@@ -20,12 +20,13 @@ const patching =
     const { key, platformId } = await account(world);
     if (Object.keys(profile).length > 0) await must(200, patch(world, key, profile));
     return async () => {
-      await must(200, patch(world, key, change));
-      return { account: [platformId] };
+      const { tenant_principal_id: tenant } = await must(200, patch(world, key, change));
+      return { account: [platformId], ...(tenant !== null && { principal: [tenant] }) };
     };
   };
 
 const { registration_number, ...ALMOST } = PROFILE;
+const { admin_contact_email: _contact, ...IDENTITY } = PROFILE;
 const NAMED = { legal_name: PROFILE.legal_name, country: PROFILE.country };
 
 type Owned = Account & { readonly tenant: string; readonly dids: readonly string[] };
@@ -58,6 +59,18 @@ const renaming =
 export const PROFILE_PLAYS: Plays = {
   patchPlatform: {
     "a member that nothing else states": patching({}, { website: "https://startup.example/" }),
+    "notices go to another address": patching({}, { admin_contact_email: "office@startup.example" }),
+    "an accredited account changes what was reviewed": async ({ world }) => {
+      const { key, platformId } = await account(world);
+      await must(200, patch(world, key, PROFILE));
+      await env.DB.prepare("update platforms set status = 'ACCREDITED', reviewed = ? where platform_id = ?")
+        .bind(JSON.stringify({ ...IDENTITY, registration_number }), platformId)
+        .run();
+      return async () => {
+        await must(200, patch(world, key, { registration_number: "HRB 4712" }));
+        return { account: [platformId] };
+      };
+    },
     "the profile is complete": patching(ALMOST, { registration_number }),
     "the name and the country are known": patching({}, NAMED),
     "the name changes": renaming(true, { legal_name: "Renamed Robotics GmbH" }),

@@ -2,9 +2,9 @@
 import { eq, inArray } from "drizzle-orm";
 import type { CascadeTrigger } from "../../../src/core/vocabulary.ts";
 import { platforms } from "../../../src/db/tables/accounts.ts";
-import { agents } from "../../../src/db/tables/agents.ts";
+import { agents, certificates } from "../../../src/db/tables/agents.ts";
 import { cascades, principals } from "../../../src/db/tables/principals.ts";
-import { listCertificates } from "../../../src/identity/certificate-store.ts";
+import { listedStatusOf } from "../../../src/identity/certificate-store.ts";
 import { finishCascades } from "../../../src/standing/cascades.ts";
 import { STOPPED_BY } from "../../../src/standing/subjects.ts";
 import { type Account, bearer, logIn, PASSWORD, post, signUp } from "../../accounts/support.ts";
@@ -62,7 +62,10 @@ const wait = (world: World, { agent }: Owned) =>
       .update(agents)
       .set({ status: "FUNDING" })
       .where(inArray(agents.did, [...agent])),
-    listCertificates(db, agent, "FUNDING"),
+    db
+      .update(certificates)
+      .set({ listedStatus: listedStatusOf("FUNDING") })
+      .where(inArray(certificates.did, [...agent])),
   ]);
 
 const closing =

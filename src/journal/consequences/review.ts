@@ -1,5 +1,5 @@
-// The consequences of documents, of the review, and of the erasure after a closing (consequences.ts).
-import { type Cases, UNSEEN } from "./consequence.ts";
+// The consequences of documents, of the review, and of the erasure after a closing (table.ts).
+import { type Cases, UNSEEN } from "./words.ts";
 
 const OPERATORS_READING = { none: "a reading, an entry of the operators' own log" } as const;
 const FILES_ALONE = { none: "files that nobody has seen; no table holds them" } as const;
@@ -19,6 +19,7 @@ const DECISION = {
   mails: ["customer.verification_decided"],
 } as const;
 
+const APPROVED = ["account.verification_decided", "principal.attestation_recorded"] as const;
 const ATTESTED = ["attestations", "operator_entries", "platforms", "principals"] as const;
 const RENEWED = ["attestations", "operator_entries", "principals"] as const;
 
@@ -44,10 +45,11 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 
   decideVerification: [
-    { ...DECISION, when: "approve", states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
+    { ...DECISION, when: "approve", activity: APPROVED, states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
     {
       ...DECISION,
       when: "approve, and its company has agents",
+      activity: APPROVED,
       states: ["account IN_REVIEW → ACCREDITED"],
       tables: ["agents", ...ATTESTED],
       document: { agent: ["new revision"] },
@@ -61,13 +63,13 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 
   renewTenantAttestation: [
-    { ...UNSEEN, when: "before it ends", states: [], tables: RENEWED, activity: ["account.attestation_renewed"] },
+    { ...UNSEEN, when: "before it ends", states: [], tables: RENEWED, activity: ["principal.attestation_recorded"] },
     {
       ...UNSEEN,
       when: "after it has ended, with a suspended agent",
       states: ["principal ATTESTATION_EXPIRED → ACTIVE"],
       tables: ["agents", ...RENEWED],
-      activity: ["account.attestation_renewed"],
+      activity: ["principal.attestation_recorded"],
       events: { principal: ["principal.status_changed"] },
       document: { agent: ["new revision"] },
     },

@@ -1,5 +1,5 @@
-// The consequences of operations on the platform account (consequences.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
+// The consequences of operations on the platform account (table.ts).
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
 
 const ASKED_BY_ANYBODY = { none: "nobody has shown who asks" } as const;
 
@@ -145,6 +145,22 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
     },
     {
+      ...UNSEEN,
+      when: "notices go to another address",
+      states: [],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      mails: ["customer.contact_changed"],
+    },
+    {
+      ...UNSEEN,
+      when: "an accredited account changes what was reviewed",
+      states: ["alert none → open"],
+      tables: ["platforms"],
+      activity: ["account.profile_changed"],
+      alerts: ["account_renamed"],
+    },
+    {
       when: "the profile is complete",
       states: ["account PROFILE_PENDING → KYB_PENDING"],
       tables: ["platforms"],
@@ -155,7 +171,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       when: "the name and the country are known",
       states: ["principal none → ACTIVE"],
       tables: ["attestations", "platforms", "principals"],
-      activity: ["account.profile_changed"],
+      activity: ["account.profile_changed", "principal.registered"],
       ...UNSEEN,
     },
     {
@@ -248,6 +264,25 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["announcements"],
       activity: BY_TIME,
       mails: ["customer.maintenance"],
+    },
+  ],
+
+  notify_expiring: [
+    {
+      ...UNSEEN,
+      when: "an attestation ends in 30, 7 or 1 days",
+      states: [],
+      tables: ["principals"],
+      activity: BY_TIME,
+      events: { principal: ["principal.attestation_expiring"] },
+      mails: ["customer.attestation_expiring"],
+    },
+    {
+      ...UNSEEN,
+      when: "it has ended, or was taken back, meanwhile",
+      states: [],
+      tables: ["principals"],
+      activity: BY_TIME,
     },
   ],
 

@@ -1,5 +1,5 @@
-// The consequences of an account's suspension, reinstatement and closing, and of the cascades that follow them (consequences.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./consequence.ts";
+// The consequences of an account's suspension, reinstatement and closing, and of the cascades that follow them (table.ts).
+import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
 
 const TOLD = { alerts: [] } as const;
 const NOT_MOVED = { none: "the agents' own state stays: only the reason of their suspension is another" } as const;
@@ -88,6 +88,90 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 };
 
+/** What a platform does to one of its principals. */
+export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
+  suspendPrincipal: [
+    {
+      when: "agents run",
+      states: ["principal ACTIVE → SUSPENDED", "agent ACTIVE → SUSPENDED"],
+      tables: ["agents", "principals"],
+      activity: ["principal.suspended", "agent.suspended"],
+      events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: NONE,
+      certificate: { agent: ["suspended"] },
+      ...NO_NOTICE,
+    },
+    {
+      ...UNSEEN,
+      when: "its customer has stopped it already",
+      states: [],
+      tables: ["principals"],
+      activity: ["principal.suspended"],
+    },
+  ],
+
+  reactivatePrincipal: [
+    {
+      ...UNSEEN,
+      when: "nothing else stops it",
+      states: ["principal SUSPENDED → ACTIVE"],
+      tables: ["principals"],
+      activity: ["principal.reactivated"],
+      events: { principal: ["principal.status_changed"] },
+    },
+    {
+      ...UNSEEN,
+      when: "its attestation has ended meanwhile",
+      states: ["principal SUSPENDED → ATTESTATION_EXPIRED"],
+      tables: ["principals"],
+      activity: ["principal.reactivated"],
+      events: { principal: ["principal.status_changed"] },
+    },
+  ],
+
+  closePrincipal: [
+    {
+      when: "it has agents",
+      states: ["principal SUSPENDED → CLOSED", "agent SUSPENDED → REVOKED"],
+      tables: ["agents", "principals"],
+      activity: ["principal.closed", "agent.revoked"],
+      events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
+      directory: { agent: ["revoked"] },
+      document: NONE,
+      certificate: { agent: ["revoked"] },
+      ...NO_NOTICE,
+    },
+    {
+      ...UNSEEN,
+      when: "a customer groups it",
+      states: ["principal ACTIVE → CLOSED"],
+      tables: ["customers", "principals"],
+      activity: ["principal.closed"],
+      events: { principal: ["principal.status_changed"] },
+    },
+  ],
+
+  patchPrincipal: [
+    { ...UNSEEN, when: "its metadata", states: [], tables: ["principals"], activity: ["principal.updated"] },
+    {
+      ...UNSEEN,
+      when: "it joins a customer",
+      states: [],
+      tables: ["customers", "principals"],
+      activity: ["principal.updated"],
+    },
+    {
+      ...UNSEEN,
+      when: "it leaves a suspended customer",
+      states: ["principal SUSPENDED → ACTIVE"],
+      tables: ["customers", "principals"],
+      activity: ["principal.updated"],
+      events: { principal: ["principal.status_changed"] },
+    },
+  ],
+};
+
 /** What a cascade leaves behind when a run continues it. */
 export const CASCADE_CASES: Cases = [
   {
@@ -100,6 +184,25 @@ export const CASCADE_CASES: Cases = [
     document: NONE,
     certificate: { agent: ["suspended"] },
     ...NO_NOTICE,
+  },
+  {
+    when: "a crash left principals of a suspended customer, and their agents",
+    states: ["agent ACTIVE → SUSPENDED"],
+    tables: ["agents", "cascades"],
+    activity: ["principal.suspended", "agent.suspended"],
+    events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
+    directory: { agent: ["status_changed"] },
+    document: NONE,
+    certificate: { agent: ["suspended"] },
+    ...NO_NOTICE,
+  },
+  {
+    ...UNSEEN,
+    when: "a crash left principals of a reactivated customer",
+    states: [],
+    tables: ["cascades"],
+    activity: ["principal.reactivated"],
+    events: { principal: ["principal.status_changed"] },
   },
   {
     when: "a crash left agents of a suspended account that run",

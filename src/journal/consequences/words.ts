@@ -1,8 +1,9 @@
-// The words of the table of consequences (consequences.ts).
+// The words of the table of consequences (table.ts).
 import type {
   ActivityAction,
   AgentStatus,
   AlertKind,
+  CustomerStatus,
   EscrowState,
   IntentStatus,
   MarketStatus,
@@ -10,27 +11,28 @@ import type {
   PlatformStatus,
   PrincipalStatus,
   TaskStatus,
-} from "../core/vocabulary.ts";
-import type { MailKind } from "../mail/catalogue.ts";
+} from "../../core/vocabulary.ts";
+import type { MailKind } from "../../mail/catalogue.ts";
 
-import type { EventType } from "./events.ts";
-import type { ChangeType } from "./feed.ts";
+import type { EventType } from "../events.ts";
+import type { ChangeType } from "../feed.ts";
 
 type NamesIn<M> = {
   [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
 }[keyof M];
 export type Table =
-  | NamesIn<typeof import("../db/tables/accounts.ts")>
-  | NamesIn<typeof import("../db/tables/agents.ts")>
-  | NamesIn<typeof import("../db/tables/chain.ts")>
-  | NamesIn<typeof import("../db/tables/journal.ts")>
-  | NamesIn<typeof import("../db/tables/money.ts")>
-  | NamesIn<typeof import("../db/tables/principals.ts")>;
+  | NamesIn<typeof import("../../db/tables/accounts.ts")>
+  | NamesIn<typeof import("../../db/tables/agents.ts")>
+  | NamesIn<typeof import("../../db/tables/chain.ts")>
+  | NamesIn<typeof import("../../db/tables/journal.ts")>
+  | NamesIn<typeof import("../../db/tables/money.ts")>
+  | NamesIn<typeof import("../../db/tables/principals.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
 /** `none`: the row does not exist before or after. */
 export type StateChange =
   | `account ${Move<PlatformStatus>}`
+  | `customer ${Move<CustomerStatus>}`
   | `principal ${Move<PrincipalStatus>}`
   | `agent ${Move<AgentStatus>}`
   | `market ${Move<MarketStatus>}`
@@ -48,13 +50,13 @@ export type StateChange =
 export type DocumentEffect = "unsigned version" | "new version" | "stale version" | "new revision" | "signed";
 
 /** The last three are new values in the status list. */
-export type CertificateEffect = "issued" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
+export type CertificateEffect = "issued" | "replaced" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
 
 /** A link is mailed at once, a notice by its job. */
 export type Mail = "alerts to the operator" | Exclude<MailKind, "operator.alerts">;
 
 /** The party that is affected; of an event, the party whose platform gets it. */
-export type Party = "account" | "principal" | "agent" | "provider" | "consumer";
+export type Party = "account" | "customer" | "principal" | "agent" | "provider" | "consumer";
 /** One entry for each effect; a party that is not named has none. */
 export type By<T> = { readonly [P in Party]?: readonly T[] };
 
@@ -79,3 +81,10 @@ export const NONE = {};
 export const NO_NOTICE = { alerts: [], mails: [] } as const;
 /** No effect outside the listed tables. */
 export const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
+
+// Why nothing stands in the activity log.
+export const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
+export const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
+export const NOTHING_NEW = { none: "nothing changes" } as const;
+
+export const NOTHING = { states: [], tables: [], activity: NOTHING_NEW, ...UNSEEN } as const;

@@ -1,0 +1,42 @@
+// Lists by every filter, of a platform with a history in every state, a tenth of which has ended and is not recorded.
+import type { Case } from "../case.ts";
+import { type Ahead, manageAs } from "../play.ts";
+
+type Filter = readonly [filter: string, query?: (ahead: Ahead) => string];
+
+const PRINCIPALS: readonly Filter[] = [
+  ["no filter", () => ""],
+  ["a customer", ({ customerId }) => `customer_id=${customerId}`],
+  ["customer_id=none"],
+  ["external_ref=old-1"],
+  ["status=ACTIVE"],
+  ["status=ATTESTATION_EXPIRED"],
+  ["status=SUSPENDED"],
+  ["status=CLOSED"],
+  [
+    "a customer and status=ATTESTATION_EXPIRED",
+    ({ customerId }) => `customer_id=${customerId}&status=ATTESTATION_EXPIRED`,
+  ],
+  ["customer_id=none&status=ATTESTATION_EXPIRED"],
+];
+
+const AGENTS: readonly Filter[] = [
+  ["no filter", () => ""],
+  ["status=ACTIVE"],
+  ["status=FUNDING"],
+  ["status=SUSPENDED"],
+  ["status=REVOKED"],
+  ["economic_role=CONSUMER&status=SUSPENDED"],
+  ["a principal and status=ACTIVE", ({ agent }) => `principal_id=${agent.principalId}&status=ACTIVE`],
+];
+
+const pages = (path: string, filters: readonly Filter[]): Case[] =>
+  filters.map(([filter, query = () => filter]) => ({
+    route: `GET ${path}`,
+    variant: `much has ended: ${filter}`,
+    status: 200,
+    filling: true,
+    ask: ({ ahead }) => manageAs(ahead.platform, "GET", `${path}?limit=20&${query(ahead)}`),
+  }));
+
+export const LISTS: readonly Case[] = [...pages("/v1/principals", PRINCIPALS), ...pages("/v1/agents", AGENTS)];

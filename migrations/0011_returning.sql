@@ -1,0 +1,1 @@
+ALTER TABLE `restatements` ADD `returning` text;

@@ -1,0 +1,1 @@
+ALTER TABLE `attestations` ADD `revocation_reason` text;

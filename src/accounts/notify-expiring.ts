@@ -1,0 +1,69 @@
+// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a mail to the admin contact of the platform. The notice and
+// the instant of the next one are one guarded batch, so that each is given once, also by two runs at once.
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { recordEvent } from "../journal/events.ts";
+import { findDueNotices, platformOf } from "../principals/due-store.ts";
+import { type NoticeDays, nextNoticeAt, noticeDue } from "../principals/notices.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { findPrincipalById, moveNotice } from "../principals/store.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { contactOf, isOwnAddress, recordNotice } from "./notices.ts";
+import { findPlatform } from "./store.ts";
+
+export const notifyExpiring: EachJob = {
+  kind: "each",
+  name: "notify_expiring",
+  find: async ({ db, clock }, after, limit) => {
+    const { due } = await readBatch(db, { due: findDueNotices(db, clock.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: notify,
+};
+
+/** Returns false when the notice was given before, or another one is due later. */
+async function notify(deps: Deps, principalId: string): Promise<boolean> {
+  const { db } = deps;
+  const now = deps.clock.now();
+  const { principal, platform } = await readBatch(db, {
+    principal: findPrincipalById(db, principalId),
+    platform: findPlatform(db, platformOf(principalId)),
+  });
+  if (!principal || !platform || principal.expiryNoticeAt === null || principal.expiryNoticeAt > now) return false;
+  const { attestationExpiresAt } = principal;
+  const ahead = counts(principal, now);
+  const days = ahead ? noticeDue(attestationExpiresAt, now) : null;
+  await commitAll(deps, [
+    ...moveNotice(db, principal, ahead ? nextNoticeAt(attestationExpiresAt, now) : null),
+    ...(days === null ? [] : noticeStatements(deps, principal, platform, days, now)),
+  ]);
+  return true;
+}
+
+/** A closed principal has no end ahead, and neither has an attestation that was taken back. */
+const counts = (principal: PrincipalRow, now: number): boolean =>
+  principal.attestationStop === null && effectivePrincipalStatus(principal, now) !== "CLOSED";
+
+function noticeStatements(
+  { db }: Deps,
+  principal: PrincipalRow,
+  platform: PlatformRow,
+  days: NoticeDays,
+  now: number,
+): Statement[] {
+  const { principalId, legalName, attestationExpiresAt: expiresAt } = principal;
+  const object = { ...toPrincipalView(principal, now), notice_days: days };
+  const principalName = isOwnAddress(platform, contactOf(platform)) ? legalName : null;
+  return [
+    recordEvent(db, principal, now, { type: "principal.attestation_expiring", object }),
+    recordNotice(db, platform, now, {
+      kind: "customer.attestation_expiring",
+      data: { principalId, principalName, expiresAt, days },
+    }),
+  ];
+}

@@ -1,0 +1,45 @@
+// What a review vouches for (ACC-18): who the account is, as it was submitted and approved. The operator is alerted when the account then says
+// otherwise.
+import { shortHash } from "../core/short-hash.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { PlatformRow, ReviewedProfile } from "../db/tables/accounts.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+
+type Profile = Pick<PlatformRow, "legalName" | "country" | "registrationNumber" | "registeredAddress">;
+
+export const reviewedOf = ({
+  legalName,
+  country,
+  registrationNumber,
+  registeredAddress,
+}: Profile): ReviewedProfile => ({
+  legal_name: legalName,
+  country,
+  registration_number: registrationNumber,
+  registered_address: registeredAddress,
+});
+
+/** The alert of a change during a review, or after it: one for each new identity. It names the members alone: what they say is personal. */
+export function watchIdentity(db: Database, before: PlatformRow, after: PlatformRow): Statement[] {
+  const { status, reviewed, platformId } = before;
+  if (reviewed === null || (status !== "IN_REVIEW" && status !== "ACCREDITED")) return [];
+  const [was, is] = [reviewedOf(before), reviewedOf(after)];
+  const changed = otherMembers(reviewed, is);
+  if (changed.length === 0 || otherMembers(was, is).length === 0) return [];
+  const message = `Not as reviewed: ${changed.join(", ")}. GET /v1/operator/platforms/${platformId} shows both.`;
+  return [
+    raiseAlert(db, { kind: "account_renamed", subject: `${platformId} #${shortHash(JSON.stringify(is))}`, message }),
+  ];
+}
+
+const otherMembers = (one: ReviewedProfile, other: ReviewedProfile): string[] =>
+  Object.keys(one).filter((name) => {
+    const member = name as keyof ReviewedProfile;
+    return JSON.stringify(one[member]) !== JSON.stringify(other[member]);
+  });
+
+/** The ids of the current documents by their types. */
+export const currentDocuments = ({ documents }: PlatformRow): Record<string, unknown> => {
+  const { day: _day, submitted: _submitted, ...current } = documents;
+  return current;
+};

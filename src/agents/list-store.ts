@@ -1,0 +1,148 @@
+// Store of the list of agents (AGT-11, PRN-14). A filter by status is a range of its own index, in the order in which the attestations of the
+// agents' principals end: what stopped with its attestation by its date alone is the lower part of the ranges of those that run.
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import { type AgentStatus, type EconomicRole, isRunning, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import {
+  BEYOND,
+  bareColumns,
+  below,
+  type Found,
+  foundOf,
+  pageOf,
+  type Ranges,
+  scanOf,
+  whereFits,
+} from "../db/pages.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+import type { PrincipalStanding } from "../principals/standing.ts";
+
+export type AgentFilter = {
+  readonly principalId?: string | undefined;
+  readonly status?: AgentStatus | undefined;
+  readonly economicRole?: EconomicRole | undefined;
+};
+
+// A page shows no key and no running sum: half of the columns, and most of the bytes.
+const {
+  suspendedFrom: _from,
+  revision: _revision,
+  certificateJti: _jti,
+  publicJwk: _key,
+  ratingWeight: _weight,
+  ratingWeighted: _weighted,
+  ratingInteractions: _interactions,
+  ratingCounterparties: _counterparties,
+  settledVolume: _volume,
+  disputesOpen: _open,
+  disputesResolvedFor: _for,
+  disputesResolvedAgainst: _against,
+  ...listed
+} = bareColumns(agents, "listed");
+export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
+
+/** One that is not read stops nobody. */
+const standing = {
+  status: sql<PrincipalStatus>`coalesce(p.status, 'ACTIVE')`.as("principal_status"),
+  attestationExpiresAt: sql<number>`coalesce(p.attestation_expires_at, ${Number.MAX_SAFE_INTEGER})`.as("principal_end"),
+  accountStopped: sql<PrincipalStanding["accountStopped"]>`p.account_stopped`.as("account_stopped"),
+};
+const shown = { agent: listed, principal: standing };
+type Row = { readonly agent: ListedAgent; readonly principal: PrincipalStanding };
+
+/** True for a list in the order of the attestations' ends: one that a range of a status gives. */
+export const isByEnd = ({ principalId, status }: AgentFilter): boolean =>
+  status !== undefined && principalId === undefined;
+
+/** Of a page by status, rows whose status at the instant is another one are left to the reader, which knows the principal's standing. */
+export const listAgents = (
+  db: Database,
+  tenant: Tenant,
+  filter: AgentFilter,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<Found<Row>> => {
+  const ranges = rangesOf(tenant, filter, now, page.after);
+  const fits = fitsOf(tenant, filter, now);
+  if (fits === undefined) {
+    const rows = db
+      .select(shown)
+      .from(sql`${pageOf(ranges, page.limit)} ${ownersOf(filter)}`)
+      .limit(page.limit + 1);
+    return read(rows, (found: Row[]) => ({ rows: found, end: null }));
+  }
+  const rows = db
+    .select({ ...shown, beyond: BEYOND })
+    .from(sql`${scanOf(ranges)} ${ownersOf(filter)}`)
+    .where(whereFits(fits))
+    .limit(page.limit + 1);
+  return read(rows, foundOf);
+};
+
+/**
+ * The principals of the rows, one by one: joined across, so that SQLite keeps the order. Of an agent that is stored as SUSPENDED only the end
+ * of its principal matters, and that only while a cascade still has to write the agent's own row.
+ */
+function ownersOf(filter: AgentFilter): SQL {
+  if (!isByEnd(filter) || filter.status !== "SUSPENDED") {
+    return sql`cross join principals p on p.principal_id = listed.principal_id`;
+  }
+  return sql`left join principals p on p.principal_id = case when listed.status <> 'SUSPENDED'
+      or exists (select 1 from cascades c where c.subject_id = listed.principal_id) then listed.principal_id end`;
+}
+
+// ---- Ranges --------------------------------------------------------------------------------------------------------------
+
+const BY_END = sql`ends_at desc, did desc`;
+const BY_AGE = sql`created_at desc, did desc`;
+
+function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Position | null): Ranges {
+  const { principalId, status, economicRole } = filter;
+  const columns = listed;
+  if (principalId === undefined && status !== undefined) {
+    const inStatus = (of: AgentStatus, by?: number, from?: SQL) =>
+      rangeOf(within(agents, tenant), sql`status = ${of}`, below(sql`ends_at`, sql`did`, after, by), from);
+    const ended = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, now)) : [];
+    const since = isRunning(status) ? sql`ends_at > ${now}` : undefined;
+    return { columns, from: [inStatus(status, undefined, since), ...ended], order: BY_END };
+  }
+  const older = below(sql`created_at`, sql`did`, after);
+  const owned = principalId === undefined ? within(agents, tenant) : sql`principal_id = ${principalId}`;
+  const role =
+    principalId === undefined && economicRole !== undefined ? sql`economic_role = ${economicRole}` : undefined;
+  return { columns, from: [rangeOf(owned, role, older)], order: BY_AGE };
+}
+
+const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
+
+// ---- Further filters -----------------------------------------------------------------------------------------------------
+
+/** What the rows of the ranges are compared with. */
+function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefined {
+  const { principalId, status, economicRole } = filter;
+  const role = economicRole === undefined ? undefined : eq(listed.economicRole, economicRole);
+  if (principalId === undefined) return status === undefined ? undefined : role;
+  // The tenant principal has agents in both environments.
+  const owned = and(eq(listed.platformId, tenant.platformId), eq(listed.environment, tenant.environment));
+  return and(owned, role, status === undefined ? undefined : standsAs(status, now));
+}
+
+/** The agents whose status is this one at an instant (AGT-19). An account that is stopped as a whole reads no list. */
+function standsAs(status: AgentStatus, now: number): SQL {
+  const stored = sql`listed.status = ${status}`;
+  const stands = sql`(p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
+  if (isRunning(status)) return sql`(${stored} and ${stands})`;
+  const stopped = sql`(listed.status in ${RUNNING} and not ${stands})`;
+  switch (status) {
+    case "SUSPENDED":
+      return sql`(p.status <> 'CLOSED' and (${stored} or ${stopped}))`;
+    case "REVOKED":
+      return sql`(${stored} or (p.status = 'CLOSED' and listed.status <> 'TERMINATED'))`;
+    case "DRAFT":
+      return sql`(${stored} and p.status <> 'CLOSED')`;
+    default:
+      return stored;
+  }
+}

@@ -1,0 +1,50 @@
+// Authenticates Verifiers (CRED-26): a JWS by a registered key as `Authorization: Bearer`, good once. It opens the revocation of the one
+// attestation that it names, which the service function compares with its path.
+import { systemClock } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { VerifierRow } from "../db/tables/principals.ts";
+import type { Entrance } from "../http/call.ts";
+import type { Incoming } from "../http/incoming.ts";
+import { readCredential, verifyCredential } from "../verifiers/credential.ts";
+import { findVerifier, isUsed } from "../verifiers/store.ts";
+
+type Found = { readonly verifier: VerifierRow | null; readonly used: boolean };
+
+export const verifierEntrance: Entrance = {
+  presents: (incoming) => bearerOf(incoming) !== undefined,
+  challenge: () => 'Bearer realm="verifiers"',
+  check: async (incoming) => {
+    const presented = readCredential(bearerOf(incoming) ?? "");
+    if (presented === null) throw refused("no claims");
+    const { verifierId, jti, endsAt } = presented;
+    const actor: Actor = { type: "verifier", id: verifierId };
+    const { issuer: audience } = incoming.deps.config;
+    return {
+      // Anybody can name a Verifier: only the client's address is charged before its signature is verified.
+      quota: null,
+      keys: null,
+      reads: (db) => ({ verifier: findVerifier(db, verifierId), used: isUsed(db, verifierId, jti) }),
+      offsetOf: () => null,
+      admit: async (found: never) => {
+        const { verifier, used }: Found = found;
+        if (!verifier) throw refused("no such Verifier");
+        const checked = await verifyCredential(presented, verifier, { audience, now: systemClock.now() });
+        if (!checked.ok) throw refused(checked.reason);
+        if (used) throw refused("revocation: it was used before");
+        const { attestationId } = checked;
+        return { caller: { actor, attestationId, jti, endsAt }, platformId: null };
+      },
+      parts: { verifierId },
+    };
+  },
+};
+
+/** A compact JWS; an operator's key has no dots. */
+const bearerOf = ({ context: { req } }: Incoming): string | undefined =>
+  /^Bearer ([\w-]+\.[\w-]*\.[\w-]*)$/i.exec(req.header("authorization") ?? "")?.[1];
+
+const refused = (reason: string): ServiceError =>
+  new ServiceError("invalid_credentials", { message: NO_CREDENTIAL, reason });
+
+const NO_CREDENTIAL = "This is no valid revocation credential of a Verifier.";

@@ -1,0 +1,45 @@
+// Bounds how much of one kind of work an isolate does at once, where each piece takes much of its memory.
+import { ServiceError } from "./errors.ts";
+import { SECOND_MS } from "./limits.ts";
+
+const LOOK_MS = 25;
+const RETRY_SECONDS = "2";
+
+type Turns = {
+  /** How many run at once, for each key. */
+  readonly atOnce: number;
+  readonly patienceSeconds: number;
+  /** After which a turn counts no more: a request that the runtime has dropped never gives its own back. */
+  readonly leaseSeconds: number;
+};
+
+/**
+ * Runs at most `atOnce` of a key at a time. Others look again every moment, and are refused with 429 when their patience ends: a request
+ * waits on its own timer, because it may not be woken by another request.
+ */
+export function turnsOf({ atOnce, patienceSeconds, leaseSeconds }: Turns) {
+  /** The turns that are taken, as the instants of their ends. */
+  const taken = new Map<string, Set<{ readonly until: number }>>();
+  const isFull = (turns: Set<{ readonly until: number }>): boolean => {
+    for (const turn of turns) if (turn.until <= Date.now()) turns.delete(turn);
+    return turns.size >= atOnce;
+  };
+  return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
+    const turns = taken.get(key) ?? new Set();
+    taken.set(key, turns);
+    for (let waited = 0; isFull(turns); waited += LOOK_MS) {
+      if (waited >= patienceSeconds * SECOND_MS) {
+        throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
+      }
+      await scheduler.wait(LOOK_MS);
+    }
+    const turn = { until: Date.now() + leaseSeconds * SECOND_MS };
+    turns.add(turn);
+    try {
+      return await work();
+    } finally {
+      turns.delete(turn);
+      if (turns.size === 0 && taken.get(key) === turns) taken.delete(key);
+    }
+  };
+}

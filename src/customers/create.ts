@@ -1,0 +1,47 @@
+// Creates a customer (PRN-23).
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { present } from "../db/batch.ts";
+import type { CustomerRow } from "../db/tables/principals.ts";
+import { recordActivity } from "../journal/activity.ts";
+import type { CustomerInput, CustomerView } from "./schema.ts";
+import { findByReference, insertCustomer } from "./store.ts";
+import { toCustomerView } from "./views.ts";
+
+export async function createCustomer(call: ManagementCall, input: CustomerInput): Promise<CustomerView> {
+  const { db, tenant, now, environment } = call;
+  const externalRef = input.external_ref ?? null;
+  const { caller, holder } = await call.read(
+    present({ holder: externalRef === null ? null : findByReference(db, tenant, externalRef) }),
+  );
+  if (holder) throw referenceTaken(holder.customerId);
+  const row: CustomerRow = {
+    customerId: newId("cus", now),
+    platformId: caller.platformId,
+    environment,
+    name: input.name,
+    externalRef,
+    status: "ACTIVE",
+    statusNote: null,
+    metadata: input.metadata ?? {},
+    principalCount: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const view = toCustomerView(row);
+  const created = {
+    action: "customer.created",
+    actor: caller.actor,
+    subject: { type: "customer", id: row.customerId },
+  } as const;
+  await call.commit([insertCustomer(db, row), recordActivity(db, row, now, created)], view);
+  return view;
+}
+
+/** Names the customer that has the reference. */
+export const referenceTaken = (customerId: string): ServiceError =>
+  new ServiceError("external_ref_exists", {
+    message: "A customer with this external_ref already exists.",
+    detail: { customer_id: customerId },
+  });

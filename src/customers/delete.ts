@@ -1,0 +1,23 @@
+// Deletes a customer that groups nobody (PRN-23). Of a deletion and a principal that joins at the same moment the first to commit wins:
+// the other one is decided again, and refused.
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { known, ownCustomer } from "./read.ts";
+import { deleteEmptyCustomer } from "./store.ts";
+
+export async function deleteCustomer(call: ManagementCall, customerId: string): Promise<null> {
+  const { db, now } = call;
+  const { caller, customer } = await call.read(ownCustomer(call, customerId));
+  const before = known(customer);
+  if (before.principalCount > 0) {
+    throw new ServiceError("customer_not_empty", { detail: { principal_count: before.principalCount } });
+  }
+  const deleted = {
+    action: "customer.deleted",
+    actor: caller.actor,
+    subject: { type: "customer", id: customerId },
+  } as const;
+  await call.commit([...deleteEmptyCustomer(db, customerId), recordActivity(db, before, now, deleted)], null);
+  return null;
+}

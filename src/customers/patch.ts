@@ -1,0 +1,53 @@
+// Changes a customer's name, reference and metadata (PRN-23). The principals that it groups are changed themselves.
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { present } from "../db/batch.ts";
+import type { CustomerRow } from "../db/tables/principals.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
+import { referenceTaken } from "./create.ts";
+import { known, ownCustomer } from "./read.ts";
+import type { CustomerPatch, CustomerView } from "./schema.ts";
+import { findByReference, updateCustomer } from "./store.ts";
+import { toCustomerView } from "./views.ts";
+
+export async function patchCustomer(
+  call: ManagementCall,
+  customerId: string,
+  patch: CustomerPatch,
+): Promise<CustomerView> {
+  const { db, tenant, now } = call;
+  const { external_ref: wanted } = patch;
+  const { caller, customer, holder } = await call.read({
+    ...ownCustomer(call, customerId),
+    ...present({ holder: typeof wanted === "string" ? findByReference(db, tenant, wanted) : null }),
+  });
+  const before = known(customer);
+  const after = patched(before, patch, now);
+  const changes = changesBetween(before, after);
+  if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
+  if (holder && holder.customerId !== customerId) throw referenceTaken(holder.customerId);
+  const view = toCustomerView(after);
+  const updated = {
+    action: "customer.updated",
+    actor: caller.actor,
+    subject: { type: "customer", id: customerId },
+    changes,
+  } as const;
+  await call.commit([...updateCustomer(db, before, after), recordActivity(db, before, now, updated)], view);
+  return view;
+}
+
+function patched(before: CustomerRow, patch: CustomerPatch, now: number): CustomerRow {
+  const { name = before.name, external_ref: externalRef = before.externalRef, metadata = before.metadata } = patch;
+  return { ...before, name, externalRef, metadata, updatedAt: Math.max(now, before.updatedAt + 1) };
+}
+
+const MEMBERS = { name: "name", external_ref: "externalRef", metadata: "metadata" } as const;
+
+function changesBetween(before: CustomerRow, after: CustomerRow): Changes {
+  const changed = Object.entries(MEMBERS).filter(
+    ([, column]) => canonicalJson(before[column]) !== canonicalJson(after[column]),
+  );
+  return Object.fromEntries(changed.map(([name, column]) => [name, { from: before[column], to: after[column] }]));
+}

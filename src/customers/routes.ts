@@ -1,0 +1,95 @@
+// Routes of customers (PRN-23).
+import * as z from "zod";
+import { route } from "../http/route.ts";
+import { createCustomer } from "./create.ts";
+import { deleteCustomer } from "./delete.ts";
+import { patchCustomer } from "./patch.ts";
+import { getCustomer, getCustomers, precheckCustomer } from "./read.ts";
+import {
+  customerInput,
+  customerList,
+  customerParams,
+  customerPatch,
+  customerPatchRules,
+  customerQuery,
+  customerView,
+} from "./schema.ts";
+
+export const customerRoutes = [
+  route({
+    method: "post",
+    path: "/v1/customers",
+    operationId: "createCustomer",
+    tag: "Customers",
+    summary: "Create a customer",
+    description:
+      "A label that groups principals: they join it when they are registered, or later by a patch of theirs.",
+    surfaces: ["management"],
+    body: customerInput,
+    status: 201,
+    response: { schema: customerView, description: "The customer." },
+    errors: ["external_ref_exists"],
+    idempotency: "plain",
+    handle: (call, { body }) => createCustomer(call, body),
+  }),
+  route({
+    method: "get",
+    path: "/v1/customers",
+    operationId: "listCustomers",
+    tag: "Customers",
+    summary: "List customers",
+    description: "Newest first.",
+    surfaces: ["management"],
+    query: customerQuery,
+    status: 200,
+    response: { schema: customerList, description: "A page of customers." },
+    errors: [],
+    handle: (call, { query }) => getCustomers(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/customers/{customer_id}",
+    operationId: "getCustomer",
+    tag: "Customers",
+    summary: "Read a customer",
+    surfaces: ["management"],
+    params: customerParams,
+    status: 200,
+    response: { schema: customerView, description: "The customer." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getCustomer(call, params.customer_id),
+    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+  }),
+  route({
+    method: "patch",
+    path: "/v1/customers/{customer_id}",
+    operationId: "patchCustomer",
+    tag: "Customers",
+    summary: "Change a customer's name, reference or metadata",
+    description: "`external_ref` null clears it. Metadata is replaced as a whole.",
+    surfaces: ["management"],
+    params: customerParams,
+    body: customerPatch,
+    rules: customerPatchRules,
+    status: 200,
+    response: { schema: customerView, description: "The customer." },
+    errors: ["not_found", "no_changes_requested", "external_ref_exists"],
+    handle: (call, { params, body }) => patchCustomer(call, params.customer_id, body),
+    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+  }),
+  route({
+    method: "delete",
+    path: "/v1/customers/{customer_id}",
+    operationId: "deleteCustomer",
+    tag: "Customers",
+    summary: "Delete a customer",
+    description: "Refused while it groups a principal. Its reference is free again.",
+    surfaces: ["management"],
+    params: customerParams,
+    status: 204,
+    response: { schema: z.null(), description: "Deleted." },
+    errors: ["not_found", "customer_not_empty"],
+    handle: (call, { params }) => deleteCustomer(call, params.customer_id),
+    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+  }),
+];

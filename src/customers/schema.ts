@@ -1,0 +1,46 @@
+// Customers on the wire (PRN-23).
+import * as z from "zod";
+import { CUSTOMER_STATUSES } from "../core/vocabulary.ts";
+import { environment, fixedFieldRules, instant, listOf, metadata, name, pageQuery } from "../http/schemas.ts";
+
+const customerStatus = z.enum(CUSTOMER_STATUSES).register(z.globalRegistry, { id: "CustomerState" });
+
+const PATCHED = { name: name(200), external_ref: name(200).nullable(), metadata };
+
+export const customerInput = z
+  .strictObject({ ...PATCHED, external_ref: name(200).optional(), metadata: metadata.optional() })
+  .register(z.globalRegistry, { id: "CustomerInput" });
+export type CustomerInput = z.infer<typeof customerInput>;
+
+export const customerPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "CustomerPatch" });
+export type CustomerPatch = z.infer<typeof customerPatch>;
+
+/** What the service says of a customer is not changed by a patch. */
+export const customerPatchRules = fixedFieldRules(() => customerView, PATCHED);
+
+export const customerView = z
+  .object({
+    customer_id: z.string(),
+    name: z.string(),
+    external_ref: z.string().nullable(),
+    status: customerStatus,
+    status_note: z.string().nullable(),
+    principal_count: z.number().int().nonnegative(),
+    metadata,
+    environment,
+    created_at: instant,
+    updated_at: instant,
+  })
+  .register(z.globalRegistry, { id: "Customer" });
+export type CustomerView = z.infer<typeof customerView>;
+
+export const customerList = listOf(customerView).register(z.globalRegistry, { id: "CustomerList" });
+
+export const customerQuery = z.strictObject({
+  ...pageQuery,
+  external_ref: z.string().max(200).optional(),
+  status: customerStatus.optional(),
+});
+export type CustomerQuery = z.infer<typeof customerQuery>;
+
+export const customerParams = z.object({ customer_id: z.string() });

@@ -1,0 +1,118 @@
+// Store of customers, which group principals (PRN-23).
+import { and, desc, eq, lt, sql } from "drizzle-orm";
+import type { Move } from "../core/machine.ts";
+import type { Position } from "../core/page.ts";
+import type { CustomerStatus } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type CustomerRow, customers } from "../db/tables/principals.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+
+/** What a principal that joins must know of it. */
+export type FoundCustomer = Pick<CustomerRow, "customerId" | "status">;
+
+export const findCustomer = (db: Database, tenant: Tenant, customerId: string): Read<CustomerRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(customers)
+      .where(and(eq(customers.customerId, customerId), within(customers, tenant))),
+  );
+
+/** The customer that has a reference. */
+export const findByReference = (
+  db: Database,
+  tenant: Tenant,
+  externalRef: string,
+): Read<{ customerId: string } | null> =>
+  readOne(
+    db
+      .select({ customerId: customers.customerId })
+      .from(customers)
+      .where(and(within(customers, tenant), eq(customers.externalRef, externalRef))),
+  );
+
+export type CustomerFilter = {
+  readonly externalRef?: string | undefined;
+  readonly status?: CustomerStatus | undefined;
+};
+
+/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listCustomers = (
+  db: Database,
+  tenant: Tenant,
+  { externalRef, status }: CustomerFilter,
+  page: { limit: number; after: Position | null },
+): Read<CustomerRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(customers)
+      .where(
+        and(
+          within(customers, tenant),
+          externalRef === undefined ? undefined : eq(customers.externalRef, externalRef),
+          status === undefined ? undefined : eq(customers.status, status),
+          page.after === null ? undefined : lt(customers.customerId, page.after.id),
+        ),
+      )
+      .orderBy(desc(customers.customerId))
+      .limit(page.limit + 1),
+  );
+
+/** Fails (Conflict) when another customer has taken the reference. */
+export const insertCustomer = (db: Database, row: CustomerRow): Statement => db.insert(customers).values(row);
+
+type Patched = Pick<CustomerRow, "name" | "externalRef" | "metadata" | "updatedAt">;
+
+/** Changes a customer only as it was read; the number of its principals, which moves meanwhile, is left as it is. */
+export const updateCustomer = (
+  db: Database,
+  before: CustomerRow,
+  { name, externalRef, metadata, updatedAt }: Patched,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(customers)
+      .set({ name, externalRef, metadata, updatedAt })
+      .where(and(eq(customers.customerId, before.customerId), eq(customers.updatedAt, before.updatedAt))),
+  );
+
+/** Suspends or reactivates a customer as it was read; the number of its principals is left as it is. */
+export const moveCustomer = (
+  db: Database,
+  { customerId, updatedAt: known }: CustomerRow,
+  { statusNote, updatedAt }: CustomerRow,
+  { from, to }: Move<CustomerStatus>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(customers)
+      .set({ status: to, statusNote, updatedAt })
+      .where(and(eq(customers.customerId, customerId), eq(customers.status, from), eq(customers.updatedAt, known))),
+  );
+
+/** Fails (Conflict) when a principal has joined meanwhile, or another call has deleted the customer. */
+export const deleteEmptyCustomer = (db: Database, customerId: string): Statement[] =>
+  mustChange(
+    db,
+    db.delete(customers).where(and(eq(customers.customerId, customerId), eq(customers.principalCount, 0))),
+  );
+
+/** Counts a principal in. Fails (Conflict) when the customer was suspended or deleted meanwhile. */
+export const enterCustomer = (db: Database, customerId: string): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(customers)
+      .set({ principalCount: sql`${customers.principalCount} + 1` })
+      .where(and(eq(customers.customerId, customerId), eq(customers.status, "ACTIVE"))),
+  );
+
+/** Counts a principal out, whatever the customer's state. */
+export const leaveCustomer = (db: Database, customerId: string): Statement =>
+  db
+    .update(customers)
+    .set({ principalCount: sql`${customers.principalCount} - 1` })
+    .where(eq(customers.customerId, customerId));

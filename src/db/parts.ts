@@ -1,0 +1,35 @@
+// Splits many rows into JSON parameters that D1 accepts: at most 2 MB each. Each becomes a source of a statement.
+import { type SQL, sql } from "drizzle-orm";
+
+const PART_CHARS = 500_000;
+/** The text of a statement, which names the place of each row, has a limit too. */
+const PART_ROWS = 1_000;
+
+export type Part = {
+  /** What an insert selects from: the rows as JSON arrays, `value`, each with its place in the part, `key`. */
+  readonly rows: SQL;
+  /** How many rows the parts before it have. */
+  readonly before: number;
+};
+
+/** Without rows there is no part. The places are written out, because D1 counts what `json_each` yields as rows that were read. */
+export function inParts(rows: readonly unknown[]): Part[] {
+  const parts: string[][] = [];
+  let size = PART_CHARS;
+  for (const row of rows) {
+    const text = JSON.stringify(row);
+    if (size + text.length > PART_CHARS || parts.at(-1)?.length === PART_ROWS) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)?.push(text);
+    size += text.length;
+  }
+  let before = 0;
+  return parts.map((part) => {
+    const places = sql.raw(part.map((_, place) => `(${place})`).join(", "));
+    const source = sql`(select column1 as key, ${`[${part.join(",")}]`} -> column1 as value from (values ${places}))`;
+    before += part.length;
+    return { rows: source, before: before - part.length };
+  });
+}

@@ -1,0 +1,141 @@
+// Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
+// with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
+// the running hash of the activity log, and the last use of keys and sessions are not consequences.
+import type { ChainMessage } from "../../context.ts";
+import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./accounts.ts";
+import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
+import { ATTESTATION_OPERATIONS } from "./attestations.ts";
+import { CUSTOMER_OPERATIONS } from "./customers.ts";
+import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
+import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
+import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
+import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
+import { VERIFIER_OPERATIONS } from "./verifiers.ts";
+import { BY_ITSELF, type Cases, NO_EDIT, NONE, NOTHING, UNSEEN } from "./words.ts";
+
+const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
+
+/** POSTs that only read: `verifyProof` has a row, because it uses a nonce up. */
+export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid"];
+
+/** By operationId: every operation that writes. */
+export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  ...ACCOUNT_OPERATIONS,
+  ...REVIEW_OPERATIONS,
+  ...STANDING_OPERATIONS,
+  ...PRINCIPAL_OPERATIONS,
+  ...ATTESTATION_OPERATIONS,
+  ...CUSTOMER_OPERATIONS,
+  ...VERIFIER_OPERATIONS,
+  ...AGENT_OPERATIONS,
+  ...MARKET_OPERATIONS,
+  ...PURCHASE_OPERATIONS,
+
+  verifyProof: [{ when: "a nonce is used up, in its object", ...NOTHING }],
+
+  acknowledgeAlert: [
+    {
+      when: "open",
+      states: ["alert open → acknowledged"],
+      tables: ["operator_entries"],
+      activity: OPERATORS_OWN,
+      ...UNSEEN,
+    },
+    { when: "acknowledged already", ...NOTHING },
+  ],
+};
+
+/** By the job's name, for one row that it records. */
+export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
+  ...ACCOUNT_JOBS,
+  ...REVIEW_JOBS,
+  ...AGENT_JOBS,
+  ...MARKET_JOBS,
+  ...PURCHASE_JOBS,
+
+  hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
+
+  prune_idempotency_outcomes: [
+    { when: "a window is over", states: [], tables: ["idempotency_outcomes"], activity: BY_ITSELF, ...UNSEEN },
+  ],
+
+  finish_cascades: CASCADE_CASES,
+
+  follow_thresholds: [{ when: "handed to the queue: follow_threshold", ...NOTHING }],
+
+  resume_market_provisioning: [{ when: "handed to the queue: provision_market", ...NOTHING }],
+
+  sign_activity_heads: [
+    {
+      when: "entries were added since the last head",
+      states: [],
+      tables: ["activity_chains", "activity_heads"],
+      activity: NO_EDIT,
+      ...UNSEEN,
+    },
+    { when: "none was added", states: [], tables: ["activity_chains"], activity: NO_EDIT, ...UNSEEN },
+  ],
+
+  mail_alerts: [
+    {
+      when: "an alert was never mailed, and its kind's hour is over",
+      states: [],
+      tables: [],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: [],
+      mails: ["alerts to the operator"],
+    },
+  ],
+};
+
+/** By the kind of the queue message. */
+export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = MARKET_MESSAGES;
+
+/** The consequences of running any job or message, beside its own. */
+export const RUNNING_CONSEQUENCES: Readonly<Record<"job" | "message", Cases>> = {
+  job: [
+    { when: "it runs", states: [], tables: ["jobs"], activity: BY_ITSELF, ...UNSEEN },
+    {
+      when: "what it finds has been due for ten minutes",
+      states: ["alert none → open"],
+      tables: ["jobs"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: ["job_lag"],
+      mails: [],
+    },
+    {
+      when: "one of its rows fails",
+      states: ["alert none → open"],
+      tables: ["jobs"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: ["job_failed"],
+      mails: [],
+    },
+  ],
+  message: [
+    {
+      when: "its last attempt failed",
+      states: ["alert none → open"],
+      tables: [],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: ["dead_letter"],
+      mails: [],
+    },
+  ],
+};

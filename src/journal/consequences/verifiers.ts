@@ -1,0 +1,18 @@
+// The consequences of an operator's acts on Verifiers (table.ts).
+import { type Cases, UNSEEN } from "./words.ts";
+
+const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
+const ACT = {
+  ...UNSEEN,
+  states: [],
+  tables: ["operator_entries", "verifiers"],
+  activity: OPERATORS_OWN,
+} as const;
+
+export const VERIFIER_OPERATIONS: Readonly<Record<string, Cases>> = {
+  registerVerifier: [{ ...ACT, when: "always" }],
+  patchVerifier: [
+    { ...ACT, when: "another name, other keys" },
+    { ...ACT, when: "it is disabled, and has attested principals" },
+  ],
+};

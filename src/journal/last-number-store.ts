@@ -1,0 +1,36 @@
+// The last numbers of the activity log and of the directory's feeds, which a batch notes before it adds many rows (EVT-11). A statement that
+// reads the table that it writes keeps its rows apart first and reads each once more; the note is one row, read by each such statement.
+import { type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import { lastNumbers } from "../db/tables/journal.ts";
+import { lastEntry } from "./activity-store.ts";
+import { lastChange } from "./store.ts";
+
+const NAME = "noted";
+
+/** Notes the last numbers. What follows in the batch with them must be the next to add an entry of the platform, or a change. */
+export const noteLast = (db: Database, platformId: string, environments: ReadonlySet<Environment>): Statement =>
+  db
+    .insert(lastNumbers)
+    .values({
+      name: NAME,
+      activity: lastEntry(platformId),
+      sandbox: environments.has("sandbox") ? lastChange("sandbox") : 0,
+      production: environments.has("production") ? lastChange("production") : 0,
+    })
+    .onConflictDoUpdate({
+      target: lastNumbers.name,
+      set: { activity: sql`excluded.activity`, sandbox: sql`excluded.sandbox`, production: sql`excluded.production` },
+    });
+
+/** A last number that was noted, as an expression. */
+export type Noted = SQL;
+
+const noted = (column: "activity" | "sandbox" | "production"): Noted =>
+  sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
+
+export const NOTED = {
+  activity: noted("activity"),
+  directory: { sandbox: noted("sandbox"), production: noted("production") },
+} as const;

@@ -1,0 +1,126 @@
+// Store of principals as groups: those of an account, and those that one act moves together (PRN-24). The moves themselves are in store.ts.
+import { and, asc, eq, getTableColumns, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
+import { ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
+import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type CascadeRow, cascades, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+import type { Stops } from "./standing.ts";
+
+// ---- Of an account -------------------------------------------------------------------------------------------------------
+
+/** The tenant principal of an account, which is in no index of the others. */
+export const tenantOf = (platformId: string | SQL<string>): SQL =>
+  sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
+
+/** Each pair of environment and status is a range of its own in the index. */
+const listedIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
+  and(
+    eq(principals.platformId, platformId),
+    inArray(principals.environment, [...ENVIRONMENTS]),
+    inArray(principals.status, [...statuses]),
+    sql`tenant = 0`,
+  );
+
+/** A principal, and its cascade where that has reports which are still to be written (PRN-24). */
+export type WithReports = { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null };
+
+/** A slice of an account's principals in one of the statuses, and its tenant principal if it is in one. */
+export const findPrincipalsIn = (
+  db: Database,
+  platformId: string | SQL<string>,
+  statuses: readonly PrincipalStatus[],
+  slice: number,
+): Read<WithReports[]> => {
+  const found = sql`select principal_id from principals where ${listedIn(platformId, statuses)} limit ${slice}`;
+  return readAll(
+    db
+      .select({ principal: getTableColumns(principals), cascade: getTableColumns(cascades) })
+      .from(principals)
+      .leftJoin(cascades, and(eq(cascades.subjectId, principals.principalId), isNotNull(cascades.report)))
+      .where(
+        and(
+          sql`principal_id in (select principal_id from (${found}) union all ${tenantOf(platformId)})`,
+          inArray(principals.status, [...statuses]),
+        ),
+      ),
+  );
+};
+
+export const somePrincipalIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL =>
+  sql`(exists (select 1 from principals where ${listedIn(platformId, statuses)}) or exists (select 1 from principals
+      where principal_id = (${tenantOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
+
+// ---- Of one act ------------------------------------------------------------------------------------------------------------
+
+/** What one act does to the rows of a group. */
+export type GroupMove = {
+  /** Which rows of principals the group has. */
+  readonly where: Condition;
+  /** The members of the set (PRN-19) that the act gives or takes away. */
+  readonly set: Partial<Stops>;
+  /** What is said to the act, as each of them shows it from then on; absent where what they show stays. */
+  readonly note?: string | null;
+};
+
+/** The principals that a customer groups. */
+export const groupedUnder = (tenant: Tenant, customerId: string): Condition =>
+  sql`${within(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
+
+/** A closed one moves no more. */
+export const movable = (where: Condition): SQL | undefined => and(where, sql`closed = 0`);
+
+/** Those that no cascade has: one that has is moved too, and reported by its cascade. */
+const free = (where: Condition): SQL | undefined =>
+  and(
+    movable(where),
+    sql`not exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId})`,
+  );
+
+/** The first principals of a group. */
+export const findGroup = (db: Database, where: Condition, limit: number): Read<PrincipalRow[]> =>
+  readAll(db.select().from(principals).where(free(where)).orderBy(asc(principals.principalId)).limit(limit));
+
+/** Their ids, as a query. */
+export const groupIds = (where: Condition, limit: number): SQL =>
+  sql`select ${principals.principalId} from ${principals} where ${free(where)} order by ${principals.principalId} limit ${limit}`;
+
+/** Whether agents of a group are still being suspended. */
+export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =>
+  read(
+    db
+      .select({ found: sql<number>`1` })
+      .from(principals)
+      .where(
+        and(
+          movable(where),
+          sql`exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId}
+            and ${cascades.trigger} <> 'principal_returns')`,
+        ),
+      )
+      .limit(1),
+    (rows) => rows.length > 0,
+  );
+
+/** Refuses unless all of the principals are as they were read. */
+export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRow[]): Statement => {
+  const known = JSON.stringify(rows.map(({ principalId, updatedAt }) => [principalId, updatedAt]));
+  return guard(
+    db,
+    sql`(select count(*) from json_each(${known}) as known cross join principals p on p.principal_id = known.value ->> 0
+      where p.updated_at = known.value ->> 1) = ${sql.raw(String(rows.length))}`,
+  );
+};
+
+/** The status that an act leaves, as `statusOf` of standing.ts. */
+export function statusAfter({
+  platformStopped,
+  customerStopped,
+  attestationStop,
+}: Partial<Stops>): SQL<PrincipalStatus> {
+  const flag = (value: boolean | undefined, column: SQL) => (value === undefined ? column : sql.raw(value ? "1" : "0"));
+  const attested =
+    attestationStop === undefined ? sql`attestation_stop is null` : flag(attestationStop === null, sql``);
+  return sql<PrincipalStatus>`case
+    when ${flag(platformStopped, sql`platform_stopped`)} or ${flag(customerStopped, sql`customer_stopped`)} then 'SUSPENDED'
+    when ${attested} then 'ACTIVE' else 'ATTESTATION_EXPIRED' end`;
+}

@@ -1,0 +1,16 @@
+// The customer that a principal joins (PRN-4, PRN-20).
+import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import type { FoundCustomer } from "../customers/store.ts";
+
+/** An unknown customer, or another platform's, is a fault of the field. */
+export const customerFaults = (
+  { customer_id: customerId }: { readonly customer_id?: string | null | undefined },
+  customer: FoundCustomer | null | undefined,
+): FieldError[] => (typeof customerId === "string" && !customer ? [fieldError("customer_id", "not_found")] : []);
+
+/** Nobody joins a suspended customer. */
+export function refuseSuspended(customer: FoundCustomer | null | undefined): void {
+  if (customer?.status !== "SUSPENDED") return;
+  const message = "The customer is SUSPENDED: reactivate it before a principal joins it.";
+  throw new ServiceError("invalid_status", { message, detail: { customer_status: customer.status } });
+}

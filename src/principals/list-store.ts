@@ -1,0 +1,121 @@
+// Store of the list of principals (PRN-5, PRN-14). A filter by status is a range of its own index, in the order of the attestations' ends: what
+// has ended by its date alone is the lower part of the range of those that are stored as ACTIVE.
+import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { PrincipalStatus } from "../core/vocabulary.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import {
+  BEYOND,
+  bareColumns,
+  below,
+  type Found,
+  foundOf,
+  pageOf,
+  type Ranges,
+  scanOf,
+  whereFits,
+} from "../db/pages.ts";
+import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+
+export type PrincipalFilter = {
+  readonly customerId?: string | undefined;
+  readonly externalRef?: string | undefined;
+  readonly status?: PrincipalStatus | undefined;
+};
+
+/** The columns of a page: those that a principal shows. */
+const {
+  platformId: _platform,
+  tenant: _tenant,
+  nameFolded: _folded,
+  closed: _closed,
+  expiryNoticeAt: _notice,
+  ...listed
+} = bareColumns(principals);
+export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
+
+const { principalId, customerId: customer, externalRef: reference, status: stored, attestationExpiresAt: end } = listed;
+
+/** True for a list in the order of the attestations' ends: one that a range of a status gives. */
+export const isByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
+  status !== undefined && externalRef === undefined && (customerId === undefined || customerId === "none");
+
+export const listPrincipals = (
+  db: Database,
+  tenant: Tenant,
+  filter: PrincipalFilter,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<Found<ListedPrincipal>> => {
+  const ranges = rangesOf(tenant, filter, now, page.after);
+  const fits = fitsOf(filter, now);
+  if (fits === undefined) {
+    const rows = db
+      .select(listed)
+      .from(pageOf(ranges, page.limit))
+      .limit(page.limit + 1);
+    return read(rows, (found: ListedPrincipal[]) => ({ rows: found, end: null }));
+  }
+  const rows = db
+    .select({ ...listed, beyond: BEYOND })
+    .from(scanOf(ranges))
+    .where(whereFits(fits))
+    .limit(page.limit + 1);
+  return read(rows, foundOf);
+};
+
+// ---- Ranges --------------------------------------------------------------------------------------------------------------
+
+function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: Position | null): Ranges {
+  // Literal, as the partial indexes say it.
+  const range = (...conditions: (SQL | undefined)[]) =>
+    sql`principals where ${and(within(principals, tenant), sql`tenant = 0`, ...conditions)}`;
+  if (isByEnd(filter)) {
+    const { status } = filter;
+    const inStatus = (of: PrincipalStatus | undefined, by?: number, from?: SQL) =>
+      range(sql`${stored} = ${of}`, below(end, principalId, after, by), from);
+    const ranges: Readonly<Partial<Record<PrincipalStatus, SQL[]>>> = {
+      ACTIVE: [inStatus("ACTIVE", undefined, sql`${end} > ${now}`)],
+      ATTESTATION_EXPIRED: [inStatus("ATTESTATION_EXPIRED"), inStatus("ACTIVE", now)],
+    };
+    const from = (status && ranges[status]) ?? [inStatus(status)];
+    return { columns: listed, from, order: sql`${end} desc, ${principalId} desc` };
+  }
+  const { customerId, externalRef } = filter;
+  const older = after === null ? undefined : sql`${principalId} < ${after.id}`;
+  return {
+    columns: listed,
+    from: [
+      externalRef === undefined
+        ? range(grouped(customerId), older)
+        : // Literal, so that SQLite uses the partial index: a closed principal has given its reference back.
+          range(sql`closed = 0`, sql`${reference} = ${externalRef}`, older),
+    ],
+    // Newest first; ids are time-ordered, so the id is the whole keyset.
+    order: sql`${principalId} desc`,
+  };
+}
+
+const grouped = (customerId: string | undefined): SQL | undefined => {
+  if (customerId === undefined) return undefined;
+  return customerId === "none" ? isNull(customer) : eq(customer, customerId);
+};
+
+// ---- Further filters -----------------------------------------------------------------------------------------------------
+
+/** What the rows of the ranges are compared with. */
+function fitsOf(filter: PrincipalFilter, now: number): SQL | undefined {
+  const { customerId, externalRef, status } = filter;
+  return and(
+    isByEnd(filter) || externalRef !== undefined ? grouped(customerId) : undefined,
+    isByEnd(filter) || status === undefined ? undefined : standsAs(status, now),
+  );
+}
+
+/** The principals whose status is this one at an instant. An account that is stopped as a whole reads no list. */
+function standsAs(status: PrincipalStatus, now: number): SQL {
+  const ended = sql`${stored} = 'ACTIVE' and ${end} <= ${now}`;
+  if (status === "ACTIVE") return sql`(${stored} = 'ACTIVE' and ${end} > ${now})`;
+  return status === "ATTESTATION_EXPIRED" ? sql`(${stored} = ${status} or ${ended})` : sql`${stored} = ${status}`;
+}

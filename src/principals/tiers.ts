@@ -1,0 +1,30 @@
+// The tiers of a principal: what its attestation attests, and what the roles of its agents need (PRN-10). Pure.
+import { type AttestationModel, type EconomicRole, REQUIRED_TIERS, type Tier, tierRank } from "../core/vocabulary.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+
+/** Of an attestation that states no tier. */
+const MODEL_TIERS: Readonly<Record<AttestationModel, Tier>> = { kyc: "TIER_1", kyb: "TIER_2" };
+
+type Attested = Pick<PrincipalRow, "attestationTier" | "attestationModel">;
+
+export const attestedTier = ({ attestationTier, attestationModel }: Attested): Tier =>
+  attestationTier ?? MODEL_TIERS[attestationModel];
+
+/** The highest tier that the agents need: any of them may buy, and only those that sell need more. */
+export const requiredTier = (providers: number): Tier => REQUIRED_TIERS[providers > 0 ? "PROVIDER" : "CONSUMER"];
+
+/** What is said to a platform whose call is not refused. */
+export type TierWarning = {
+  readonly code: "attestation_tier_below_role";
+  readonly message: string;
+  readonly attested_tier: Tier;
+  readonly required_tier: Tier;
+};
+
+/** One warning where the role needs more than is attested: the duty is the platform's, so the call succeeds. */
+export function tierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
+  const [attested, required] = [attestedTier(principal), REQUIRED_TIERS[role]];
+  if (tierRank(attested) >= tierRank(required)) return [];
+  const message = `The principal is attested at ${attested}, and a ${role} needs ${required}: it must not transact until that is attested.`;
+  return [{ code: "attestation_tier_below_role", message, attested_tier: attested, required_tier: required }];
+}

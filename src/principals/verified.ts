@@ -1,0 +1,71 @@
+// Whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
+import { type FieldError, fieldError } from "../core/errors.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, present } from "../db/batch.ts";
+import type { VerifierRow } from "../db/tables/principals.ts";
+import { proofFault } from "../verifiers/proof.ts";
+import { findVerifier } from "../verifiers/store.ts";
+import type { ProposedAttestation } from "./schema.ts";
+import { type Attestation, isRevoked } from "./store.ts";
+
+/** The person whom an attestation is about, as far as the body is valid. */
+type Person = {
+  readonly legal_name?: string | undefined;
+  readonly country?: string | undefined;
+  readonly external_ref?: string | undefined;
+};
+
+/** Of an attestation that names a Verifier: its row, and whether the attestation was taken back. */
+export function attestationReads(db: Database, attestation: ProposedAttestation | undefined) {
+  const verifierId = attestation && "verifier_id" in attestation ? attestation.verifier_id : undefined;
+  const named = identityOf(attestation);
+  return present({
+    verifier: verifierId === undefined ? null : findVerifier(db, verifierId),
+    revoked: named && isRevoked(db, named),
+  });
+}
+
+/** What an attestation is known by; null of a placeholder, and where the body does not say it. */
+export function identityOf(attestation: ProposedAttestation | undefined): Attestation | null {
+  if (attestation === undefined || "placeholder" in attestation) return null;
+  const { verifier_id: verifierId, attestation_id: attestationId } = attestation;
+  return verifierId === undefined || attestationId === undefined ? null : { verifierId, attestationId };
+}
+
+export type Judging = { readonly verifier?: VerifierRow | null | undefined; readonly revoked?: boolean | undefined };
+
+/** `at`: where the attestation stands in the body, with a dot behind it. */
+export async function verifierFaults(
+  attestation: ProposedAttestation | undefined,
+  person: Person,
+  { verifier, revoked = false }: Judging,
+  environment: Environment,
+  at = "verification_attestation.",
+): Promise<FieldError[]> {
+  if (attestation === undefined || "placeholder" in attestation || attestation.verifier_id === undefined) return [];
+  const takenBack = revoked ? [fieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")] : [];
+  if (!verifier) {
+    // In the sandbox a Verifier is any text, and its proof is kept as it is.
+    if (environment === "sandbox") return takenBack;
+    return [fieldError(`${at}verifier_id`, "not_found", "No such Verifier is registered.")];
+  }
+  const { proof } = attestation;
+  const stated = {
+    legalName: person.legal_name,
+    country: person.country,
+    externalRef: person.external_ref,
+    attestationId: attestation.attestation_id,
+    model: attestation.model,
+    tier: attestation.tier,
+    issuedAt: attestation.issued_at,
+    expiresAt: attestation.expires_at,
+  };
+  const unproven = proof === undefined ? null : await proofFault(proof, verifier, stated);
+  return [
+    ...takenBack,
+    ...(verifier.status === "enabled"
+      ? []
+      : [fieldError(`${at}verifier_id`, "invalid_value", "The Verifier is disabled: it attests nothing new.")]),
+    ...(unproven === null ? [] : [fieldError(`${at}proof`, "invalid_value", unproven)]),
+  ];
+}

@@ -1,0 +1,48 @@
+// The keys of Verifiers, who sign attestations: P-256 (ES256) or Ed25519 (EdDSA), named by a `kid` of the Verifier's choice. They are
+// registered by value, and judged by then.
+import { type CryptoKey, importJWK } from "jose";
+import { decodeBase64Url, encodeHex } from "../core/encoding.ts";
+import type { JwsAlgorithm } from "./jws.ts";
+
+type Named<A extends JwsAlgorithm> = {
+  readonly kid: string;
+  readonly use?: "sig" | undefined;
+  readonly alg?: A | undefined;
+};
+type P256Jwk = Named<"ES256"> & {
+  readonly kty: "EC";
+  readonly crv: "P-256";
+  readonly x: string;
+  readonly y: string;
+};
+type Ed25519Jwk = Named<"EdDSA"> & { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string };
+/** Public members alone. */
+export type VerifierJwks = { readonly keys: readonly (P256Jwk | Ed25519Jwk)[] };
+
+export const VERIFIER_ALGORITHMS: readonly JwsAlgorithm[] = ["ES256", "EdDSA"];
+
+/** Finds a key of the set, and imports that one alone. */
+export const verifierKey =
+  ({ keys }: VerifierJwks) =>
+  async (kid: string): Promise<CryptoKey | undefined> => {
+    const jwk = keys.find((key) => key.kid === kid);
+    if (jwk === undefined) return undefined;
+    const { kty, crv, x } = jwk;
+    const named = jwk.kty === "EC" ? { kty, crv, x, y: jwk.y } : { kty, crv, x };
+    return (await importJWK(named, kty === "EC" ? "ES256" : "EdDSA")) as CryptoKey;
+  };
+
+/** Strict base64url of 32 bytes. */
+export const isCoordinate = (text: string): boolean => decodeBase64Url(text)?.length === 32;
+
+/** The prime and the coefficient b of P-256 (FIPS 186-5, SEC 2). */
+const P = 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn;
+const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn;
+
+/** True for coordinates of a point of P-256: without a promise, so that a schema can ask. */
+export function isP256Point({ x, y }: { readonly x: string; readonly y: string }): boolean {
+  const [px, py] = [numberOf(x), numberOf(y)];
+  return px < P && py < P && (py * py - (px * px * px - 3n * px + B)) % P === 0n;
+}
+
+const numberOf = (text: string): bigint => BigInt(`0x${encodeHex(decodeBase64Url(text) ?? new Uint8Array(1))}`);

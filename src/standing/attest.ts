@@ -1,0 +1,129 @@
+// Records the attestation that counts from now on, of whoever's principal it is (PRN-21, ACC-24): the one function for a platform's
+// principals and for the tenant principal.
+import type { Deps } from "../context.ts";
+import { move } from "../core/machine.ts";
+import { type Actor, isRunning } from "../core/vocabulary.ts";
+import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import { type AttestationColumns, currentAttestation } from "../principals/attestations.ts";
+import { renewedNoticeAt } from "../principals/notices.ts";
+import { principalMachine } from "../principals/states.ts";
+import { attestPrincipal, insertAttestation } from "../principals/store.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { attestationEnds, endAttestations, endsUnrecorded } from "./expire.ts";
+import { refuseWhileStopping, settleReports, stillStopping } from "./reports.ts";
+import { endOf, type Restating, restateAgents, restateReads, returnAgents } from "./restate-agents.ts";
+import { findCascade } from "./store.ts";
+
+/** The reads of an attestation, beside those of the principal, which may be an expression of the same trip. */
+export const attestReads = (db: Database, principalId: Parameters<typeof restateReads>[1]) => ({
+  cascade: findCascade(db, principalId),
+  ...restateReads(db, principalId),
+});
+
+type Found = ReadResults<ReturnType<typeof attestReads>> & { readonly principal: PrincipalRow };
+
+export type Attesting = {
+  readonly attestation: AttestationColumns;
+  /** The Verifier's JWS. */
+  readonly proof: string | null;
+  readonly actor: Actor;
+  /** True gives back the agents that the end of the last attestation took; else each waits for its own return. */
+  readonly reactivate: boolean;
+};
+
+export type Attested = { readonly principal: PrincipalRow } & Restating;
+
+/**
+ * Attests a principal. An end that no job has recorded yet is recorded before it, in the same batch. Documents of the agents show the
+ * attestation, so they become stale.
+ */
+export async function attest(deps: Deps, found: Found, attesting: Attesting, now: number): Promise<Attested> {
+  const { db } = deps;
+  refuseWhileStopping(found.cascade, found.principal.status);
+  const ended = await recordEnd(deps, found, now);
+  const { actor, proof } = attesting;
+  const before = ended.principal;
+  const moved = move(principalMachine, before.status, "attest");
+  const updatedAt = Math.max(now, before.updatedAt + 1);
+  const principal: PrincipalRow = {
+    ...before,
+    ...attesting.attestation,
+    expiryNoticeAt: renewedNoticeAt(
+      before.expiryNoticeAt,
+      attesting.attestation.attestationExpiresAt,
+      deps.clock.now(),
+    ),
+    status: moved.to,
+    attestationStop: null,
+    updatedAt,
+  };
+  const restating = attesting.reactivate
+    ? await returnAgents(deps, principal, ended, actor, now)
+    : await restateAgents(deps, principal, ended, now);
+  const view = toPrincipalView(principal, now);
+  // In the order of the principal's changes, also within one millisecond.
+  const row = currentAttestation(principal, { proof, recordedAt: updatedAt });
+  return {
+    principal,
+    rest: restating.rest,
+    statements: [
+      ...ended.statements,
+      ...attestPrincipal(db, before, principal),
+      insertAttestation(db, row),
+      recordActivity(db, before, now, {
+        action: "principal.attestation_recorded",
+        actor,
+        subject: { type: "principal", id: before.principalId },
+        changes: {
+          verification_attestation: {
+            from: toPrincipalView(before, now).verification_attestation,
+            to: view.verification_attestation,
+          },
+          ...(moved.from !== moved.to && { status: { from: moved.from, to: moved.to } }),
+        },
+      }),
+      ...(moved.from === moved.to
+        ? []
+        : [recordEvent(db, before, now, { type: "principal.status_changed", object: view })]),
+      ...restating.statements,
+    ],
+  };
+}
+
+/** What was found, as it is behind an end that no job has recorded yet, and the statements of that end. */
+async function recordEnd(deps: Deps, found: Found, now: number): Promise<Found & { statements: readonly Statement[] }> {
+  const { db } = deps;
+  const { principal: before } = found;
+  if (!endsUnrecorded(before, now)) {
+    return { ...found, statements: settleReports(db, [{ principal: before, cascade: found.cascade }], now) };
+  }
+  // More agents than one batch takes: the end is recorded, and its cascade has to run out first.
+  if (endOf(found) !== null) {
+    await endAttestations.record(deps, before.principalId);
+    throw stillStopping(before.status);
+  }
+  const agents = found.agents.filter(({ agent }) => isRunning(agent.status));
+  const ends = attestationEnds(deps, before, { ...found, agents }, now);
+  return {
+    ...found,
+    principal: ends.after,
+    agents: found.agents.map((one) => ({
+      ...one,
+      agent: isRunning(one.agent.status) ? stopped(one.agent, now) : one.agent,
+    })),
+    statements: ends.statements,
+  };
+}
+
+type FoundAgent = Found["agents"][number]["agent"];
+const stopped = (agent: FoundAgent, now: number): FoundAgent => ({
+  ...agent,
+  status: "SUSPENDED",
+  suspensionReason: "attestation",
+  suspendedFrom: agent.status,
+  statusNote: null,
+  updatedAt: now,
+});

@@ -1,0 +1,106 @@
+// What a platform does with the attestations of its principals: it records the one that counts from now on, and reads them all (PRN-21).
+import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { type Database, present } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { attestationFaults, currentAttestation, expandAttestation, proofOf } from "../principals/attestations.ts";
+import type { ProposedAttestation, RecordedAttestationView, RecordingInput } from "../principals/schema.ts";
+import { type Attestation, findPrincipal, hasHad, listAttestations, refuseRevoked } from "../principals/store.ts";
+import { attestationReads, identityOf, type Judging, verifierFaults } from "../principals/verified.ts";
+import { toPrincipalView, toRecordedView } from "../principals/views.ts";
+import { verifierStays } from "../verifiers/store.ts";
+import { attest, attestReads } from "./attest.ts";
+
+export async function recordAttestation(call: ManagementCall, principalId: string, input: RecordingInput) {
+  const { db, deps, now, environment } = call;
+  const { caller, principal, verifier, revoked, had, ...found } = await call.read({
+    ...judgingReads(call, principalId, input),
+    ...attestReads(db, principalId),
+  });
+  const before = attestable(principal);
+  const faults = await recordingFaults(call, before, input, { verifier, revoked, had });
+  if (faults.length > 0) throw validationError(faults);
+  const attested = await attest(
+    deps,
+    { ...found, principal: before },
+    {
+      attestation: expandAttestation(input, environment, now),
+      proof: proofOf(input),
+      actor: caller.actor,
+      reactivate: input.reactivate_agents ?? false,
+    },
+    now,
+  );
+  const { principal: after } = attested;
+  const row = currentAttestation(after, { proof: proofOf(input), recordedAt: after.updatedAt });
+  const view = { ...toRecordedView(row, after, now), principal_status: toPrincipalView(after, now).status };
+  const named = identityOf(input);
+  await call.commit(
+    [
+      ...attested.statements,
+      ...(verifier ? [verifierStays(db, verifier)] : []),
+      ...(named ? [refuseRevoked(db, named)] : []),
+    ],
+    view,
+  );
+  call.background(attested.rest());
+  return view;
+}
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckRecording = (call: ManagementCall, principalId: string, input: ProposedAttestation): Precheck =>
+  precheck(judgingReads(call, principalId, input), ({ principal, ...judging }) =>
+    recordingFaults(call, attestable(principal), input, judging),
+  );
+
+const judgingReads = ({ db, tenant }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
+  principal: findPrincipal(db, tenant, principalId),
+  ...attestationReads(db, input),
+  ...present({ had: hadRead(db, principalId, identityOf(input)) }),
+});
+
+const hadRead = (db: Database, principalId: string, named: Attestation | null) =>
+  named && hasHad(db, principalId, named);
+
+function attestable(principal: PrincipalRow | null): PrincipalRow {
+  if (!principal) throw new ServiceError("not_found");
+  // The operator attests the account's own company.
+  if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
+  return principal;
+}
+
+/** The faults that no schema knows: time, the Verifier and its proof, and an attestation that was recorded before. */
+async function recordingFaults(
+  { environment, now }: ManagementCall,
+  principal: PrincipalRow,
+  input: ProposedAttestation,
+  { had = false, ...judging }: Judging & { readonly had?: boolean | undefined },
+): Promise<FieldError[]> {
+  const person = { legal_name: principal.legalName, country: principal.country, external_ref: principal.externalRef };
+  return [
+    ...attestationFaults(input, environment, now, ""),
+    ...(await verifierFaults(input, person, judging, environment, "")),
+    ...(had ? [fieldError("attestation_id", "invalid_value", "The principal has had this attestation.")] : []),
+  ];
+}
+
+export async function getAttestations(
+  call: ManagementCall,
+  principalId: string,
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<Page<RecordedAttestationView>> {
+  const { db, tenant, now } = call;
+  const page = await askedPage(call, query, listingOf("attestations", [call.environment, principalId], {}));
+  const { principal, rows } = await call.read({
+    principal: findPrincipal(db, tenant, principalId),
+    rows: listAttestations(db, principalId, page),
+  });
+  if (!principal) throw new ServiceError("not_found");
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: row.recordedAt, id: row.attestationId }),
+    (row) => toRecordedView(row, principal, now),
+  );
+}

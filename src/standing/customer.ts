@@ -1,0 +1,99 @@
+// A platform suspends and reactivates one of its customers, and with it all principals that it groups (PRN-24). Each of them keeps what else
+// stops it; agents follow a suspension, and are returned one by one.
+import type { ManagementCall } from "../call.ts";
+import { move } from "../core/machine.ts";
+import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
+import { known, ownCustomer } from "../customers/read.ts";
+import type { CustomerView } from "../customers/schema.ts";
+import { type CustomerTrigger, customerMachine } from "../customers/states.ts";
+import { moveCustomer } from "../customers/store.ts";
+import { toCustomerView } from "../customers/views.ts";
+import { present } from "../db/batch.ts";
+import type { CustomerRow } from "../db/tables/principals.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { groupedUnder, isGroupStopping } from "../principals/group-store.ts";
+import { groupReads, moveGroup } from "./group.ts";
+import { stillStopping } from "./reports.ts";
+import type { StandingInput } from "./schema.ts";
+
+type Decision = {
+  readonly trigger: CustomerTrigger;
+  readonly action: ActivityAction;
+  /** Of the principals and their agents. */
+  readonly cascade: CascadeTrigger;
+  readonly customerStopped: boolean;
+  readonly principalAction: ActivityAction;
+};
+
+const SUSPENSION: Decision = {
+  trigger: "suspend",
+  action: "customer.suspended",
+  cascade: "principal_stops",
+  customerStopped: true,
+  principalAction: "principal.suspended",
+};
+
+const REACTIVATION: Decision = {
+  trigger: "reactivate",
+  action: "customer.reactivated",
+  cascade: "principal_returns",
+  customerStopped: false,
+  principalAction: "principal.reactivated",
+};
+
+export const suspendCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
+  decideStanding(call, customerId, input, SUSPENSION);
+
+export const reactivateCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
+  decideStanding(call, customerId, input, REACTIVATION);
+
+async function decideStanding(
+  call: ManagementCall,
+  customerId: string,
+  input: StandingInput,
+  { trigger, action, cascade, customerStopped, principalAction }: Decision,
+): Promise<CustomerView> {
+  const { db, deps, now, tenant, environment } = call;
+  const { caller, customer, stopping, ...found } = await call.read({
+    ...ownCustomer(call, customerId),
+    ...present({ stopping: customerStopped ? null : isGroupStopping(db, groupedUnder(tenant, customerId)) }),
+    ...groupReads(db, groupedUnder(tenant, customerId), cascade),
+  });
+  const before = known(customer);
+  const moved = move(customerMachine, before.status, trigger);
+  // A stop is never refused for it: it takes an earlier one over.
+  if (stopping) throw stillStopping(before.status);
+  const note = input.reason ?? null;
+  const { actor, platformId } = caller;
+  const after: CustomerRow = {
+    ...before,
+    status: moved.to,
+    statusNote: note,
+    updatedAt: Math.max(now, before.updatedAt + 1),
+  };
+  const view = toCustomerView(after);
+  const act = {
+    where: groupedUnder({ platformId, environment }, customerId),
+    set: { customerStopped },
+    note,
+    action: principalAction,
+    cause: { trigger: cascade, reason: "principal", actor },
+  } as const;
+  const moving = moveGroup(deps, act, found, now);
+  const changes = {
+    status: { from: moved.from, to: moved.to },
+    ...(note !== null && { reason: { from: before.statusNote, to: note } }),
+  };
+  const subject = { type: "customer", id: customerId };
+  await call.commit(
+    [
+      ...moveCustomer(db, before, after, moved),
+      recordActivity(db, before, now, { action, actor, subject, changes }),
+      ...moving.statements,
+    ],
+    view,
+  );
+  // What it leaves when it fails is continued by a job.
+  call.background(moving.rest().catch(() => undefined));
+  return view;
+}

@@ -1,0 +1,109 @@
+// Changes what a platform may change of its principal (PRN-20): its group, its reference and its metadata. Nothing of it stands in a document.
+// A principal that leaves a suspended customer is stopped by it no more (PRN-19).
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
+import { enterCustomer, findCustomer, leaveCustomer } from "../customers/store.ts";
+import { type Database, present, type Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import { customerFaults, refuseSuspended } from "../principals/grouping.ts";
+import type { PrincipalPatch } from "../principals/schema.ts";
+import { statusOf } from "../principals/standing.ts";
+import { changePrincipal, findByReference, findPrincipal } from "../principals/store.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
+import { refuseWhileStopping, settleReports } from "./reports.ts";
+import { findCascade } from "./store.ts";
+
+export async function patchPrincipal(call: ManagementCall, principalId: string, patch: PrincipalPatch) {
+  const { db, now } = call;
+  const { caller, ...found } = await call.read({
+    ...patchReads(call, principalId, patch),
+    cascade: findCascade(db, principalId),
+  });
+  const before = changeable(found.principal);
+  const faults = customerFaults(patch, found.customer);
+  if (faults.length > 0) throw validationError(faults);
+  const after = patched(before, patch, now);
+  const changes = changesBetween(before, after);
+  if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
+  if (before.status === "CLOSED") throw new ServiceError("invalid_status", { detail: { status: before.status } });
+  const isGrouped = after.customerId !== before.customerId;
+  if (isGrouped) refuseSuspended(found.customer);
+  if (found.holder && found.holder.principalId !== principalId) {
+    const detail = { principal_id: found.holder.principalId, matched: "external_ref" };
+    throw new ServiceError("external_ref_exists", { detail });
+  }
+  if (before.status !== after.status && after.status === "ACTIVE") refuseWhileStopping(found.cascade, before.status);
+  const view = toPrincipalView(after, now);
+  await call.commit(
+    [
+      ...settleReports(db, [{ principal: before, cascade: found.cascade }], now),
+      ...changePrincipal(db, before, after),
+      ...(isGrouped ? regroup(db, before, after) : []),
+      recordActivity(db, before, now, {
+        action: "principal.updated",
+        actor: caller.actor,
+        subject: { type: "principal", id: principalId },
+        changes,
+      }),
+      ...(after.status === before.status
+        ? []
+        : [recordEvent(db, after, now, { type: "principal.status_changed", object: view })]),
+    ],
+    view,
+  );
+  return view;
+}
+
+/** Finds the further faults of a body that the schema refuses, once the principal is known. */
+export const precheckPatch = (call: ManagementCall, principalId: string, patch: Partial<PrincipalPatch>): Precheck =>
+  precheck(patchReads(call, principalId, patch), ({ principal, customer }) => {
+    changeable(principal);
+    return customerFaults(patch, customer);
+  });
+
+const patchReads = ({ db, tenant }: ManagementCall, principalId: string, patch: Partial<PrincipalPatch>) =>
+  present({
+    principal: findPrincipal(db, tenant, principalId),
+    customer: typeof patch.customer_id === "string" ? findCustomer(db, tenant, patch.customer_id) : null,
+    holder: patch.external_ref === undefined ? null : findByReference(db, tenant, patch.external_ref),
+  });
+
+function changeable(principal: PrincipalRow | null | undefined): PrincipalRow {
+  if (!principal) throw new ServiceError("not_found");
+  // The account's own company follows its profile.
+  if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
+  return principal;
+}
+
+/** A principal that leaves a suspended customer is stopped by it no more (PRN-19). */
+function patched(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {
+  const { customer_id: customerId = before.customerId, external_ref: externalRef = before.externalRef } = patch;
+  const customerStopped = before.customerStopped && customerId === before.customerId;
+  const status = before.status === "CLOSED" ? before.status : statusOf({ ...before, customerStopped });
+  // What was said to the suspension of the customer goes with it.
+  const statusNote = status === before.status ? before.statusNote : null;
+  const { metadata = before.metadata } = patch;
+  const updatedAt = Math.max(now, before.updatedAt + 1);
+  return { ...before, customerId, externalRef, metadata, customerStopped, status, statusNote, updatedAt };
+}
+
+function changesBetween(before: PrincipalRow, after: PrincipalRow): Changes {
+  const members = {
+    customer_id: "customerId",
+    external_ref: "externalRef",
+    metadata: "metadata",
+    status: "status",
+  } as const;
+  const changed = Object.entries(members).filter(
+    ([, column]) => canonicalJson(before[column]) !== canonicalJson(after[column]),
+  );
+  return Object.fromEntries(changed.map(([name, column]) => [name, { from: before[column], to: after[column] }]));
+}
+
+const regroup = (db: Database, before: PrincipalRow, after: PrincipalRow): Statement[] => [
+  ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
+  ...(after.customerId === null ? [] : enterCustomer(db, after.customerId)),
+];

@@ -1,0 +1,183 @@
+// What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
+// the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
+import { hasAgentIn, someAgentIn } from "../agents/slice-store.ts";
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { type Move, move } from "../core/machine.ts";
+import { type ActivityAction, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
+import { leaveCustomer } from "../customers/store.ts";
+import { present, type Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { recordEvent } from "../journal/events.ts";
+import type { PrincipalView } from "../principals/schema.ts";
+import { effectivePrincipalStatus, statusOf } from "../principals/standing.ts";
+import { type PrincipalTrigger, principalMachine } from "../principals/states.ts";
+import { changePrincipal, findPrincipal } from "../principals/store.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { stopAgents } from "./cascades.ts";
+import { refuseWhileStopping, settleReports } from "./reports.ts";
+import type { StandingInput } from "./schema.ts";
+import type { Cause } from "./slice.ts";
+import { findCascade, refuseLeft } from "./store.ts";
+import { stopReads } from "./subjects.ts";
+
+type Moved = Move<PrincipalStatus>;
+
+/** Of a principal that its customer or its attestation has stopped already, the reason alone is added: it stays stopped when they let it go. */
+export async function suspendPrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
+  const trigger = "principal_stops";
+  const { found, before, actor, first } = await readOwn(call, principalId, trigger);
+  if (before.platformStopped) throw refusalOf(before, call.now);
+  const moved = move(principalMachine, before.status, "suspend");
+  const after = changed(
+    before,
+    { status: moved.to, platformStopped: true, statusNote: input.reason ?? null },
+    call.now,
+  );
+  const change: Change = { before, after, moved, action: "principal.suspended", first };
+  return stop(call, change, found, { trigger, reason: "principal", actor });
+}
+
+/** Restores the principal alone: its agents stay suspended until each is returned. */
+export async function reactivatePrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
+  const { db, now } = call;
+  const { caller, principal, cascade } = await call.read({
+    principal: findPrincipal(db, call.tenant, principalId),
+    cascade: findCascade(db, principalId),
+  });
+  const before = known(principal);
+  const left = { ...before, platformStopped: false };
+  const moved = move(principalMachine, before.status, REACTIVATIONS[statusOf(left)]);
+  if (!before.platformStopped) throw refusalOf(before, now);
+  if (moved.to === "ACTIVE") refuseWhileStopping(cascade, before.status);
+  const after = changed(before, { status: moved.to, platformStopped: false, statusNote: input.reason ?? null }, now);
+  const view = toPrincipalView(after, now);
+  const first = settleReports(db, [{ principal: before, cascade }], now);
+  const change: Change = { before, after, moved, action: "principal.reactivated", first };
+  await call.commit([...moveStatements(call, change, caller.actor), ...statusEvent(call, change)], view);
+  return view;
+}
+
+const REACTIVATIONS: Readonly<Record<PrincipalStatus, PrincipalTrigger>> = {
+  ACTIVE: "reactivate",
+  ATTESTATION_EXPIRED: "reactivate_expired",
+  SUSPENDED: "reactivate_held",
+  CLOSED: "reactivate",
+};
+
+/** For good: every agent is REVOKED, whatever its state, and the principal gives its name and its reference back. */
+export async function closePrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
+  const { db, now } = call;
+  const trigger = "principal_closes";
+  const { found, before, actor, first } = await readOwn(call, principalId, trigger);
+  // It is the account's own company: it ends with the account (ACC-27).
+  if (before.tenant) throw new ServiceError("tenant_principal_field_locked");
+  const moved = move(principalMachine, before.status, "close");
+  const runs = effectivePrincipalStatus(before, now) === "ACTIVE";
+  if (runs && found.running) throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING });
+  const set = {
+    status: moved.to,
+    closed: true,
+    statusReason: "platform",
+    statusNote: input.reason ?? null,
+    customerId: null,
+  };
+  const above = [
+    ...first,
+    ...(runs ? [refuseLeft(db, [someAgentIn(principalId, RUNNING)])] : []),
+    ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
+  ];
+  const after = changed(before, set, now);
+  const change: Change = { before, after, moved, action: "principal.closed", first: above };
+  return stop(call, change, found, { trigger, reason: "principal", actor });
+}
+
+const STILL_RUNNING = "An agent of the principal is ACTIVE or FUNDING: suspend it or the principal first.";
+
+/** Before the faults of a body: is there such a principal? */
+export const precheckPrincipalStanding = (call: ManagementCall, principalId: string): Precheck =>
+  precheck({ principal: findPrincipal(call.db, call.tenant, principalId) }, ({ principal }) => {
+    known(principal);
+    return [];
+  });
+
+// ---- Shared --------------------------------------------------------------------------------------------------------------
+
+type Change = {
+  readonly before: PrincipalRow;
+  readonly after: PrincipalRow;
+  readonly moved: Moved;
+  readonly action: ActivityAction;
+  /** What the batch does before. */
+  readonly first: readonly Statement[];
+};
+
+async function readOwn(call: ManagementCall, principalId: string, trigger: Cause["trigger"]) {
+  const { caller, principal, cascade, ...found } = await call.read({
+    principal: findPrincipal(call.db, call.tenant, principalId),
+    cascade: findCascade(call.db, principalId),
+    ...present({ running: trigger === "principal_closes" ? hasAgentIn(call.db, principalId, RUNNING) : null }),
+    ...stopReads(call.db, principalId, trigger),
+  });
+  const before = known(principal);
+  const first = settleReports(call.db, [{ principal: before, cascade }], call.now);
+  return { before, found, actor: caller.actor, first };
+}
+
+function known(principal: PrincipalRow | null): PrincipalRow {
+  if (!principal) throw new ServiceError("not_found");
+  return principal;
+}
+
+type Set = Partial<
+  Pick<PrincipalRow, "status" | "closed" | "statusReason" | "statusNote" | "platformStopped" | "customerId">
+>;
+
+const changed = (before: PrincipalRow, set: Set, now: number): PrincipalRow => ({
+  ...before,
+  ...set,
+  updatedAt: Math.max(now, before.updatedAt + 1),
+});
+
+const refusalOf = (principal: PrincipalRow, now: number): ServiceError => {
+  const status = effectivePrincipalStatus(principal, now);
+  return new ServiceError("invalid_status", { detail: { status } });
+};
+
+type Found = Omit<Awaited<ReturnType<typeof readOwn>>["found"], "running">;
+
+async function stop(call: ManagementCall, change: Change, found: Found, cause: Cause): Promise<PrincipalView> {
+  const { deps, now } = call;
+  const view = toPrincipalView(change.after, now);
+  const statements = [...moveStatements(call, change, cause.actor), ...statusEvent(call, change)];
+  const stopping = stopAgents(deps, { principals: [change.after], statements }, cause, found, now);
+  await call.commit(stopping.statements, view);
+  // What it leaves when it fails is continued by a job.
+  call.background(stopping.rest().catch(() => undefined));
+  return view;
+}
+
+function moveStatements(
+  { db, now }: ManagementCall,
+  { before, after, moved, action, first }: Change,
+  actor: Cause["actor"],
+): Statement[] {
+  const { statusNote: reason } = after;
+  const changes: Changes = {
+    status: { from: moved.from, to: moved.to },
+    ...(reason !== null && { reason: { from: before.statusNote, to: reason } }),
+  };
+  const subject = { type: "principal", id: before.principalId };
+  return [
+    ...first,
+    ...changePrincipal(db, before, after),
+    recordActivity(db, before, now, { action, actor, subject, changes }),
+  ];
+}
+
+/** A reason that is added to others, or taken from them, changes nobody's standing. */
+const statusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
+  moved.from === moved.to
+    ? []
+    : [recordEvent(db, after, now, { type: "principal.status_changed", object: toPrincipalView(after, now) })];

@@ -1,0 +1,81 @@
+// Reports of principals that moved with others (PRN-24): each gets an entry of its own and, where its status has changed, an event. What the
+// batch of the move has no room for waits in the principal's cascade: a slice of it writes the report, or what changes the principal before.
+import { ServiceError } from "../core/errors.ts";
+import type { PrincipalStatus } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { CascadeRow, PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
+import { recordActivities } from "../journal/activity.ts";
+import { recordEvents } from "../journal/events.ts";
+import { toPrincipalView } from "../principals/views.ts";
+import { clearReports, guardReports } from "./store.ts";
+
+/** A principal after its moves, and their reports in order. */
+type Reported = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
+
+/** The entries and events of many principals. */
+export function reportStatements(db: Database, each: readonly Reported[], now: number): Statement[] {
+  const rounds = Math.max(0, ...each.map(({ reports }) => reports.length));
+  return Array.from({ length: rounds }, (_, round) => round).flatMap((round) => {
+    const ones = each.flatMap(({ principal, reports }) => {
+      const report = reports[round];
+      return report ? [{ principal, report }] : [];
+    });
+    // Those of one act share its action and its actor.
+    const acts = Map.groupBy(ones, ({ report: { action, actor } }) => JSON.stringify([action, actor.type, actor.id]));
+    return [...acts.values()].flatMap((act) => actStatements(db, act, now));
+  });
+}
+
+type One = { readonly principal: PrincipalRow; readonly report: PrincipalReport };
+
+function actStatements(db: Database, act: readonly One[], now: number): Statement[] {
+  const [first] = act;
+  if (!first) return [];
+  const { action, actor } = first.report;
+  const moved = act.filter(({ report: { changes } }) => changes["status"]?.from !== changes["status"]?.to);
+  return [
+    ...recordActivities(
+      db,
+      now,
+      { action, actor, subjectType: "principal" },
+      act.map(({ principal, report }) => ({ owner: principal, id: principal.principalId, changes: report.changes })),
+    ),
+    ...recordEvents(
+      db,
+      now,
+      "principal.status_changed",
+      moved.map(({ principal, report: { at } }) => ({ owner: principal, object: toPrincipalView(principal, at) })),
+    ),
+  ];
+}
+
+/**
+ * What a change of principals writes first: the reports of their earlier moves that are still to be written. Refused when another run has
+ * written one meanwhile.
+ */
+export function settleReports(
+  db: Database,
+  each: readonly { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null }[],
+  now: number,
+): Statement[] {
+  const pending = each.flatMap(({ principal, cascade }) =>
+    cascade?.report ? [{ principal, cascade, reports: cascade.report }] : [],
+  );
+  if (pending.length === 0) return [];
+  const rows = pending.map(({ cascade }) => cascade);
+  return [guardReports(db, rows), ...reportStatements(db, pending, now), clearReports(db, rows)];
+}
+
+/** Refuses what would make a principal ACTIVE while its agents are still being suspended: their cascade would suspend them after it. */
+export function refuseWhileStopping(cascade: CascadeRow | null, status: PrincipalStatus): void {
+  if (cascade && cascade.trigger !== "principal_returns") throw stillStopping(status);
+}
+
+/** The refusal passes: the same request may be sent again. */
+export const stillStopping = (status: PrincipalStatus): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "Agents are still being suspended; try again in a moment.",
+    detail: { status },
+    headers: { "Retry-After": "5" },
+    unkept: true,
+  });

@@ -1,0 +1,99 @@
+// Takes an attestation back (PRN-25): its Verifier does, or an operator. All principals that it backs, of whatever platform, stop with it at
+// once, and their agents with them.
+import type { OperatorCall, VerifierCall } from "../call.ts";
+import { systemClock, toIso } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import type { Revocation, RevocationView } from "../principals/schema.ts";
+import { type Attestation, backedBy, findRevocation, markRevoked } from "../principals/store.ts";
+import { useCredential } from "../verifiers/store.ts";
+import { groupReads, moveGroup } from "./group.ts";
+
+const TRIGGER = "principal_stops";
+
+/** A Verifier, by a credential for this attestation alone. */
+export async function revokeOwn(call: VerifierCall, attestationId: string, input: Revocation): Promise<RevocationView> {
+  const { db, verifierId } = call;
+  const attestation = { verifierId, attestationId };
+  const { caller, ...found } = await call.read(revocationReads(db, attestation));
+  if (caller.attestationId !== attestationId) {
+    const message = "The credential is for another attestation.";
+    throw new ServiceError("invalid_credentials", { message, reason: "revocation: another sub" });
+  }
+  if (input.verifier_id !== undefined && input.verifier_id !== verifierId) {
+    throw validationError([fieldError("verifier_id", "invalid_value", "The credential is another Verifier's.")]);
+  }
+  const { jti, endsAt: expiresAt, actor } = caller;
+  const used = useCredential(db, { verifierId, jti, expiresAt }, systemClock.now());
+  return revoke(call, { attestation, reason: input.reason ?? null, actor, with: used, always: true }, found);
+}
+
+/** An operator, who has to name the Verifier. */
+export async function revokeAnyones(call: OperatorCall, attestationId: string, input: Revocation) {
+  const { db, deps, actor } = call;
+  const { verifier_id: verifierId, reason = null } = input;
+  if (verifierId === undefined) {
+    await call.read({});
+    throw validationError([fieldError("verifier_id", "required")]);
+  }
+  const attestation = { verifierId, attestationId };
+  const found = await call.read(revocationReads(db, attestation));
+  const entry = recordOperatorEntry(db, actor, deps.clock.now(), {
+    action: "attestation.revoked",
+    subject: { type: "attestation", id: attestationId },
+    detail: { verifier_id: verifierId, ...(reason !== null && { reason }) },
+  });
+  return revoke(call, { attestation, reason, actor, with: [entry], always: false }, found);
+}
+
+/** The first principals that the attestation backs, and the first slice of their agents. */
+const revocationReads = (db: Database, attestation: Attestation) => ({
+  revocation: findRevocation(db, attestation),
+  ...groupReads(db, backedBy(attestation), TRIGGER),
+});
+type Found = ReadResults<ReturnType<typeof revocationReads>>;
+
+type Revoking = {
+  readonly attestation: Attestation;
+  readonly reason: string | null;
+  readonly actor: Actor;
+  /** What the act writes beside its effect; `always` also where the attestation was taken back before. */
+  readonly with: readonly Statement[];
+  readonly always: boolean;
+};
+
+async function revoke(
+  call: VerifierCall | OperatorCall,
+  { attestation, reason, actor, with: also, always }: Revoking,
+  { revocation, ...found }: Found,
+): Promise<RevocationView> {
+  const { db, deps } = call;
+  const now = deps.clock.now();
+  if (!revocation) throw new ServiceError("not_found");
+  const view = toRevocationView(attestation, revocation.revokedAt ?? now);
+  if (revocation.revokedAt !== null) {
+    // Nothing more happens, and the answer is the same.
+    if (always) await call.commit(also, view);
+    return view;
+  }
+  const act = {
+    where: backedBy(attestation),
+    set: { attestationStop: "attestation_revoked" },
+    action: "principal.attestation_revoked",
+    cause: { trigger: TRIGGER, reason: "attestation", actor },
+  } as const;
+  const moving = moveGroup(deps, act, found, now);
+  await call.commit([...also, ...markRevoked(db, attestation, reason, now), ...moving.statements], view);
+  // What it leaves when it fails is continued by a job.
+  call.background(moving.rest().catch(() => undefined));
+  return view;
+}
+
+const toRevocationView = ({ attestationId, verifierId }: Attestation, revokedAt: number): RevocationView => ({
+  attestation_id: attestationId,
+  verifier_id: verifierId,
+  status: "revoked",
+  revoked_at: toIso(revokedAt),
+});

@@ -1,0 +1,68 @@
+// The proof of an attestation: a JWS by a key of its Verifier, whose claims say what the body says (PRN-22). Pure.
+import type { AttestationModel, Tier } from "../core/vocabulary.ts";
+import type { VerifierRow } from "../db/tables/principals.ts";
+import { isObject, type JsonObject, type JwsFault, verifyJws } from "../protocol/jws.ts";
+import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
+
+const ATTESTATION_TYP = "aeap-attestation+jwt";
+
+/** What a body says of the person and of the attestation. A member that its schema has refused is left out, and compared with nothing. */
+export type Stated = {
+  readonly legalName?: string | undefined;
+  readonly country?: string | undefined;
+  readonly externalRef?: string | undefined;
+  readonly attestationId?: string | undefined;
+  readonly model?: AttestationModel | undefined;
+  /** Absent: the body states none. */
+  readonly tier?: Tier | undefined;
+  readonly issuedAt?: number | undefined;
+  readonly expiresAt?: number | undefined;
+};
+
+/** Why the proof does not prove what is stated; null when it does. */
+export async function proofFault(
+  proof: string,
+  { verifierId, jwks }: VerifierRow,
+  stated: Stated,
+): Promise<string | null> {
+  const checked = await verifyJws(proof, ATTESTATION_TYP, verifierKey(jwks), VERIFIER_ALGORITHMS);
+  if (!checked.ok) return SENTENCES[checked.reason];
+  const differing = differencesOf(checked.payload, verifierId, stated);
+  return differing.length === 0 ? null : `The proof states something else than the body: ${differing.join(", ")}.`;
+}
+
+const SENTENCES: Readonly<Record<JwsFault, string>> = {
+  malformed: "Must be a compact JWS.",
+  algorithm_not_allowed: "The `alg` of the JWS must be ES256 or EdDSA.",
+  type_not_allowed: `The \`typ\` of the JWS must be ${ATTESTATION_TYP}.`,
+  header_not_allowed: "The header of the JWS must name its key by `kid` alone.",
+  key_id_missing: "The header of the JWS must have a `kid`.",
+  key_unknown: "The Verifier has no key of this `kid`.",
+  signature_invalid: "The signature is not by the Verifier's key.",
+  payload_malformed: "The payload of the JWS must be a JSON object.",
+};
+
+/** The names of the claims that differ. */
+function differencesOf(claims: JsonObject, verifierId: string, stated: Stated): string[] {
+  const subject: JsonObject = isObject(claims["subject"]) ? claims["subject"] : {};
+  const { legalName, country, externalRef, attestationId, model, tier, issuedAt, expiresAt } = stated;
+  const equal: Readonly<Record<string, boolean>> = {
+    iss: claims["iss"] === verifierId,
+    jti: isSame(claims["jti"], attestationId),
+    "subject.legal_name": isSame(subject["legal_name"], legalName),
+    "subject.country": isSame(subject["country"], country),
+    // A Verifier need not know how the platform names the person.
+    "subject.external_ref": !Object.hasOwn(subject, "external_ref") || isSame(subject["external_ref"], externalRef),
+    model: isSame(claims["model"], model),
+    tier: claims["tier"] === tier,
+    iat: isInstant(claims["iat"], issuedAt),
+    exp: isInstant(claims["exp"], expiresAt),
+  };
+  return Object.keys(equal).filter((claim) => !equal[claim]);
+}
+
+const isSame = (claimed: unknown, stated: string | undefined): boolean => stated === undefined || claimed === stated;
+
+/** Claims are whole seconds, so an instant between two of them equals none. */
+const isInstant = (claimed: unknown, stated: number | undefined): boolean =>
+  stated === undefined || (Number.isSafeInteger(claimed) && (claimed as number) * 1_000 === stated);

@@ -1,0 +1,82 @@
+// Verifiers on the wire (PRN-22). Of a key its public members are kept, and nothing else.
+import * as z from "zod";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { VERIFIER_STATUSES } from "../core/vocabulary.ts";
+import { instant, listOf, name, pageQuery } from "../http/schemas.ts";
+import { isCoordinate, isP256Point } from "../protocol/verifier-keys.ts";
+
+const KEYS_MAX = 10;
+const STOP = { abort: true };
+
+const kid = z
+  .string()
+  .min(1, STOP)
+  .max(200, STOP)
+  .regex(/^[!-~]+$/, "Must be visible ASCII characters.")
+  .register(z.globalRegistry, { id: "KeyName" });
+const coordinate = z
+  .string()
+  .refine(isCoordinate, { ...STOP, params: { code: "invalid_format" }, message: "Must be 32 bytes in base64url." });
+const use = z.literal("sig").optional();
+
+const p256 = z
+  .object({
+    kty: z.literal("EC"),
+    crv: z.literal("P-256"),
+    kid,
+    x: coordinate,
+    y: coordinate,
+    use,
+    alg: z.literal("ES256").optional(),
+  })
+  .refine(isP256Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no point of the curve." });
+const ed25519 = z.object({
+  kty: z.literal("OKP"),
+  crv: z.literal("Ed25519"),
+  kid,
+  x: coordinate,
+  use,
+  alg: z.literal("EdDSA").optional(),
+});
+const key = z.discriminatedUnion("kty", [p256, ed25519]).register(z.globalRegistry, { id: "VerifierKey" });
+const jwks = z.object({ keys: z.array(key).min(1).max(KEYS_MAX) }).register(z.globalRegistry, { id: "VerifierKeys" });
+
+const status = z.enum(VERIFIER_STATUSES).register(z.globalRegistry, { id: "VerifierState" });
+
+export const verifierInput = z
+  .strictObject({ name: name(200), jwks, status: status.optional() })
+  .register(z.globalRegistry, { id: "VerifierInput" });
+export type VerifierInput = z.infer<typeof verifierInput>;
+
+export const verifierPatch = verifierInput.partial().register(z.globalRegistry, { id: "VerifierPatch" });
+export type VerifierPatch = z.infer<typeof verifierPatch>;
+
+const PRIVATE_MEMBERS = ["d", "k"];
+
+/** What a key set needs beside the form of each key: a private key is refused and not dropped, because whoever sent it has leaked it. */
+export function keyFaults(raw: unknown): FieldError[] {
+  const given = memberOf(memberOf(raw, "jwks"), "keys");
+  const keys: readonly unknown[] = Array.isArray(given) ? given : [];
+  const kids = keys.map((one) => memberOf(one, "kid"));
+  return keys.flatMap((one, at) => [
+    ...PRIVATE_MEMBERS.filter((member) => memberOf(one, member) !== undefined).map((member) =>
+      fieldError(`jwks.keys.${at}.${member}`, "invalid_field", "A key is registered without its private part."),
+    ),
+    ...(typeof kids[at] === "string" && kids.indexOf(kids[at]) < at
+      ? [fieldError(`jwks.keys.${at}.kid`, "invalid_value", "Another key of the set has this `kid`.")]
+      : []),
+  ]);
+}
+
+const memberOf = (value: unknown, member: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[member] : undefined;
+
+export const verifierView = z
+  .object({ verifier_id: z.string(), name: z.string(), jwks, status, created_at: instant, updated_at: instant })
+  .register(z.globalRegistry, { id: "Verifier" });
+export type VerifierView = z.infer<typeof verifierView>;
+
+export const verifierList = listOf(verifierView).register(z.globalRegistry, { id: "VerifierList" });
+export const verifierParams = z.object({ verifier_id: z.string() });
+export const verifierQuery = z.strictObject(pageQuery);
+export type VerifierQuery = z.infer<typeof verifierQuery>;

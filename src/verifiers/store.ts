@@ -1,0 +1,64 @@
+// Store of Verifiers.
+import { and, desc, eq, lt, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type UsedCredentialRow, usedCredentials, type VerifierRow, verifiers } from "../db/tables/principals.ts";
+
+export const insertVerifier = (db: Database, row: VerifierRow): Statement => db.insert(verifiers).values(row);
+
+export const findVerifier = (db: Database, verifierId: string): Read<VerifierRow | null> =>
+  readOne(db.select().from(verifiers).where(eq(verifiers.verifierId, verifierId)));
+
+/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+export const listVerifiers = (
+  db: Database,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<VerifierRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(verifiers)
+      .where(page.after === null ? undefined : lt(verifiers.verifierId, page.after.id))
+      .orderBy(desc(verifiers.verifierId))
+      .limit(page.limit + 1),
+  );
+
+/** Fails (Conflict) when another change came between. */
+export const updateVerifier = (db: Database, before: VerifierRow, after: VerifierRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(verifiers)
+      .set({ name: after.name, jwks: after.jwks, status: after.status, updatedAt: after.updatedAt })
+      .where(and(eq(verifiers.verifierId, before.verifierId), eq(verifiers.updatedAt, before.updatedAt))),
+  );
+
+/** Fails the batch (Conflict) when the Verifier was disabled or got other keys after it was read. */
+export const verifierStays = (db: Database, { verifierId, updatedAt }: VerifierRow): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from verifiers v where v.verifier_id = ${verifierId} and v.updated_at = ${updatedAt})`,
+  );
+
+// ---- Credentials that were used ------------------------------------------------------------------------------------------
+
+export const isUsed = (db: Database, verifierId: string, jti: string): Read<boolean> =>
+  read(
+    db
+      .select({ jti: usedCredentials.jti })
+      .from(usedCredentials)
+      .where(and(eq(usedCredentials.verifierId, verifierId), eq(usedCredentials.jti, jti))),
+    (rows) => rows.length > 0,
+  );
+
+/** How many are forgotten with each that is used. */
+const FORGOTTEN = 10;
+
+/** Uses a credential up, and forgets some that have ended. Fails (Conflict) when another call has used it meanwhile. */
+export const useCredential = (db: Database, row: UsedCredentialRow, now: number): Statement[] => [
+  db.delete(usedCredentials).where(
+    sql`(verifier_id, jti) in (select verifier_id, jti from used_credentials where expires_at <= ${now}
+          order by expires_at, verifier_id, jti limit ${FORGOTTEN})`,
+  ),
+  db.insert(usedCredentials).values(row),
+];

@@ -1,0 +1,89 @@
+// Verifiers, whom operators register, read and change (PRN-22). What one has attested stays, whatever becomes of it.
+import { askedPage, type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { VerifierRow } from "../db/tables/principals.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import type { VerifierInput, VerifierPatch, VerifierQuery, VerifierView } from "./schema.ts";
+import { findVerifier, insertVerifier, listVerifiers, updateVerifier } from "./store.ts";
+
+export async function registerVerifier(call: OperatorCall, input: VerifierInput): Promise<VerifierView> {
+  const { db, deps, actor } = call;
+  const now = deps.clock.now();
+  await call.read({});
+  const { name, jwks, status = "enabled" } = input;
+  const row: VerifierRow = { verifierId: newId("ver", now), name, jwks, status, createdAt: now, updatedAt: now };
+  const view = toView(row);
+  const entry = recordOperatorEntry(db, actor, now, {
+    action: "verifier.registered",
+    subject: subjectOf(row),
+    detail: { name, jwks, status },
+  });
+  await call.commit([insertVerifier(db, row), entry], view);
+  return view;
+}
+
+export async function getVerifiers(call: OperatorCall, query: VerifierQuery): Promise<Page<VerifierView>> {
+  const page = await askedPage(call, query, listingOf("verifiers", [], {}));
+  const { rows } = await call.read({ rows: listVerifiers(call.db, page) });
+  return toPage(rows, page, ({ createdAt, verifierId }) => ({ at: createdAt, id: verifierId }), toView);
+}
+
+export async function getVerifier(call: OperatorCall, verifierId: string): Promise<VerifierView> {
+  const { verifier } = await call.read({ verifier: findVerifier(call.db, verifierId) });
+  return toView(known(verifier));
+}
+
+/** Changes of one Verifier that meet queue for its lock. */
+export const patchVerifier = (call: OperatorCall, verifierId: string, patch: VerifierPatch): Promise<VerifierView> =>
+  retryUnderLocks(call.deps.env, (touches) => {
+    touches([verifierId]);
+    return changeVerifier(call, verifierId, patch);
+  });
+
+async function changeVerifier(call: OperatorCall, verifierId: string, patch: VerifierPatch): Promise<VerifierView> {
+  const { db, deps, actor } = call;
+  const now = deps.clock.now();
+  const found = await call.read({ verifier: findVerifier(db, verifierId) });
+  const before = known(found.verifier);
+  const { name = before.name, jwks = before.jwks, status = before.status } = patch;
+  const after: VerifierRow = { ...before, name, jwks, status, updatedAt: Math.max(now, before.updatedAt + 1) };
+  const changed = MEMBERS.filter((member) => JSON.stringify(before[member]) !== JSON.stringify(after[member]));
+  if (changed.length === 0) throw new ServiceError("no_changes_requested");
+  const view = toView(after);
+  const entry = recordOperatorEntry(db, actor, now, {
+    action: "verifier.updated",
+    subject: subjectOf(before),
+    detail: Object.fromEntries(changed.map((member) => [member, { from: before[member], to: after[member] }])),
+  });
+  await call.commit([...updateVerifier(db, before, after), entry], view);
+  return view;
+}
+
+const MEMBERS = ["name", "jwks", "status"] as const;
+
+/** An unknown Verifier comes before the faults of a body. */
+export const precheckVerifier = ({ db }: OperatorCall, verifierId: string): Precheck =>
+  precheck({ verifier: findVerifier(db, verifierId) }, ({ verifier }) => {
+    known(verifier);
+    return [];
+  });
+
+function known(verifier: VerifierRow | null): VerifierRow {
+  if (!verifier) throw new ServiceError("not_found");
+  return verifier;
+}
+
+const subjectOf = ({ verifierId }: VerifierRow) => ({ type: "verifier", id: verifierId });
+
+const toView = (row: VerifierRow): VerifierView => ({
+  verifier_id: row.verifierId,
+  name: row.name,
+  jwks: { keys: [...row.jwks.keys] },
+  status: row.status,
+  created_at: toIso(row.createdAt),
+  updated_at: toIso(row.updatedAt),
+});

@@ -1,0 +1,100 @@
+// Plays of the attestations of principals.
+import { endAttestations } from "../../../src/standing/expire.ts";
+import { operator } from "../../standing/account-support.ts";
+import { credential, revoke, revokeAs } from "../../standing/revocation-support.ts";
+import { agentBody, principalBody, type World } from "../../support/world.ts";
+import { attestationBy, drawKey, registerVerifier } from "../../verifiers/support.ts";
+import { anHour, must, type Play, type Plays } from "./stage.ts";
+
+const HOUR_MS = 3_600_000;
+
+type Owned = { readonly principalId: string; readonly did: string };
+
+async function withAgent(world: World): Promise<Owned> {
+  const body = principalBody(anHour(world));
+  const { principal_id } = await must(201, world.call("POST", "/v1/principals", { body }));
+  const draft = { ...agentBody("CONSUMER"), principal_id };
+  const { did } = await must(201, world.call("POST", "/v1/agents", { body: draft }));
+  await must(200, world.call("POST", `/v1/agents/${did}/activate`));
+  return { principalId: principal_id, did };
+}
+
+const record = (world: World, principalId: string, more = {}) =>
+  must(201, world.call("POST", `/v1/principals/${principalId}/attestations`, { body: { placeholder: true, ...more } }));
+
+/** Another attestation of a principal with an agent, behind what happened to it before. */
+const recording =
+  (before: (world: World, owned: Owned) => Promise<unknown>, more = {}): Play =>
+  async ({ world }) => {
+    const owned = await withAgent(world);
+    await before(world, owned);
+    return async () => {
+      await record(world, owned.principalId, more);
+      return { principal: [owned.principalId], agent: [owned.did] };
+    };
+  };
+
+const waits = async (world: World): Promise<void> => world.advance(HOUR_MS);
+const ends = async (world: World): Promise<void> => {
+  world.advance(HOUR_MS);
+  await world.run(endAttestations);
+};
+
+/** A principal under an attestation of a registered Verifier, and who may take it back. */
+async function backed(world: World) {
+  const pair = await drawKey();
+  const { verifier_id: verifierId } = await registerVerifier(world, [pair.jwk]);
+  const attestation = attestationBy(verifierId);
+  const body = principalBody({ verification_attestation: attestation });
+  const { principal_id: principalId } = await must(201, world.call("POST", "/v1/principals", { body }));
+  const byOperator = () =>
+    must(200, revokeAs(world, attestation.attestation_id, operator(), { verifier_id: verifierId }));
+  const byVerifier = async () =>
+    must(200, revoke(world, attestation.attestation_id, await credential(pair, attestation)));
+  return { principalId, byOperator, byVerifier };
+}
+
+export const ATTESTATION_PLAYS: Plays = {
+  revokeAttestation: {
+    "it backs a principal with a running agent, by its Verifier": async ({ world }) => {
+      const { principalId, byVerifier } = await backed(world);
+      const { did } = await world.consumer({ principal_id: principalId });
+      return async () => {
+        await byVerifier();
+        return { principal: [principalId], agent: [did] };
+      };
+    },
+    "it backs a principal without agents, by an operator": async ({ world }) => {
+      const { principalId, byOperator } = await backed(world);
+      return async () => {
+        await byOperator();
+        return { principal: [principalId] };
+      };
+    },
+    "another attestation counts by then, by an operator": async ({ world }) => {
+      const { principalId, byOperator } = await backed(world);
+      await record(world, principalId);
+      return async () => {
+        await byOperator();
+        return { principal: [principalId] };
+      };
+    },
+  },
+  recordAttestation: {
+    "before the last one ends, with a running agent": recording(async () => undefined),
+    "after the end, with a suspended agent": recording(ends),
+    "after an end that no job has recorded, with a running agent": recording(waits),
+    "after the end, and its agents return": recording(ends, { reactivate_agents: true }),
+    SUSPENDED: async ({ world }) => {
+      const { principal_id: principalId } = await must(
+        201,
+        world.call("POST", "/v1/principals", { body: principalBody() }),
+      );
+      await must(200, world.call("POST", `/v1/principals/${principalId}/suspend`));
+      return async () => {
+        await record(world, principalId);
+        return { principal: [principalId] };
+      };
+    },
+  },
+};

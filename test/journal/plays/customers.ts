@@ -1,0 +1,89 @@
+// Plays of customers.
+import { agentBody, expectStatus, principalBody, type World } from "../../support/world.ts";
+import { anHour, must, type Play, type Plays } from "./stage.ts";
+
+export const customer = async (world: World): Promise<string> =>
+  (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
+
+const ofCustomer =
+  (act: (world: World, path: string) => Promise<unknown>): Play =>
+  async ({ world }) => {
+    const id = await customer(world);
+    return async () => {
+      await act(world, `/v1/customers/${id}`);
+      return { customer: [id] };
+    };
+  };
+
+const act = (world: World, path: string) => must(200, world.call("POST", path));
+
+type Group = { readonly customerId: string; readonly principal: readonly string[]; readonly agent: readonly string[] };
+
+/** A customer with two principals, each with an agent that runs where `agents` says so. */
+async function group(world: World, agents: boolean): Promise<Group> {
+  const customerId = await customer(world);
+  const [principal, agent]: [string[], string[]] = [[], []];
+  for (let n = 0; n < 2; n++) {
+    const body = principalBody({ ...anHour(world), customer_id: customerId });
+    const { principal_id } = await must(201, world.call("POST", "/v1/principals", { body }));
+    principal.push(principal_id);
+    if (!agents) continue;
+    const draft = { ...agentBody("CONSUMER"), principal_id };
+    const { did } = await must(201, world.call("POST", "/v1/agents", { body: draft }));
+    await act(world, `/v1/agents/${did}/activate`);
+    agent.push(did);
+  }
+  return { customerId, principal, agent };
+}
+
+/** A play of a customer's standing, after calls on it and on its principals. */
+const deciding =
+  (verb: string, agents: boolean, before: (path: string, principals: readonly string[]) => readonly string[]): Play =>
+  async ({ world }) => {
+    const { customerId, principal, agent } = await group(world, agents);
+    const path = `/v1/customers/${customerId}`;
+    for (const call of before(path, principal)) await act(world, call);
+    return async () => {
+      await act(world, `${path}/${verb}`);
+      return { customer: [customerId], principal, agent };
+    };
+  };
+
+const nothing = () => [];
+const suspending = (path: string) => [`${path}/suspend`];
+const suspendingEach = (_path: string, principals: readonly string[]) =>
+  principals.map((id) => `/v1/principals/${id}/suspend`);
+
+export const CUSTOMER_PLAYS: Plays = {
+  createCustomer: {
+    always:
+      async ({ world }) =>
+      async () => ({ customer: [await customer(world)] }),
+  },
+  patchCustomer: {
+    always: ofCustomer((world, path) => must(200, world.call("PATCH", path, { body: { name: "Renamed" } }))),
+  },
+  suspendCustomer: {
+    "agents of its principals run": deciding("suspend", true, nothing),
+    "something else has stopped its principals already": deciding("suspend", false, suspendingEach),
+    "it groups nobody": ofCustomer((world, path) => act(world, `${path}/suspend`)),
+  },
+  reactivateCustomer: {
+    "nothing else stops its principals": deciding("reactivate", true, suspending),
+    "their platform stops them too": deciding("reactivate", true, (path, principals) => [
+      ...suspending(path),
+      ...suspendingEach(path, principals),
+    ]),
+  },
+  deleteCustomer: {
+    "it is SUSPENDED and groups nobody": async ({ world }) => {
+      const id = await customer(world);
+      await act(world, `/v1/customers/${id}/suspend`);
+      return async () => {
+        expectStatus(await world.call("DELETE", `/v1/customers/${id}`), 204);
+        return { customer: [id] };
+      };
+    },
+    "it groups nobody": ofCustomer(async (world, path) => expectStatus(await world.call("DELETE", path), 204)),
+  },
+};

@@ -1,0 +1,113 @@
+// Plays of what a platform does to one of its principals.
+import { customers } from "../../../src/db/tables/principals.ts";
+import { finishCascades } from "../../../src/standing/cascades.ts";
+import { agentBody, env, principalBody, type World } from "../../support/world.ts";
+import { anHour, must, type Play, type Plays, store } from "./stage.ts";
+
+type Owned = { readonly principalId: string; readonly did: string };
+
+const act = (world: World, principalId: string, verb: string) =>
+  must(200, world.call("POST", `/v1/principals/${principalId}/${verb}`));
+const patch = (world: World, principalId: string, body: object) =>
+  must(200, world.call("PATCH", `/v1/principals/${principalId}`, { body }));
+
+async function registered(world: World): Promise<string> {
+  return (await must(201, world.call("POST", "/v1/principals", { body: principalBody(anHour(world)) }))).principal_id;
+}
+
+async function withAgent(world: World): Promise<Owned> {
+  const principalId = await registered(world);
+  const body = { ...agentBody("CONSUMER"), principal_id: principalId };
+  const { did } = await must(201, world.call("POST", "/v1/agents", { body }));
+  await must(200, world.call("POST", `/v1/agents/${did}/activate`));
+  return { principalId, did };
+}
+
+async function customer(world: World): Promise<string> {
+  const customerId = `cus_${crypto.randomUUID()}`;
+  const owner = { platformId: world.platformId, environment: "sandbox" } as const;
+  const row = { ...owner, customerId, name: "Acme", status: "ACTIVE", createdAt: world.now() } as const;
+  await store(world, (db) => [db.insert(customers).values(row)]);
+  return customerId;
+}
+
+/** The state that the suspension of a customer leaves. */
+const stopByCustomer = (principalId: string) =>
+  env.DB.prepare("update principals set status = 'SUSPENDED', customer_stopped = 1 where principal_id = ?")
+    .bind(principalId)
+    .run();
+
+/** A play of one principal without agents. */
+const of =
+  (
+    doing: (world: World, principalId: string) => Promise<unknown>,
+    before = async (_world: World, _id: string): Promise<unknown> => undefined,
+  ): Play =>
+  async ({ world }) => {
+    const principalId = await registered(world);
+    await before(world, principalId);
+    return async () => {
+      await doing(world, principalId);
+      return { principal: [principalId] };
+    };
+  };
+
+/** The same with an agent. */
+const withAgents =
+  (
+    doing: (world: World, principalId: string) => Promise<unknown>,
+    before = async (_world: World, _id: string): Promise<unknown> => undefined,
+  ): Play =>
+  async ({ world }) => {
+    const { principalId, did } = await withAgent(world);
+    await before(world, principalId);
+    return async () => {
+      await doing(world, principalId);
+      return { principal: [principalId], agent: [did] };
+    };
+  };
+
+const doing = (verb: string) => (world: World, principalId: string) => act(world, principalId, verb);
+const suspended = doing("suspend");
+
+export const PRINCIPAL_PLAYS: Plays = {
+  suspendPrincipal: {
+    "agents run": withAgents(doing("suspend")),
+    "its customer has stopped it already": of(doing("suspend"), (_world, principalId) => stopByCustomer(principalId)),
+  },
+  reactivatePrincipal: {
+    "nothing else stops it": of(doing("reactivate"), suspended),
+    "its attestation has ended meanwhile": of(doing("reactivate"), async (world, principalId) => {
+      await env.DB.prepare("update principals set attestation_stop = 'attestation_expired' where principal_id = ?")
+        .bind(principalId)
+        .run();
+      await suspended(world, principalId);
+    }),
+  },
+  closePrincipal: {
+    "it has agents": withAgents(doing("close"), async (world, principalId) => {
+      await suspended(world, principalId);
+      await world.run(finishCascades);
+    }),
+    "a customer groups it": of(doing("close"), async (world, principalId) =>
+      patch(world, principalId, { customer_id: await customer(world) }),
+    ),
+  },
+  patchPrincipal: {
+    "its metadata": of((world, principalId) => patch(world, principalId, { metadata: { a: "1" } })),
+    "it joins a customer": async ({ world }) => {
+      const [principalId, customer_id] = [await registered(world), await customer(world)];
+      return async () => {
+        await patch(world, principalId, { customer_id });
+        return { principal: [principalId] };
+      };
+    },
+    "it leaves a suspended customer": of(
+      (world, principalId) => patch(world, principalId, { customer_id: null }),
+      async (world, principalId) => {
+        await patch(world, principalId, { customer_id: await customer(world) });
+        await stopByCustomer(principalId);
+      },
+    ),
+  },
+};

@@ -1,0 +1,102 @@
+// A refused call of each operation on principals and customers, for test/journal/refusals.test.ts.
+
+import { operator } from "../standing/account-support.ts";
+import { revokeAs } from "../standing/revocation-support.ts";
+import { principalBody, type Reply, type World } from "../support/world.ts";
+import type { Refusal } from "./account-refusals.ts";
+
+type Known = {
+  readonly world: World;
+  readonly other: World;
+  readonly principalId: string;
+  readonly principalRef: string;
+  readonly customerId: string;
+};
+
+/** `at` is known once the tests run. */
+export function principalRefusals(at: () => Known): Readonly<Record<string, readonly Refusal[]>> {
+  const post = (path: string, body?: unknown, of = at().world): Promise<Reply> =>
+    of.call("POST", path, { ...(body !== undefined && { body }) });
+  const patch = (path: string, body: unknown, of = at().world): Promise<Reply> => of.call("PATCH", path, { body });
+  const principal = () => `/v1/principals/${at().principalId}`;
+  const customer = () => `/v1/customers/${at().customerId}`;
+  return {
+    registerPrincipal: [
+      ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
+      [
+        "a country where the service is not",
+        "validation_failed",
+        () => post("/v1/principals", principalBody({ country: "AQ" })),
+      ],
+      [
+        "a reference that is taken",
+        "external_ref_exists",
+        () => post("/v1/principals", principalBody({ external_ref: at().principalRef })),
+      ],
+    ],
+    patchPrincipal: [
+      ["nothing", "no_changes_requested", () => patch(`${principal()}`, {})],
+      ["what it was registered with", "validation_failed", () => patch(`${principal()}`, { country: "FR" })],
+      ["another platform's principal", "not_found", () => patch(`${principal()}`, {}, at().other)],
+    ],
+    recordAttestation: [
+      ["a body without its fields", "validation_failed", () => post(`${principal()}/attestations`, {})],
+      [
+        "another platform's principal",
+        "not_found",
+        () => post(`${principal()}/attestations`, { placeholder: true }, at().other),
+      ],
+      [
+        "the account's own company",
+        "tenant_principal_field_locked",
+        () => post(`/v1/principals/${at().world.tenantPrincipalId}/attestations`, { placeholder: true }),
+      ],
+    ],
+    revokeAttestation: [
+      [
+        "one that nobody has recorded",
+        "not_found",
+        () => revokeAs(at().world, "att_nobody", operator(), { verifier_id: "acme-verification" }),
+      ],
+      ["no Verifier", "validation_failed", () => revokeAs(at().world, "att_nobody", operator(), {})],
+      ["no credential", "invalid_credentials", () => revokeAs(at().world, "att_nobody", {})],
+    ],
+    suspendPrincipal: [
+      ["another platform's principal", "not_found", () => post(`${principal()}/suspend`, undefined, at().other)],
+      ["an unknown field", "validation_failed", () => post(`${principal()}/suspend`, { colour: "red" })],
+    ],
+    reactivatePrincipal: [
+      ["one that runs", "invalid_status", () => post(`${principal()}/reactivate`)],
+      ["another platform's", "not_found", () => post(`${principal()}/reactivate`, undefined, at().other)],
+    ],
+    closePrincipal: [
+      ["one whose agents run", "close_blocked_open_disputes", () => post(`${principal()}/close`)],
+      ["another platform's principal", "not_found", () => post(`${principal()}/close`, undefined, at().other)],
+    ],
+    createCustomer: [
+      ["a body without its fields", "validation_failed", () => post("/v1/customers", {})],
+      [
+        "a reference that is taken",
+        "external_ref_exists",
+        () => post("/v1/customers", { name: "X", external_ref: "client-1" }),
+      ],
+    ],
+    patchCustomer: [
+      ["nothing", "no_changes_requested", () => patch(customer(), {})],
+      ["a field that is not changed", "validation_failed", () => patch(customer(), { status: "SUSPENDED" })],
+      ["another platform's customer", "not_found", () => patch(customer(), { name: "X" }, at().other)],
+    ],
+    suspendCustomer: [
+      ["another platform's customer", "not_found", () => post(`${customer()}/suspend`, undefined, at().other)],
+      ["an unknown field", "validation_failed", () => post(`${customer()}/suspend`, { colour: "red" })],
+    ],
+    reactivateCustomer: [
+      ["one that runs", "invalid_status", () => post(`${customer()}/reactivate`)],
+      ["another platform's customer", "not_found", () => post(`${customer()}/reactivate`, undefined, at().other)],
+    ],
+    deleteCustomer: [
+      ["one that groups a principal", "customer_not_empty", () => at().world.call("DELETE", customer())],
+      ["another platform's customer", "not_found", () => at().other.call("DELETE", customer())],
+    ],
+  };
+}

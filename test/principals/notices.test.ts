@@ -1,0 +1,46 @@
+// When the end of an attestation is announced, as numbers (PRN-26).
+import { describe, expect, it } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { firstNoticeAt, nextNoticeAt, noticeDue, renewedNoticeAt } from "../../src/principals/notices.ts";
+
+describe("when a notice is due", () => {
+  const END = 1_000 * DAY_MS;
+  const ahead = (days: number) => END - days * DAY_MS;
+
+  it.each([
+    ["a year ahead", ahead(365), ahead(30)],
+    ["a millisecond more than 30 days ahead", ahead(30) - 1, ahead(30)],
+    ["30 days ahead", ahead(30), ahead(30)],
+    ["20 days ahead", ahead(20), ahead(20)],
+    ["an hour ahead", END - HOUR_MS, END - HOUR_MS],
+    ["at its end", END, null],
+    ["after its end", END + 1, null],
+  ])("the first, of an attestation that is recorded %s", (_when, now, expected) => {
+    expect(firstNoticeAt(END, now)).toBe(expected);
+  });
+
+  it.each([
+    [ahead(31), null, ahead(30)],
+    [ahead(30) - 1, null, ahead(30)],
+    [ahead(30), 30, ahead(7)],
+    [ahead(7) - 1, 30, ahead(7)],
+    [ahead(7), 7, ahead(1)],
+    [ahead(5), 7, ahead(1)],
+    [ahead(1), 1, null],
+    [END - 1, 1, null],
+    [END, null, null],
+    [END + DAY_MS, null, null],
+  ])("at %d: that of %s days, and then at %s", (now, days, next) => {
+    expect([noticeDue(END, now), nextNoticeAt(END, now)]).toEqual([days, next]);
+  });
+
+  it.each([
+    ["none was to come", null, ahead(30)],
+    ["an earlier one was to come: it stays, and finds nothing due", ahead(90), ahead(90)],
+    ["a later one was to come", ahead(7), ahead(30)],
+  ])("the first of a renewal, where %s", (_when, known, expected) => {
+    expect(renewedNoticeAt(known, END, ahead(100))).toBe(expected);
+    // At its end there is none, whatever was to come.
+    expect(renewedNoticeAt(known, END, END)).toBeNull();
+  });
+});

@@ -1,0 +1,342 @@
+// Recording the attestation that counts from now on (PRN-21): the principal returns, its agents when they are asked back, each under a
+// certificate that its calls are made with.
+import { eq } from "drizzle-orm";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { cascades, restatements } from "../../src/db/tables/principals.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
+import { openIntent, seller } from "../payments/support.ts";
+import { dumpDatabase } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { faultsOf } from "../verifiers/support.ts";
+import {
+  crowd,
+  dieBefore,
+  each,
+  entriesOf,
+  inStatus,
+  outcome,
+  returns,
+  storedAgent,
+  suspensions,
+} from "./account-support.ts";
+
+let world: World;
+let other: World;
+beforeAll(async () => {
+  other = await createWorld();
+});
+beforeEach(async () => {
+  world = await createWorld();
+  // What an earlier test left unfinished.
+  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(restatements);
+});
+
+const path = (principalId: string): string => `/v1/principals/${principalId}/attestations`;
+const record = (principalId: string, body: unknown = { placeholder: true }, options = {}): Promise<Reply> =>
+  world.call("POST", path(principalId), { body, ...options });
+const list = async (principalId: string, query = ""): Promise<Json> =>
+  expectStatus(await world.call("GET", `${path(principalId)}${query}`), 200);
+const read = async (principalId: string): Promise<Json> =>
+  expectStatus(await world.call("GET", `/v1/principals/${principalId}`), 200);
+const back = (did: string): Promise<Reply> =>
+  world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
+const act = (principalId: string, verb: string): Promise<Reply> =>
+  world.call("POST", `/v1/principals/${principalId}/${verb}`);
+
+/** By a Verifier that nobody has registered, from an hour ago. */
+const given = (lasts: number, overrides: Json = {}): Json => ({
+  attestation_id: `att_${crypto.randomUUID()}`,
+  verifier_id: "acme-verification",
+  model: "kyb",
+  issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+  expires_at: new Date(world.now() + lasts).toISOString(),
+  ...overrides,
+});
+const attestedFor = (lasts: number): Promise<string> => world.principal({ verification_attestation: given(lasts) });
+const actions = async (principalId: string): Promise<string[]> => {
+  const page = await world.call("GET", `/v1/platform/activity?subject_id=${principalId}&limit=50`);
+  return expectStatus(page, 200)
+    .data.map(({ action }: Json) => action)
+    .reverse();
+};
+
+describe("recording an attestation", () => {
+  it("answers it, and the principal shows it; the earlier one stays in the list", async () => {
+    const principalId = await attestedFor(HOUR_MS);
+    const next = given(9 * HOUR_MS, { tier: "TIER_2" });
+    const answer = expectStatus(await record(principalId, next), 201);
+    const shown = {
+      ...next,
+      principal_id: principalId,
+      status: "current",
+      proof: null,
+      revoked_at: null,
+      revocation_reason: null,
+    };
+    expect(answer).toEqual({ ...shown, recorded_at: answer.recorded_at, principal_status: "ACTIVE" });
+    expect((await read(principalId)).verification_attestation).toEqual(next);
+    const { data } = await list(principalId);
+    expect(data[0]).toEqual({ ...shown, recorded_at: answer.recorded_at });
+    expect(data.map(({ status }: Json) => status)).toEqual(["current", "replaced"]);
+    world.advance(10 * HOUR_MS);
+    expect((await list(principalId)).data.map(({ status }: Json) => status)).toEqual(["expired", "replaced"]);
+  });
+
+  it("before the end leaves the agents as they are, and makes their documents stale", async () => {
+    const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
+    const document = () => world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null });
+    const before = (await document()).body;
+    const next = given(9 * HOUR_MS);
+    expectStatus(await record(agent.principalId, next), 201);
+    const after = (await document()).body;
+    expect([after.version, after.revision]).toEqual([before.version, before.revision + 1]);
+    expect(after.identity.principal.verification).toMatchObject({ attestation_id: next.attestation_id });
+    expect((await storedAgent(world, agent.did))?.status).toBe("ACTIVE");
+    world.advance(2 * HOUR_MS);
+    await world.run(endAttestations);
+    expect((await read(agent.principalId)).status).toBe("ACTIVE");
+    expect(await actions(agent.principalId)).toEqual(["principal.registered", "principal.attestation_recorded"]);
+  });
+
+  it("pages the list, newest first", async () => {
+    const principalId = await world.principal();
+    const ids = [];
+    for (let i = 0; i < 4; i++) ids.unshift(expectStatus(await record(principalId), 201).attestation_id);
+    const seen = [];
+    for (let query = "?limit=2"; query !== ""; ) {
+      const { data, next_cursor } = await list(principalId, query);
+      seen.push(...data.map(({ attestation_id }: Json) => attestation_id));
+      query = next_cursor === null ? "" : `?limit=2&cursor=${next_cursor}`;
+    }
+    expect(seen.slice(0, 4)).toEqual(ids);
+    expect(seen).toHaveLength(5);
+  });
+});
+
+describe("after the end", () => {
+  it("records an end that no job has recorded before it; the agents wait for their own return", async () => {
+    const { did, principalId } = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
+    world.advance(2 * HOUR_MS);
+    expect(expectStatus(await record(principalId), 201).principal_status).toBe("ACTIVE");
+    expect(await actions(principalId)).toEqual([
+      "principal.registered",
+      "principal.attestation_expired",
+      "principal.attestation_recorded",
+    ]);
+    expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
+    expect(await suspensions(world)).toEqual(each([did]));
+    expect(await world.run(endAttestations)).toBe(0);
+    expectStatus(await back(did), 200);
+    expect((await read(principalId)).status).toBe("ACTIVE");
+  });
+
+  // An attestation that ends in real time, as certificates do.
+  it("an agent that returns has another certificate, and its calls go on with it", async () => {
+    const lasts = 1_500;
+    const agent = await world.consumer({ principal_id: await attestedFor(lasts) });
+    const shop = await seller(other);
+    const ends = world.now() + lasts;
+    await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(ends + 1_000);
+    await world.run(endAttestations);
+    expectStatus(await record(agent.principalId), 201);
+    const answer = expectStatus(await back(agent.did), 200);
+    expect(answer).toMatchObject({ status: "ACTIVE", certificate: expect.stringMatching(/^ey/) });
+    expect(Date.parse(answer.certificate_expires_at)).toBeGreaterThan(world.now() + 24 * HOUR_MS);
+    const published = await world.call("GET", `/v1/agents/${agent.did}/certificate`, { key: null });
+    expect(published.text).toContain(answer.certificate);
+    expect(outcome(await openIntent(world, agent, shop, "10.00"))).toEqual([401, "aeap_verification_failed"]);
+    const renewed: Agent = { ...agent, certificate: answer.certificate };
+    expectStatus(await openIntent(world, renewed, shop, "10.00"), 201);
+    expect((await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null })).body).toMatchObject({
+      version: 3,
+      identity: { certificate: answer.certificate },
+    });
+  });
+
+  it("an agent that its platform had suspended returns with another one too, and later with the same", async () => {
+    const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
+    expectStatus(await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status: "SUSPENDED" } }), 200);
+    expectStatus(await record(agent.principalId), 201);
+    expect(expectStatus(await back(agent.did), 200).certificate).toMatch(/^ey/);
+    expectStatus(await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status: "SUSPENDED" } }), 200);
+    expect(expectStatus(await back(agent.did), 200)).not.toHaveProperty("certificate");
+  });
+});
+
+describe("reactivate_agents", () => {
+  const AND_BACK = { placeholder: true, reactivate_agents: true };
+  const agentsOf = () =>
+    world.deps.db.select().from(agents).where(eq(agents.platformId, world.platformId)).orderBy(agents.did);
+  const versionsOf = (rows: readonly { version: number }[]) => rows.map(({ version }) => version);
+
+  it.each(["recorded", "not recorded"])(
+    "gives back what the end took, an end that is %s, and nothing else",
+    async (how) => {
+      const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
+      const held = await world.consumer({ principal_id: agent.principalId });
+      expectStatus(await world.call("PATCH", `/v1/agents/${held.did}/status`, { body: { status: "SUSPENDED" } }), 200);
+      const { did: draft } = await world.draft("CONSUMER", { principal_id: agent.principalId });
+      world.advance(2 * HOUR_MS);
+      if (how === "recorded") await world.run(endAttestations);
+      expectStatus(await record(agent.principalId, AND_BACK), 201);
+      const statuses = await Promise.all(
+        [agent.did, held.did, draft].map(async (did) => (await storedAgent(world, did))?.status),
+      );
+      expect(statuses).toEqual(["ACTIVE", "SUSPENDED", "DRAFT"]);
+      expect(await returns(world)).toEqual([agent.did]);
+      const { certificate } = (await world.call("GET", `/v1/agents/${agent.did}/certificate`, { key: null })).body;
+      expect(certificate).not.toBe(agent.certificate);
+      const shop = await seller(other);
+      expectStatus(await openIntent(world, { ...agent, certificate }, shop, "10.00"), 201);
+      expect(outcome(await openIntent(world, agent, shop, "10.00"))).toEqual([401, "aeap_verification_failed"]);
+    },
+  );
+
+  it("gives back each agent once, whatever dies between the slices", async () => {
+    const count = 2 * SLICE + 50;
+    const { first, dids } = await crowd(world, count);
+    await attestedUntil(first.principalId, world.now() + HOUR_MS);
+    world.advance(2 * HOUR_MS);
+    await world.run(endAttestations);
+    await world.run(finishCascades);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+    const versions = versionsOf(await agentsOf());
+    // The call's two trips, one for the places and one for the key's last use; dies in the second slice.
+    dieBefore(world, 5);
+    expectStatus(await record(first.principalId, AND_BACK), 201);
+    expect((await inStatus(world, "ACTIVE", "FUNDING")).length).toBe(SLICE);
+    await world.run(finishRestatements);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual(dids);
+    const rows = await agentsOf();
+    expect(new Set(rows.map(({ certificateJti }) => certificateJti)).size).toBe(count);
+    expect(versionsOf(rows)).toEqual(versions.map((version) => version + 1));
+    expect(rows.filter(({ status }) => status === "FUNDING").length).toBe(Math.ceil((count - 1) / 5));
+  });
+
+  it("stops giving back when something stops the principal meanwhile", async () => {
+    const { first } = await crowd(world, SLICE + 50);
+    await attestedUntil(first.principalId, world.now() + HOUR_MS);
+    world.advance(2 * HOUR_MS);
+    await world.run(endAttestations);
+    await world.run(finishCascades);
+    dieBefore(world, 5);
+    expectStatus(await record(first.principalId, AND_BACK), 201);
+    expectStatus(await act(first.principalId, "suspend"), 200);
+    await world.run(finishCascades);
+    await world.run(finishRestatements);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+    expect(await returns(world)).toHaveLength(SLICE);
+  });
+});
+
+describe("what keeps it from being recorded", () => {
+  it("more agents than one batch suspends: the end is recorded, and the same call succeeds behind its cascade", async () => {
+    const { first, dids } = await crowd(world, SLICE + 50);
+    await attestedUntil(first.principalId, world.now() + HOUR_MS);
+    world.advance(2 * HOUR_MS);
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const body = given(9 * HOUR_MS);
+    const early = await record(first.principalId, body, { headers });
+    expect([...outcome(early), early.headers.get("Retry-After")]).toEqual([409, "invalid_status", "5"]);
+    await world.run(finishCascades);
+    expect(await suspensions(world)).toEqual(each(dids));
+    const late = await record(first.principalId, body, { headers });
+    expect(expectStatus(late, 201).principal_status).toBe("ACTIVE");
+  });
+
+  it("the principal stays SUSPENDED under it, and its agents with it; a CLOSED one takes none", async () => {
+    const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
+    expectStatus(await act(agent.principalId, "suspend"), 200);
+    const answer = expectStatus(await record(agent.principalId, { placeholder: true, reactivate_agents: true }), 201);
+    expect(answer).toMatchObject({ status: "current", principal_status: "SUSPENDED" });
+    expect((await storedAgent(world, agent.did))?.status).toBe("SUSPENDED");
+    expectStatus(await act(agent.principalId, "close"), 200);
+    expect(outcome(await record(agent.principalId))).toEqual([409, "invalid_status"]);
+  });
+
+  it("the account's own company is attested by the operator alone, and its list is read", async () => {
+    expect(outcome(await record(world.tenantPrincipalId))).toEqual([409, "tenant_principal_field_locked"]);
+    expect(outcome(await record(world.tenantPrincipalId, { colour: "red" }))).toEqual([
+      409,
+      "tenant_principal_field_locked",
+    ]);
+    expect((await list(world.tenantPrincipalId)).data).toEqual([]);
+  });
+
+  it("the same attestation twice, whoever's body says it", async () => {
+    const first = given(HOUR_MS);
+    const principalId = await world.principal({ verification_attestation: first });
+    expect(faultsOf(await record(principalId, first))).toEqual([
+      422,
+      "validation_failed",
+      [["attestation_id", "invalid_value"]],
+    ]);
+    // Another principal may be backed by it.
+    expectStatus(await record(await world.principal(), first), 201);
+  });
+
+  it.each<[string, (valid: Json) => Json, [string, string][]]>([
+    [
+      "nothing",
+      () => ({}),
+      [
+        ["attestation_id", "required"],
+        ["expires_at", "required"],
+        ["issued_at", "required"],
+        ["model", "required"],
+        ["verifier_id", "required"],
+      ],
+    ],
+    [
+      "an end that has passed",
+      (valid) => ({ ...valid, expires_at: valid.issued_at }),
+      [
+        ["expires_at", "invalid_value"],
+        ["expires_at", "invalid_value"],
+      ],
+    ],
+    [
+      "an issue in the future",
+      (valid) => ({
+        ...valid,
+        issued_at: valid.expires_at,
+        expires_at: new Date(Date.parse(valid.expires_at) + 1).toISOString(),
+      }),
+      [["issued_at", "invalid_value"]],
+    ],
+    [
+      "one of thirteen months ago",
+      (valid) => ({ ...valid, issued_at: new Date(world.now() - 400 * 24 * HOUR_MS).toISOString() }),
+      [["issued_at", "invalid_value"]],
+    ],
+    ["an unknown field", (valid) => ({ ...valid, colour: "red" }), [["colour", "unknown_field"]]],
+    ["a word for a flag", (valid) => ({ ...valid, reactivate_agents: "yes" }), [["reactivate_agents", "invalid_type"]]],
+    ["another model", (valid) => ({ ...valid, model: "kya" }), [["model", "invalid_value"]]],
+  ])("a body with %s", async (_what, broken, faults) => {
+    const principalId = await world.principal();
+    const before = await dumpDatabase();
+    expect(faultsOf(await record(principalId, broken(given(HOUR_MS))))).toEqual([422, "validation_failed", faults]);
+    expect((await dumpDatabase()).attestations).toEqual(before.attestations);
+  });
+
+  it("another platform, the other environment, and no principal: 404 before the body is looked at", async () => {
+    const principalId = await world.principal();
+    for (const options of [{ key: other.key }, { key: world.liveKey }]) {
+      expect(outcome(await record(principalId, { colour: "red" }, options))).toEqual([404, "not_found"]);
+      expect(outcome(await world.call("GET", path(principalId), options))).toEqual([404, "not_found"]);
+    }
+    expect(outcome(await record("prn_00000000000000000000000000", { colour: "red" }))).toEqual([404, "not_found"]);
+    expect(await entriesOf(world, "principal.attestation_recorded")).toEqual([]);
+  });
+});
+
+/** An attestation of a crowd's principal that ends at an instant. */
+async function attestedUntil(principalId: string, at: number): Promise<void> {
+  await world.call("POST", path(principalId), { body: given(at - world.now()) });
+}

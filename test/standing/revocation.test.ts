@@ -1,0 +1,235 @@
+// Taking an attestation back (PRN-25): every principal that it backs stops with it, of whatever platform, and every agent of theirs.
+import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { cascades } from "../../src/db/tables/principals.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { SLICE } from "../../src/standing/slice.ts";
+import { openIntent, seller } from "../payments/support.ts";
+import { createWorld, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
+import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
+import {
+  crowd,
+  dieBefore,
+  each,
+  entriesOf,
+  inStatus,
+  operator,
+  outcome,
+  storedAgent,
+  suspensions,
+} from "./account-support.ts";
+import { credential, revoke, revokeAs } from "./revocation-support.ts";
+
+let world: World;
+let other: World;
+let pair: VerifierPair;
+let verifierId: string;
+beforeAll(async () => {
+  other = await createWorld();
+  pair = await drawKey();
+  verifierId = (await registerVerifier(other, [pair.jwk])).verifier_id;
+});
+beforeEach(async () => {
+  world = await createWorld();
+  // What an earlier test left unfinished.
+  await world.deps.db.delete(cascades);
+});
+
+const register = async (attestation: Json, of = world): Promise<string> =>
+  expectStatus(
+    await of.call("POST", "/v1/principals", { body: principalBody({ verification_attestation: attestation }) }),
+    201,
+  ).principal_id;
+const read = async (principalId: string, of = world): Promise<Json> =>
+  expectStatus(await of.call("GET", `/v1/principals/${principalId}`), 200);
+const take = async (attestation: Json, body?: Json): Promise<Reply> =>
+  revoke(world, attestation.attestation_id, await credential(pair, attestation), body);
+const REVOKED = { status: "ATTESTATION_EXPIRED", status_reason: "attestation_revoked" };
+
+describe("a Verifier that takes its attestation back", () => {
+  it("stops every principal that it backs and every agent of theirs, of both platforms, in the answer's own commit", async () => {
+    const attestation = attestationBy(verifierId);
+    const [mine, second, theirs] = [
+      await register(attestation),
+      await register(attestation),
+      await register(attestation, other),
+    ];
+    const agents = [
+      await world.consumer({ principal_id: mine }),
+      await world.consumer({ principal_id: second }),
+      await other.consumer({ principal_id: theirs }),
+    ];
+    const unconcerned = await world.consumer();
+    const shop = await seller(await createWorld());
+    const answer = expectStatus(await take(attestation, { reason: "The company is dissolved." }), 200);
+    expect(answer).toEqual({
+      attestation_id: attestation.attestation_id,
+      verifier_id: verifierId,
+      status: "revoked",
+      revoked_at: answer.revoked_at,
+    });
+    expect(await read(mine)).toMatchObject(REVOKED);
+    expect(await read(second)).toMatchObject(REVOKED);
+    expect(await read(theirs, other)).toMatchObject(REVOKED);
+    for (const [agent, of] of [
+      [agents[0], world],
+      [agents[1], world],
+      [agents[2], other],
+    ] as const) {
+      if (!agent) throw new Error("no agent");
+      expect(await storedAgent(of, agent.did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
+      expect(outcome(await openIntent(of, agent, shop, "10.00"))).toEqual([409, "agent_not_active"]);
+    }
+    expect((await storedAgent(world, unconcerned.did))?.status).toBe("ACTIVE");
+    expect(await suspensions(world)).toEqual(
+      each(
+        agents
+          .slice(0, 2)
+          .map(({ did }) => did)
+          .sort(),
+      ),
+    );
+    const entries = await entriesOf(world, "principal.attestation_revoked");
+    expect(entries.map(({ subjectId }) => subjectId).sort()).toEqual([mine, second].sort());
+    expect(entries[0]).toMatchObject({ actorType: "verifier", actorId: verifierId });
+    const { data } = expectStatus(await world.call("GET", `/v1/principals/${mine}/attestations`), 200);
+    expect(data).toMatchObject([
+      { status: "revoked", revoked_at: answer.revoked_at, revocation_reason: "The company is dissolved." },
+    ]);
+  });
+
+  it("is answered the same again, and nothing more happens", async () => {
+    const attestation = attestationBy(verifierId);
+    await register(attestation);
+    const first = expectStatus(await take(attestation), 200);
+    world.advance(1_000);
+    expect(expectStatus(await take(attestation, { reason: "Again." }), 200)).toEqual(first);
+    expect(await entriesOf(world, "principal.attestation_revoked")).toHaveLength(1);
+  });
+
+  it("leaves what another attestation backs by then, and what else stops a principal", async () => {
+    const attestation = attestationBy(verifierId);
+    const [renewed, suspended, closed] = [
+      await register(attestation),
+      await register(attestation),
+      await register(attestation),
+    ];
+    expectStatus(
+      await world.call("POST", `/v1/principals/${renewed}/attestations`, { body: { placeholder: true } }),
+      201,
+    );
+    expectStatus(await world.call("POST", `/v1/principals/${suspended}/suspend`), 200);
+    expectStatus(await world.call("POST", `/v1/principals/${closed}/close`), 200);
+    expectStatus(await take(attestation), 200);
+    expect((await read(renewed)).status).toBe("ACTIVE");
+    expect(await read(suspended)).toMatchObject({ status: "SUSPENDED", status_reason: "platform" });
+    expect((await read(closed)).status).toBe("CLOSED");
+    expect(expectStatus(await world.call("POST", `/v1/principals/${suspended}/reactivate`), 200)).toMatchObject(
+      REVOKED,
+    );
+    const { data } = expectStatus(await world.call("GET", `/v1/principals/${renewed}/attestations`), 200);
+    expect(data.map(({ status }: Json) => status)).toEqual(["current", "revoked"]);
+  });
+
+  it("says so also of one that has ended, recorded or not", async () => {
+    const attestation = attestationBy(verifierId);
+    const [principalId, late] = [await register(attestation), await register(attestation)];
+    world.advance(400 * 24 * HOUR_MS);
+    await world.run(endAttestations);
+    expect((await read(principalId)).status_reason).toBe("attestation_expired");
+    world.advance(-400 * 24 * HOUR_MS);
+    expectStatus(await take(attestation), 200);
+    expect([await read(principalId), await read(late)]).toMatchObject([REVOKED, REVOKED]);
+  });
+
+  it("keeps it from being recorded again; another one gives the principal and its agents back", async () => {
+    const attestation = attestationBy(verifierId);
+    const agent = await world.consumer({ principal_id: await register(attestation) });
+    expectStatus(await take(attestation), 200);
+    const path = `/v1/principals/${agent.principalId}/attestations`;
+    for (const reply of [
+      await world.call("POST", `/v1/principals/${await world.principal()}/attestations`, { body: attestation }),
+      await world.call("POST", "/v1/principals", { body: principalBody({ verification_attestation: attestation }) }),
+    ]) {
+      expect(outcome(reply)).toEqual([422, "validation_failed"]);
+      expect(reply.body.field_errors[0]).toMatchObject({
+        code: "invalid_value",
+        message: "The attestation was revoked.",
+      });
+    }
+    const body = { ...attestationBy(verifierId), reactivate_agents: true };
+    expect(expectStatus(await world.call("POST", path, { body }), 201).principal_status).toBe("ACTIVE");
+    expect((await storedAgent(world, agent.did))?.status).toBe("ACTIVE");
+    expect(await read(agent.principalId)).toMatchObject({ status: "ACTIVE", status_reason: null });
+  });
+
+  it("reports each agent once, whatever dies between the slices", async () => {
+    const attestation = attestationBy(verifierId);
+    const { first, dids } = await crowd(world, 2 * SLICE + 50);
+    expectStatus(
+      await world.call("POST", `/v1/principals/${first.principalId}/attestations`, { body: attestation }),
+      201,
+    );
+    dieBefore(world, 3);
+    expectStatus(await take(attestation), 200);
+    expect((await inStatus(world, "ACTIVE", "FUNDING")).length).toBe(dids.length - SLICE);
+    await world.run(finishCascades);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+    expect(await suspensions(world)).toEqual(each(dids));
+    expect(await entriesOf(world, "principal.attestation_revoked")).toHaveLength(1);
+  });
+
+  it("and a renewal at the same moment: never an agent that runs under a principal that does not", {
+    timeout: 90_000,
+  }, async () => {
+    for (let round = 0; round < 50; round++) {
+      const attestation = attestationBy(verifierId);
+      const principalId = await register(attestation);
+      const body = { ...attestationBy(verifierId), reactivate_agents: true };
+      const { did } = await world.consumer({ principal_id: principalId });
+      const [taken, renewed] = await Promise.all([
+        take(attestation),
+        world.call("POST", `/v1/principals/${principalId}/attestations`, { body }),
+      ]);
+      expect([taken.status, renewed.status]).toEqual([200, 201]);
+      // The renewal counts, whichever came first.
+      expect((await read(principalId)).status).toBe("ACTIVE");
+      const agent = await storedAgent(world, did);
+      expect(["ACTIVE", "SUSPENDED"]).toContain(agent?.status);
+      if (agent?.status === "SUSPENDED") expect(agent.suspensionReason).toBe("attestation");
+    }
+  });
+});
+
+describe("an operator that takes an attestation back", () => {
+  const ask = (attestationId: string, body: Json): Promise<Reply> => revokeAs(world, attestationId, operator(), body);
+
+  it("names the Verifier, and the reason for the operators' log", async () => {
+    const attestation = attestationBy("acme-verification");
+    const principalId = await register(attestation);
+    const body = { verifier_id: "acme-verification", reason: "Forged." };
+    expectStatus(await ask(attestation.attestation_id, body), 200);
+    expect(await read(principalId)).toMatchObject(REVOKED);
+    const { data } = expectStatus(
+      await world.call("GET", "/v1/operator/activity?action=attestation.revoked&limit=1", {
+        key: null,
+        headers: operator(),
+      }),
+      200,
+    );
+    expect(data).toMatchObject([{ subject: { type: "attestation", id: attestation.attestation_id }, detail: body }]);
+    expect((await entriesOf(world, "principal.attestation_revoked"))[0]).toMatchObject({ actorType: "operator" });
+  });
+
+  it("is refused without the Verifier, with an unknown field, and of an attestation that nobody has recorded", async () => {
+    const attestation = attestationBy(verifierId);
+    await register(attestation);
+    const id = attestation.attestation_id;
+    expect((await ask(id, {})).body.field_errors).toMatchObject([{ field: "verifier_id", code: "required" }]);
+    expect(outcome(await ask(id, { verifier_id: verifierId, colour: "red" }))).toEqual([422, "validation_failed"]);
+    expect(outcome(await ask(id, { verifier_id: "acme-verification" }))).toEqual([404, "not_found"]);
+    expect(outcome(await ask("att_nobody", { verifier_id: verifierId }))).toEqual([404, "not_found"]);
+    expect(inject("operatorKey")).toBeTruthy();
+  });
+});
