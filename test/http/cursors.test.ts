@@ -14,6 +14,7 @@ let world: World;
 let did: string;
 let otherDid: string;
 let principalId: string;
+let otherPrincipalId: string;
 let session: string;
 beforeAll(async () => {
   world = await createWorld();
@@ -27,7 +28,11 @@ beforeAll(async () => {
   for (const one of [did, otherDid]) {
     for (const market of ["DE-USDC", "EU-USDC"]) await grantMarket(world, one, market);
   }
-  await world.principal();
+  otherPrincipalId = await world.principal();
+  for (const one of [principalId, otherPrincipalId]) {
+    const renewal = { body: { placeholder: true } };
+    expectStatus(await world.call("POST", `${PRINCIPALS}/${one}/attestations`, renewal), 201);
+  }
   for (const name of ["One", "Two"]) expectStatus(await world.call("POST", CUSTOMERS, { body: { name } }), 201);
   const { db } = world.deps;
   const alert = { kind: "low_gas", message: "The account holds nothing." } as const;
@@ -57,6 +62,8 @@ const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
 const CUSTOMERS = "/v1/customers";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
+const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
+const OTHERS_ATTESTATIONS = ATTESTATIONS.replace("{principal_id}", "{other_principal}");
 /** The first group has more than one page. */
 const CONTINUED: Record<string, Listing> = {
   agents: { route: AGENTS },
@@ -66,6 +73,8 @@ const CONTINUED: Record<string, Listing> = {
   "ACTIVE providers": { route: AGENTS, filter: () => "economic_role=PROVIDER&status=ACTIVE" },
   principals: { route: PRINCIPALS },
   "ACTIVE principals": { route: PRINCIPALS, filter: () => "status=ACTIVE" },
+  "attestations of a principal": { route: ATTESTATIONS },
+  "attestations of another principal": { route: OTHERS_ATTESTATIONS },
   customers: { route: CUSTOMERS },
   "ACTIVE customers": { route: CUSTOMERS, filter: () => "status=ACTIVE" },
   Verifiers: { route: "/v1/operator/verifiers", key: "operator" },
@@ -98,7 +107,14 @@ const OTHERS: Record<string, Listing> = {
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
 
 function open({ route, key, filter }: Listing, cursor = "") {
-  const path = route.replace("{did}", did).replace("{other}", otherDid).replace("{platform_id}", world.platformId);
+  const named: Record<string, string> = {
+    did,
+    other: otherDid,
+    principal_id: principalId,
+    other_principal: otherPrincipalId,
+    platform_id: world.platformId,
+  };
+  const path = route.replace(/\{(\w+)\}/g, (_, name) => named[name] ?? "");
   const parts = ["limit=1", filter?.() ?? "", cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`];
   const headers = { Authorization: `Bearer ${key === "session" ? session : inject("operatorKey")}` };
   return world.call("GET", `${path}?${parts.filter((part) => part !== "").join("&")}`, {
@@ -109,7 +125,9 @@ function open({ route, key, filter }: Listing, cursor = "") {
 
 it("every route that takes a cursor is among them", () => {
   const paged = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
-  const covered = Object.values(LISTINGS).map(({ route }) => route.replace("{other}", "{did}"));
+  const covered = Object.values(LISTINGS).map(({ route }) =>
+    route.replace("{other}", "{did}").replace("{other_principal}", "{principal_id}"),
+  );
   expect([...new Set(paged)].sort()).toEqual([...new Set(covered)].sort());
 });
 

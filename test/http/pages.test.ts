@@ -8,6 +8,7 @@ import { drawKey, registerVerifier } from "../verifiers/support.ts";
 
 let world: World;
 let provider: string;
+let attested: string;
 let session: string;
 beforeAll(async () => {
   world = await createWorld();
@@ -23,7 +24,9 @@ beforeAll(async () => {
   }));
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
   for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
-  await world.principal();
+  attested = await world.principal();
+  const renewal = { body: { placeholder: true } };
+  expectStatus(await world.call("POST", `/v1/principals/${attested}/attestations`, renewal), 201);
   for (const name of ["One", "Two"]) expectStatus(await world.call("POST", "/v1/customers", { body: { name } }), 201);
   // Each world has a platform of its own.
   for (let i = 0; i < 2; i++) await createWorld();
@@ -44,6 +47,7 @@ beforeAll(async () => {
 /** A page of one row, under a filter where the list has one. */
 const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Record<string, string> }>> = {
   "/v1/principals": { path: () => "/v1/principals?status=ACTIVE&limit=1" },
+  "/v1/principals/{principal_id}/attestations": { path: () => `/v1/principals/${attested}/attestations?limit=1` },
   "/v1/customers": { path: () => "/v1/customers?status=ACTIVE&limit=1" },
   "/v1/agents": { path: () => "/v1/agents?status=DRAFT&economic_role=CONSUMER&limit=1" },
   "/v1/agents/{did}/scope/authorized_markets": {

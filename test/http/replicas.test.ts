@@ -86,7 +86,7 @@ const REPLICATED: Readonly<Record<string, string>> = {
 const PURE: ReadonlySet<string> = new Set([
   ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"],
   // Without a body that the schema takes they are refused before anything is read.
-  ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier"],
+  ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier", "revokeAttestation"],
   ...["registerPlatform", "verifyEmail", "resendVerification", "logIn", "forgotPassword", "resetPassword"],
   // Pages, whose scripts do the calls.
   ...["openVerificationPage", "openResetPage"],
