@@ -5,12 +5,12 @@ import { addMonths } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
-import type { Actor, Tier } from "../core/vocabulary.ts";
+import type { Tier } from "../core/vocabulary.ts";
 import type { Database, ReadResults } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { type Attested, attest, attestReads } from "../standing/attest.ts";
+import { type Attested, type Attesting, attest, attestReads } from "../standing/attest.ts";
 import type { RenewalInput } from "./review-schema.ts";
 import { findPlatform, tenantPrincipalOf } from "./store.ts";
 
@@ -25,7 +25,7 @@ type Found = ReadResults<ReturnType<typeof tenantReads>>;
 export async function attestTenant(
   deps: Deps,
   { principal, ...found }: Found,
-  { tier, expiresAt, actor }: { readonly tier: Tier; readonly expiresAt: number; readonly actor: Actor },
+  { tier, expiresAt, ...by }: { readonly tier: Tier; readonly expiresAt: number } & Pick<Attesting, "actor" | "entry">,
   now: number,
 ): Promise<Attested> {
   if (!principal) throw new Error("unreachable: an account with a complete profile has a tenant principal");
@@ -37,7 +37,7 @@ export async function attestTenant(
     attestationIssuedAt: now,
     attestationExpiresAt: expiresAt,
   } as const;
-  return attest(deps, { ...found, principal }, { attestation, proof: null, actor, reactivate: false }, now);
+  return attest(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
 }
 
 export const maxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
@@ -59,7 +59,8 @@ export async function renewAttestation(call: OperatorCall, platformId: string, {
     const message = `The account is ${platform.status}: only the attestation of an accredited one is renewed.`;
     throw new ServiceError("invalid_status", { message, detail: { status: platform.status } });
   }
-  const attested = await attestTenant(deps, found, { tier: platform.accreditationTier, expiresAt, actor }, now);
+  const renewed = { tier: platform.accreditationTier, expiresAt, actor, entry: true };
+  const attested = await attestTenant(deps, found, renewed, now);
   const view = toPrincipalView(attested.principal, now);
   await call.commit(
     [

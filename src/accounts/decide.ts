@@ -8,6 +8,7 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
+import type { Attested } from "../standing/attest.ts";
 import { attestTenant, maxExpiry, tenantReads } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { recordNotice } from "./notices.ts";
@@ -48,11 +49,12 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const reviewed = decision === "approve" ? reviewedOf(before) : before.reviewed;
   const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed };
   const after: PlatformRow = { ...before, ...set, status: moved.to };
-  const attested =
-    decision === "approve" ? await attestTenant(deps, found, { tier, expiresAt: maxExpiry(now), actor }, now) : null;
+  const by = { tier, expiresAt: maxExpiry(now), actor, entry: false };
+  const attested = decision === "approve" ? await attestTenant(deps, found, by, now) : null;
   const changes = {
     platform_status: { from: moved.from, to: moved.to },
     ...(tier !== before.accreditationTier && { accreditation_tier: { from: before.accreditationTier, to: tier } }),
+    ...changesOf(attested),
   };
   const view = toReviewView(after);
   await call.commit(
@@ -71,6 +73,13 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   );
   if (attested) call.background(attested.rest());
   return view;
+}
+
+/** What the approval changes at the tenant principal. */
+function changesOf(attested: Attested | null): Changes {
+  if (attested === null) return {};
+  const { status, ...changes } = attested.changes;
+  return { ...changes, ...(status && { principal_status: status }) };
 }
 
 type Decided = { readonly actor: Actor; readonly changes: Changes; readonly now: number };

@@ -15,7 +15,7 @@ export const findPlatform = (db: Database, platformId: string | SQL<string>): Re
 
 /** The account that an address belongs to. The condition is literal, so that SQLite uses the partial index. */
 export const byEmail = (email: string): SQL | undefined =>
-  and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.status} <> 'CLOSED'`);
+  and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.closedAt} is null`);
 
 /** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
 export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string> =>
@@ -26,7 +26,7 @@ export const findPlatformByEmail = (db: Database, email: string): Read<PlatformR
 
 /** The account of an address as an expression. */
 export const ownerOfEmail = (email: string): SQL<string> =>
-  sql<string>`(select platform_id from platforms where email_folded = ${foldName(email)} and status <> 'CLOSED')`;
+  sql<string>`(select platform_id from platforms where email_folded = ${foldName(email)} and closed_at is null)`;
 
 /** The columns of a page: those that a platform shows. */
 const { clockOffsetMs: _offset, updatedAt: _updated, ...listed } = getTableColumns(platforms);

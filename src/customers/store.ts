@@ -1,9 +1,10 @@
 // Store of customers, which group principals (PRN-23).
-import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
-import type { CustomerStatus } from "../core/vocabulary.ts";
+import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { bareColumns, pageOf } from "../db/pages.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 
@@ -36,28 +37,33 @@ export type CustomerFilter = {
   readonly status?: CustomerStatus | undefined;
 };
 
-/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+const listed = bareColumns(customers);
+
+/**
+ * Newest first; ids are time-ordered, so the id is the whole keyset. Those of all states are merged ranges of the one index: another one would
+ * cost every new customer a row.
+ */
 export const listCustomers = (
   db: Database,
   tenant: Tenant,
   { externalRef, status }: CustomerFilter,
   page: { limit: number; after: Position | null },
-): Read<CustomerRow[]> =>
-  readAll(
+): Read<CustomerRow[]> => {
+  const range = (...conditions: (SQL | undefined)[]) =>
+    sql`customers where ${and(within(customers, tenant), ...conditions, page.after === null ? undefined : sql`customer_id < ${page.after.id}`)}`;
+  const inStatus = (of: CustomerStatus) => range(sql`status = ${of}`);
+  const states = status === undefined ? CUSTOMER_STATUSES : [status];
+  const from =
+    externalRef === undefined
+      ? states.map(inStatus)
+      : [range(sql`external_ref = ${externalRef}`, status === undefined ? undefined : sql`status = ${status}`)];
+  return readAll(
     db
-      .select()
-      .from(customers)
-      .where(
-        and(
-          within(customers, tenant),
-          externalRef === undefined ? undefined : eq(customers.externalRef, externalRef),
-          status === undefined ? undefined : eq(customers.status, status),
-          page.after === null ? undefined : lt(customers.customerId, page.after.id),
-        ),
-      )
-      .orderBy(desc(customers.customerId))
+      .select(listed)
+      .from(pageOf({ columns: listed, from, order: sql`customer_id desc` }, page.limit))
       .limit(page.limit + 1),
   );
+};
 
 /** Fails (Conflict) when another customer has taken the reference. */
 export const insertCustomer = (db: Database, row: CustomerRow): Statement => db.insert(customers).values(row);

@@ -5,7 +5,7 @@ import { move } from "../core/machine.ts";
 import { type Actor, isRunning } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { recordActivity } from "../journal/activity.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { type AttestationColumns, currentAttestation } from "../principals/attestations.ts";
 import { renewedNoticeAt } from "../principals/notices.ts";
@@ -32,9 +32,11 @@ export type Attesting = {
   readonly actor: Actor;
   /** True gives back the agents that the end of the last attestation took; else each waits for its own return. */
   readonly reactivate: boolean;
+  /** False where the entry of a larger act tells of it: then the changes belong there. */
+  readonly entry: boolean;
 };
 
-export type Attested = { readonly principal: PrincipalRow } & Restating;
+export type Attested = { readonly principal: PrincipalRow; readonly changes: Changes } & Restating;
 
 /**
  * Attests a principal. An end that no job has recorded yet is recorded before it, in the same batch. Documents of the agents show the
@@ -66,25 +68,25 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
   const view = toPrincipalView(principal, now);
   // In the order of the principal's changes, also within one millisecond.
   const row = currentAttestation(principal, { proof, recordedAt: updatedAt });
+  const changes: Changes = {
+    verification_attestation: {
+      from: toPrincipalView(before, now).verification_attestation,
+      to: view.verification_attestation,
+    },
+    ...(moved.from !== moved.to && { status: { from: moved.from, to: moved.to } }),
+  };
+  const subject = { type: "principal", id: before.principalId };
   return {
     principal,
+    changes,
     rest: restating.rest,
     statements: [
       ...ended.statements,
       ...attestPrincipal(db, before, principal),
       insertAttestation(db, row),
-      recordActivity(db, before, now, {
-        action: "principal.attestation_recorded",
-        actor,
-        subject: { type: "principal", id: before.principalId },
-        changes: {
-          verification_attestation: {
-            from: toPrincipalView(before, now).verification_attestation,
-            to: view.verification_attestation,
-          },
-          ...(moved.from !== moved.to && { status: { from: moved.from, to: moved.to } }),
-        },
-      }),
+      ...(attesting.entry
+        ? [recordActivity(db, before, now, { action: "principal.attestation_recorded", actor, subject, changes })]
+        : []),
       ...(moved.from === moved.to
         ? []
         : [recordEvent(db, before, now, { type: "principal.status_changed", object: view })]),

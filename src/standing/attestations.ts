@@ -28,6 +28,7 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
       attestation: expandAttestation(input, environment, now),
       proof: proofOf(input),
       actor: caller.actor,
+      entry: true,
       reactivate: input.reactivate_agents ?? false,
     },
     now,

@@ -188,7 +188,12 @@ describe("the end of an attestation", () => {
     const attest = async (expiresAt: number) => {
       const actor = { type: "operator", id: "op" } as const;
       const found = await readBatch(db, tenantReads(db, world.platformId));
-      const { statements } = await attestTenant(world.deps, found, { tier: "TIER_2", expiresAt, actor }, world.now());
+      const { statements } = await attestTenant(
+        world.deps,
+        found,
+        { tier: "TIER_2", expiresAt, actor, entry: true },
+        world.now(),
+      );
       await commit(db, statements);
     };
     await attest(world.now() + 30 * DAY_MS);

@@ -72,8 +72,8 @@ export const platforms = sqliteTable(
   },
   (t) => [
     index("platforms_by_status").on(t.status, t.platformId),
-    // A closed account gives its address back.
-    uniqueIndex("platforms_by_email").on(t.emailFolded).where(sql`status <> 'CLOSED'`),
+    // A closed account gives its address back. Not by its status, each of whose moves would rewrite the index.
+    uniqueIndex("platforms_by_email").on(t.emailFolded).where(sql`closed_at is null`),
     index("platforms_unverified").on(t.createdAt).where(sql`status = 'EMAIL_PENDING'`),
     index("platforms_to_erase").on(t.closedAt).where(sql`status = 'CLOSED' and erased_at is null`),
   ],

@@ -38,7 +38,6 @@ export const customers = sqliteTable(
     updatedAt: integer().notNull().default(0),
   },
   (t) => [
-    index("customers_by_platform").on(t.platformId, t.environment, t.customerId),
     index("customers_by_status").on(t.platformId, t.environment, t.status, t.customerId),
     uniqueIndex("customers_by_external_ref")
       .on(t.platformId, t.environment, t.externalRef)

@@ -19,7 +19,6 @@ const DECISION = {
   mails: ["customer.verification_decided"],
 } as const;
 
-const APPROVED = ["account.verification_decided", "principal.attestation_recorded"] as const;
 const ATTESTED = ["attestations", "operator_entries", "platforms", "principals"] as const;
 const RENEWED = ["attestations", "operator_entries", "principals"] as const;
 
@@ -45,11 +44,11 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 
   decideVerification: [
-    { ...DECISION, when: "approve", activity: APPROVED, states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
+    { ...DECISION, when: "approve", states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
     {
       ...DECISION,
       when: "approve, and its company has agents",
-      activity: APPROVED,
+
       states: ["account IN_REVIEW → ACCREDITED"],
       tables: ["agents", ...ATTESTED],
       document: { agent: ["new revision"] },
