@@ -1,9 +1,10 @@
 // Reads an intent for its parties (PAY-17).
-import type { AgentCall } from "../call.ts";
+import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
+import type { IntentRow } from "../db/tables/money.ts";
 import { refuseStrangers } from "./order.ts";
 import type { IntentView } from "./schema.ts";
-import { findIntentFor } from "./store.ts";
+import { findIntent, findIntentFor } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {
@@ -11,7 +12,18 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
     { intent: findIntentFor(call.db, intentId, call.did) },
     { clock: (found) => found.intent?.clockOffsetMs },
   );
+  refuseOthers(call, intent);
+  return toIntentView(call.deps.config, intent, call.now);
+}
+
+/** Refuses an unknown intent (404) and a stranger to it (403) before 422. */
+export const precheckReading = (call: AgentCall, intentId: string): Precheck =>
+  precheck({ intent: findIntent(call.db, intentId) }, ({ intent }) => {
+    refuseOthers(call, intent);
+    return [];
+  });
+
+function refuseOthers<I extends IntentRow>(call: AgentCall, intent: I | null): asserts intent is I {
   if (!intent) throw new ServiceError("not_found");
   refuseStrangers(call, intent);
-  return toIntentView(call.deps.config, intent, call.now);
 }

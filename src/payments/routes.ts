@@ -4,7 +4,7 @@ import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { getPaymentAddress, precheckAddress } from "./address.ts";
 import { createIntent, precheckIntent } from "./open.ts";
-import { getIntent } from "./read.ts";
+import { getIntent, precheckReading } from "./read.ts";
 import { addressQuery, addressView, intentInput, intentParams, intentView } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
@@ -52,6 +52,7 @@ export const paymentRoutes = [
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getIntent(call, params.intent_id),
+    precheck: (call, { params }) => precheckReading(call, params.intent_id),
   }),
   route({
     method: "get",

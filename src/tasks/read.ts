@@ -12,9 +12,20 @@ export async function getTask(call: AgentCall, taskId: string): Promise<TaskView
     { clock: ({ found: task }) => task?.clockOffsetMs },
   );
   if (!found) throw new ServiceError("not_found");
-  const { consumerDid, providerDid } = found.task;
-  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
+  refuseStrangers(call, found.task);
   return toTaskView(call.deps.config, found, call.now);
+}
+
+/** Refuses an unknown task (404) and a stranger to it (403) before 422. */
+export const precheckReading = (call: AgentCall, taskId: string): Precheck =>
+  precheck({ found: findTask(call.db, taskId) }, ({ found }) => {
+    if (!found) throw new ServiceError("not_found");
+    refuseStrangers(call, found.task);
+    return [];
+  });
+
+function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: TaskRow): void {
+  if (call.did !== consumerDid && call.did !== providerDid) throw new ServiceError("forbidden");
 }
 
 /** Refuses an unknown task (404) and a caller that may not confirm it (403) before 422. */

@@ -1,7 +1,7 @@
 // Routes of performance tasks (TSK-1, TSK-2).
 import { route } from "../http/route.ts";
 import { confirmTask } from "./confirm.ts";
-import { getTask, precheckConfirmation } from "./read.ts";
+import { getTask, precheckConfirmation, precheckReading } from "./read.ts";
 import { confirmationView, confirmFaults, confirmInput, taskParams, taskView } from "./schema.ts";
 
 export const taskRoutes = [
@@ -18,6 +18,7 @@ export const taskRoutes = [
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getTask(call, params.task_id),
+    precheck: (call, { params }) => precheckReading(call, params.task_id),
   }),
   route({
     method: "post",
