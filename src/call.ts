@@ -1,11 +1,11 @@
 // The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service
 // reads once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import { type FieldError, fieldError, type ServiceError, validationError } from "./core/errors.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
 import type { InProduction } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
-import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
+import type { Database, Read, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
@@ -137,19 +137,31 @@ export const precheck = <R extends Reads, C = unknown>(
   judge: (found: ReadResults<R> & { readonly caller: C }, faults: readonly FieldError[]) => Judged,
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
+/** Is there such an object as the path names? */
+export const precheckKnown = (object: Read<unknown>): Precheck =>
+  precheck({ object }, ({ object: found }) => {
+    if (found === null) throw new ServiceError("not_found");
+    return [];
+  });
+
 /** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */
 export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
 
-/** A cursor of another listing, environment or filter is a fault of the value (HTTP-28), reported after authentication. */
+/**
+ * A cursor of another listing, environment or filter is a fault of the value (HTTP-28), reported after authentication, and after `owner` has
+ * judged the object whose list it is.
+ */
 export async function askedPage(
   call: AnyCall,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
   listing: Listing,
+  owner?: Precheck,
 ): Promise<AskedPage> {
   if (cursor === undefined) return { limit, after: null, listing };
   const after = decodeCursor(cursor, listing);
   if (after) return { limit, after, listing };
-  await call.read({});
+  const found = await call.read(owner?.reads ?? {});
+  await owner?.judge(found as never, []);
   const message = "The cursor continues another listing, environment or filter.";
   throw validationError([fieldError("cursor", "invalid_value", message)]);
 }

@@ -1,5 +1,5 @@
 // The operator's decision on an account in review (ACC-21). Of two decisions one counts.
-import { type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
@@ -26,12 +26,9 @@ export async function getReview(call: OperatorCall, platformId: string) {
   return toReviewView(platform);
 }
 
-/** Before the faults of a body: is there such an account? */
+/** Before the faults of a request: is there such an account? */
 export const precheckAccount = (call: OperatorCall, platformId: string): Precheck =>
-  precheck({ platform: findPlatform(call.db, platformId) }, ({ platform }) => {
-    if (!platform) throw new ServiceError("not_found");
-    return [];
-  });
+  precheckKnown(findPlatform(call.db, platformId));
 
 export async function decideVerification(call: OperatorCall, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;

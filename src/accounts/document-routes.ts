@@ -3,6 +3,7 @@ import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 import { MEDIA_TYPES } from "../core/vocabulary.ts";
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
+import { precheckAccount } from "./decide.ts";
 import { documentFaults } from "./document-file.ts";
 import {
   accountDocumentParams,
@@ -13,8 +14,8 @@ import {
   documentQuery,
   documentView,
 } from "./document-schema.ts";
-import { getDocument, getDocuments, getDocumentsOf, submitDocument } from "./documents.ts";
-import { readDocument } from "./read-document.ts";
+import { getDocument, getDocuments, getDocumentsOf, precheckDocument, submitDocument } from "./documents.ts";
+import { precheckReading, readDocument } from "./read-document.ts";
 
 export const documentRoutes = [
   route({
@@ -63,6 +64,7 @@ export const documentRoutes = [
     response: { schema: documentView, description: "The document, without its file." },
     errors: ["not_found"],
     handle: (call, { params }) => getDocument(call, params.document_id),
+    precheck: (call, { params }) => precheckDocument(call, params.document_id),
   }),
   route({
     method: "get",
@@ -77,6 +79,7 @@ export const documentRoutes = [
     response: { schema: documentList, description: "A page of documents, newest first." },
     errors: ["not_found"],
     handle: (call, { params, query }) => getDocumentsOf(call, params.platform_id, query),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   route({
     method: "get",
@@ -95,5 +98,6 @@ export const documentRoutes = [
       const { headers, file } = await readDocument(call, params.platform_id, params.document_id);
       return answer(200, headers, file);
     },
+    precheck: (call, { params }) => precheckReading(call, params.platform_id, params.document_id),
   }),
 ];

@@ -1,6 +1,6 @@
 // Documents of the review (ACC-20). The file is stored first, then its row with the entry of the log: a crash between the two leaves a file
 // that nobody sees and that the sweep removes (sweep-documents.ts), never a document without its file.
-import { askedPage, type OperatorCall, type SessionCall } from "../call.ts";
+import { askedPage, type OperatorCall, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -8,6 +8,7 @@ import { DAY_MS, DOCUMENTS_PER_DAY, SECOND_MS, SUPPORTING_DOCUMENTS_MAX } from "
 import { listingOf, toPage } from "../core/page.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { precheckAccount } from "./decide.ts";
 import { mediaTypeOf, putFile } from "./document-file.ts";
 import type { DocumentInput } from "./document-schema.ts";
 import { findDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
@@ -77,10 +78,19 @@ export async function getDocument(call: SessionCall, documentId: string) {
   return toDocumentView(document);
 }
 
+/** Before the faults of a request: is there such a document? */
+export const precheckDocument = (call: SessionCall, documentId: string): Precheck =>
+  precheckKnown(findDocument(call.db, call.tenant.platformId, documentId));
+
 /** For the operator: the documents of one account. */
 export async function getDocumentsOf(call: OperatorCall, platformId: string, query: Query) {
   const { db } = call;
-  const page = await askedPage(call, query, listingOf("documents", [platformId], {}));
+  const page = await askedPage(
+    call,
+    query,
+    listingOf("documents", [platformId], {}),
+    precheckAccount(call, platformId),
+  );
   const { platform, rows } = await call.read({
     platform: findPlatform(db, platformId),
     rows: listDocuments(db, platformId, page),

@@ -1,5 +1,5 @@
 // An operator reads the file of a document (ACC-22). The reading is recorded before anything is handed over.
-import type { OperatorCall } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { MediaType } from "../core/vocabulary.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
@@ -17,6 +17,10 @@ export async function readDocument(call: OperatorCall, platformId: string, docum
   if (file === null) throw new ServiceError("not_found");
   return { headers: headersOf(document), file };
 }
+
+/** Before the faults of a request: is there such a document of the account? */
+export const precheckReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
+  precheckKnown(findDocument(db, platformId, documentId));
 
 const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
   const subject = { type: "document", id: documentId };

@@ -35,6 +35,7 @@ export const reviewRoutes = [
     response: { schema: reviewedAccount, description: "The account, with its last review." },
     errors: ["not_found"],
     handle: (call, { params }) => getReview(call, params.platform_id),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   route({
     method: "post",

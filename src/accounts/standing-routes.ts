@@ -1,8 +1,9 @@
 // Routes of an account's standing: suspension and reinstatement by the operator, closing by its owner (ACC-27, ACC-25, ACC-26).
 import { route } from "../http/route.ts";
 import { closePlatform } from "./close.ts";
+import { precheckAccount } from "./decide.ts";
 import { platformAccount } from "./schema.ts";
-import { precheckStanding, reinstatePlatform, suspendPlatform } from "./standing.ts";
+import { reinstatePlatform, suspendPlatform } from "./standing.ts";
 import { closingInput, closingView, standingInput, standingParams } from "./standing-schema.ts";
 
 export const standingRoutes = [
@@ -44,7 +45,7 @@ export const standingRoutes = [
     response: { schema: platformAccount, description: "The account." },
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => suspendPlatform(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckStanding(call, params.platform_id),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   route({
     method: "post",
@@ -62,6 +63,6 @@ export const standingRoutes = [
     response: { schema: platformAccount, description: "The account." },
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => reinstatePlatform(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckStanding(call, params.platform_id),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
 ];

@@ -1,6 +1,6 @@
 // Suspension and reinstatement of an account by the operator (ACC-25, ACC-26). From the commit its keys and sessions are refused and its
 // agents stopped, on every surface; reinstatement gives back what the suspension took.
-import { type OperatorCall, type Precheck, precheck } from "../call.ts";
+import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger, OperatorAction, PlatformStatus } from "../core/vocabulary.ts";
@@ -92,10 +92,3 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
   call.background(cascading.rest().catch(() => undefined));
   return view;
 }
-
-/** Refuses an unknown account before the faults of the body. */
-export const precheckStanding = (call: OperatorCall, platformId: string): Precheck =>
-  precheck({ platform: findPlatform(call.db, platformId) }, ({ platform }) => {
-    if (!platform) throw new ServiceError("not_found");
-    return [];
-  });

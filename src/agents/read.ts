@@ -1,5 +1,5 @@
 // Reads a platform's own agents (AGT-11, AGT-12).
-import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { askedPage, type ManagementCall, type Precheck, precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { findEscrows, findMarkets } from "../identity/store.ts";
@@ -53,7 +53,4 @@ export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
 
 /** Refuses another platform's agent before the faults of the body. */
 export const precheckAgent = (call: ManagementCall, did: string): Precheck =>
-  precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
-    if (!found) throw new ServiceError("not_found");
-    return [];
-  });
+  precheckKnown(findAgent(call.db, call.tenant, did));

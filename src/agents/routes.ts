@@ -68,6 +68,7 @@ export const agentRoutes = [
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getAgent(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   route({
     method: "post",
@@ -85,6 +86,7 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params }) => activateAgent(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   route({
     method: "post",
@@ -101,6 +103,7 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params }) => reissueCertificate(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   route({
     method: "patch",

@@ -1,5 +1,5 @@
 // Reads a platform's own customers (PRN-23).
-import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
@@ -20,12 +20,9 @@ export async function getCustomers(call: ManagementCall, query: CustomerQuery): 
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.customerId }), toCustomerView);
 }
 
-/** Before the faults of a body: is there such a customer? */
+/** Before the faults of a request: is there such a customer? */
 export const precheckCustomer = (call: ManagementCall, customerId: string): Precheck =>
-  precheck(ownCustomer(call, customerId), ({ customer }) => {
-    known(customer);
-    return [];
-  });
+  precheckKnown(ownCustomer(call, customerId).customer);
 
 export const ownCustomer = ({ db, tenant }: ManagementCall, customerId: string) => ({
   customer: findCustomer(db, tenant, customerId),

@@ -1,5 +1,5 @@
 // Lists and acknowledges alerts, for operators (JOB-10).
-import { askedPage, type OperatorCall } from "../call.ts";
+import { askedPage, type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
@@ -26,6 +26,9 @@ export async function acknowledgeAlert(call: OperatorCall, alertId: string): Pro
   await call.commit([...acknowledge(db, alertId, actor.id, now), entry], view);
   return view;
 }
+
+/** Before the faults of a request: is there such an alert? */
+export const precheckAlert = ({ db }: OperatorCall, alertId: string): Precheck => precheckKnown(findAlert(db, alertId));
 
 const toView = (row: AlertRow): AlertView => ({
   alert_id: row.alertId,

@@ -1,6 +1,6 @@
 // Routes of the operator's alerts (JOB-10).
 import { route } from "../http/route.ts";
-import { acknowledgeAlert, getAlerts } from "./alert-read.ts";
+import { acknowledgeAlert, getAlerts, precheckAlert } from "./alert-read.ts";
 import { alertList, alertParams, alertQuery, alertView } from "./alert-schema.ts";
 
 export const alertRoutes = [
@@ -31,5 +31,6 @@ export const alertRoutes = [
     response: { schema: alertView, description: "The alert." },
     errors: ["not_found"],
     handle: (call, { params }) => acknowledgeAlert(call, params.alert_id),
+    precheck: (call, { params }) => precheckAlert(call, params.alert_id),
   }),
 ];

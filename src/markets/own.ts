@@ -1,4 +1,6 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
+
+import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { findOwnAgent } from "../agents/store.ts";
@@ -34,7 +36,12 @@ export function ownAgent(found: AgentWithPrincipal | null, environment: Environm
 
 export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
   const { db, tenant, environment } = call;
-  const page = await askedPage(call, query, listingOf("agent markets", [environment, did], {}));
+  const page = await askedPage(
+    call,
+    query,
+    listingOf("agent markets", [environment, did], {}),
+    precheckOwnAgent(call, did),
+  );
   const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
   const { found, rows } = await call.read({
     found: findOwnAgent(db, tenant, did),

@@ -83,5 +83,6 @@ export const marketRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, query }) => removeMarket(call, params.did, params.market, query.network),
+    precheck: (call, { params }) => precheckOwnAgent(call, params.did),
   }),
 ];

@@ -1,5 +1,5 @@
 // Reads a platform's own principals (PRN-5).
-import { askedPage, type ManagementCall } from "../call.ts";
+import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { isByEnd, listPrincipals } from "./list-store.ts";
@@ -12,6 +12,10 @@ export async function getPrincipal(call: ManagementCall, principalId: string): P
   if (!principal) throw new ServiceError("not_found");
   return toPrincipalView(principal, call.now);
 }
+
+/** Before the faults of a request: is it a principal of the caller? */
+export const precheckOwnPrincipal = (call: ManagementCall, principalId: string): Precheck =>
+  precheckKnown(findPrincipal(call.db, call.tenant, principalId));
 
 export async function getPrincipals(call: ManagementCall, query: PrincipalQuery): Promise<Page<PrincipalView>> {
   const { customer_id: customerId, external_ref: externalRef, status } = query;

@@ -1,6 +1,6 @@
 // Routes of principals (PRN-1, PRN-5).
 import { route } from "../http/route.ts";
-import { getPrincipal, getPrincipals } from "./read.ts";
+import { getPrincipal, getPrincipals, precheckOwnPrincipal } from "./read.ts";
 import { precheckPrincipal, registerPrincipal } from "./register.ts";
 import {
   principalInput,
@@ -57,5 +57,6 @@ export const principalRoutes = [
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getPrincipal(call, params.principal_id),
+    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
 ];

@@ -5,6 +5,7 @@ import { listingOf, type Page, toPage } from "../core/page.ts";
 import { type Database, present } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { attestationFaults, currentAttestation, expandAttestation, proofOf } from "../principals/attestations.ts";
+import { precheckOwnPrincipal } from "../principals/read.ts";
 import type { ProposedAttestation, RecordedAttestationView, RecordingInput } from "../principals/schema.ts";
 import { type Attestation, findPrincipal, hasHad, listAttestations, refuseRevoked } from "../principals/store.ts";
 import { attestationReads, identityOf, type Judging, verifierFaults } from "../principals/verified.ts";
@@ -92,7 +93,12 @@ export async function getAttestations(
   query: { readonly limit: number; readonly cursor?: string | undefined },
 ): Promise<Page<RecordedAttestationView>> {
   const { db, tenant, now } = call;
-  const page = await askedPage(call, query, listingOf("attestations", [call.environment, principalId], {}));
+  const page = await askedPage(
+    call,
+    query,
+    listingOf("attestations", [call.environment, principalId], {}),
+    precheckOwnPrincipal(call, principalId),
+  );
   const { principal, rows } = await call.read({
     principal: findPrincipal(db, tenant, principalId),
     rows: listAttestations(db, principalId, page),

@@ -1,7 +1,7 @@
 // What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
 // the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
 import { hasAgentIn, someAgentIn } from "../agents/slice-store.ts";
-import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import { type ActivityAction, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
@@ -94,13 +94,6 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
 }
 
 const STILL_RUNNING = "An agent of the principal is ACTIVE or FUNDING: suspend it or the principal first.";
-
-/** Before the faults of a body: is there such a principal? */
-export const precheckPrincipalStanding = (call: ManagementCall, principalId: string): Precheck =>
-  precheck({ principal: findPrincipal(call.db, call.tenant, principalId) }, ({ principal }) => {
-    known(principal);
-    return [];
-  });
 
 // ---- Shared --------------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,13 @@
 // Takes an attestation back (PRN-25): its Verifier does, or an operator. All principals that it backs, of whatever platform, stop with it at
 // once, and their agents with them.
-import type { OperatorCall, VerifierCall } from "../call.ts";
+import {
+  type OperatorCall,
+  type OperatorCaller,
+  type Precheck,
+  precheck,
+  type VerifierCall,
+  type VerifierCaller,
+} from "../call.ts";
 import { systemClock, toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import type { Actor } from "../core/vocabulary.ts";
@@ -18,10 +25,7 @@ export async function revokeOwn(call: VerifierCall, attestationId: string, input
   const { db, verifierId } = call;
   const attestation = { verifierId, attestationId };
   const { caller, ...found } = await call.read(revocationReads(db, attestation));
-  if (caller.attestationId !== attestationId) {
-    const message = "The credential is for another attestation.";
-    throw new ServiceError("invalid_credentials", { message, reason: "revocation: another sub" });
-  }
+  refuseOtherSub(caller, attestationId);
   if (input.verifier_id !== undefined && input.verifier_id !== verifierId) {
     throw validationError([fieldError("verifier_id", "invalid_value", "The credential is another Verifier's.")]);
   }
@@ -46,6 +50,28 @@ export async function revokeAnyones(call: OperatorCall, attestationId: string, i
     detail: { verifier_id: verifierId, ...(reason !== null && { reason }) },
   });
   return revoke(call, { attestation, reason, actor, with: [entry], always: false }, found);
+}
+
+function refuseOtherSub(caller: VerifierCaller, attestationId: string): void {
+  if (caller.attestationId === attestationId) return;
+  const message = "The credential is for another attestation.";
+  throw new ServiceError("invalid_credentials", { message, reason: "revocation: another sub" });
+}
+
+/** Judges the credential and the attestation before the faults of the request; an operator names the Verifier in the body. */
+export function precheckRevocation(
+  call: VerifierCall | OperatorCall,
+  attestationId: string,
+  input: Partial<Revocation>,
+): Precheck {
+  const verifierId = call.surface === "verifier" ? call.verifierId : input.verifier_id;
+  if (verifierId === undefined) return precheck({}, () => [fieldError("verifier_id", "required")]);
+  const reads = { revocation: findRevocation(call.db, { verifierId, attestationId }) };
+  return precheck<typeof reads, VerifierCaller | OperatorCaller>(reads, ({ caller, revocation }) => {
+    if ("attestationId" in caller) refuseOtherSub(caller, attestationId);
+    if (!revocation) throw new ServiceError("not_found");
+    return [];
+  });
 }
 
 /** The first principals that the attestation backs, and the first slice of their agents. */

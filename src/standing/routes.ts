@@ -3,6 +3,7 @@ import { precheckCustomer } from "../customers/read.ts";
 import { customerParams, customerView } from "../customers/schema.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
+import { precheckOwnPrincipal } from "../principals/read.ts";
 import {
   attestationList,
   attestationParams,
@@ -20,8 +21,8 @@ import {
 import { getAttestations, precheckRecording, recordAttestation } from "./attestations.ts";
 import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPatch } from "./patch.ts";
-import { closePrincipal, precheckPrincipalStanding, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
-import { revokeAnyones, revokeOwn } from "./revoke.ts";
+import { closePrincipal, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
+import { precheckRevocation, revokeAnyones, revokeOwn } from "./revoke.ts";
 import { customerStandingInput, principalStandingInput } from "./schema.ts";
 
 const standing = {
@@ -80,6 +81,8 @@ export const principalStandingRoutes = [
       call.surface === "verifier"
         ? revokeOwn(call, params.attestation_id, body)
         : revokeAnyones(call, params.attestation_id, body),
+    precheck: (call, { params, body }) =>
+      precheckRevocation(call, params.attestation_id, validFields(revocation, body)),
   }),
   route({
     method: "post",
@@ -114,7 +117,7 @@ export const principalStandingRoutes = [
     response: { schema: attestationList, description: "A page of attestations." },
     errors: ["not_found"],
     handle: (call, { params, query }) => getAttestations(call, params.principal_id, query),
-    precheck: (call, { params }) => precheckPrincipalStanding(call, params.principal_id),
+    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
     ...standing,
@@ -125,7 +128,7 @@ export const principalStandingRoutes = [
       "From the commit on none of its agents transacts. One that something else has stopped already stays stopped when that lets it go.",
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => suspendPrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckPrincipalStanding(call, params.principal_id),
+    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
     ...standing,
@@ -135,7 +138,7 @@ export const principalStandingRoutes = [
     description: "Restores the principal alone: its agents stay SUSPENDED until each is returned by its status.",
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckPrincipalStanding(call, params.principal_id),
+    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
     ...standing,
@@ -147,7 +150,7 @@ export const principalStandingRoutes = [
       "ACTIVE or FUNDING. The settled history stays readable.",
     errors: ["not_found", "invalid_status", "close_blocked_open_disputes", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => closePrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckPrincipalStanding(call, params.principal_id),
+    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
 ];
 

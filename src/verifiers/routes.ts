@@ -56,6 +56,7 @@ export const verifierRoutes = [
     response: { schema: verifierView, description: "The Verifier." },
     errors: ["not_found"],
     handle: (call, { params }) => getVerifier(call, params.verifier_id),
+    precheck: (call, { params }) => precheckVerifier(call, params.verifier_id),
   }),
   route({
     method: "patch",

@@ -1,5 +1,5 @@
 // Verifiers, whom operators register, read and change (PRN-22). What one has attested stays, whatever becomes of it.
-import { askedPage, type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { askedPage, type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -65,12 +65,9 @@ async function changeVerifier(call: OperatorCall, verifierId: string, patch: Ver
 
 const MEMBERS = ["name", "jwks", "status"] as const;
 
-/** An unknown Verifier comes before the faults of a body. */
+/** An unknown Verifier comes before the faults of a request. */
 export const precheckVerifier = ({ db }: OperatorCall, verifierId: string): Precheck =>
-  precheck({ verifier: findVerifier(db, verifierId) }, ({ verifier }) => {
-    known(verifier);
-    return [];
-  });
+  precheckKnown(findVerifier(db, verifierId));
 
 function known(verifier: VerifierRow | null): VerifierRow {
   if (!verifier) throw new ServiceError("not_found");
