@@ -6,10 +6,21 @@ import { OPENAPI_DOCUMENT } from "../../src/http/openapi-document.ts";
 
 type Schema = Record<string, unknown>;
 type Answer = { $ref?: string; content?: Record<string, { schema?: Schema }> };
-type Operation = { responses: Record<string, Answer>; security: readonly Record<string, unknown>[] };
+type Parameter = { in: string; name: string };
+type Operation = {
+  operationId: string;
+  responses: Record<string, Answer>;
+  security: readonly Record<string, unknown>[];
+  parameters?: readonly (Parameter | { $ref: string })[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+};
 type Document = {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
+  components: {
+    schemas: Record<string, Schema>;
+    responses: Record<string, Answer>;
+    parameters: Record<string, Parameter>;
+  };
 };
 
 /** The public document and the operators', as one; no answer has a field that it does not name. */
@@ -18,7 +29,8 @@ const validators = new Map<string, Validator>();
 
 function merge(one: Document, other: Document): Document {
   const schemas = { ...one.components.schemas, ...other.components.schemas };
-  return { paths: { ...one.paths, ...other.paths }, components: { ...one.components, schemas } };
+  const parameters = { ...one.components.parameters, ...other.components.parameters };
+  return { paths: { ...one.paths, ...other.paths }, components: { ...one.components, schemas, parameters } };
 }
 
 /** Published schemas of answers are open, so that a reader takes what it knows. */
@@ -54,6 +66,39 @@ export function checkAnswer(method: string, path: string, status: number, type: 
 /** True for an operation that nobody may call without a credential. */
 export const needsCredential = (method: string, path: string): boolean =>
   (operationOf(method, path).operation?.security ?? []).length > 0;
+
+/** A member of a request's body: its name with those around it, as `profile.display_name`, and the name of its schema, if it has one. */
+export type BodyMember = { readonly path: string; readonly schema: string | undefined };
+export type RequestMembers = { readonly query: readonly string[]; readonly body: readonly BodyMember[] };
+
+/** What a request of the operation may say. */
+export function requestMembers(operationId: string): RequestMembers {
+  const operations = Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods));
+  const operation = operations.find((candidate) => candidate.operationId === operationId);
+  if (!operation) throw new Error(`the OpenAPI document does not name ${operationId}`);
+  const parameters = (operation.parameters ?? []).map((one) =>
+    "$ref" in one ? DOCUMENT.components.parameters[lastOf(one.$ref)] : one,
+  );
+  const schemas = Object.values(operation.requestBody?.content ?? {}).map(({ schema }) => schema);
+  return {
+    query: parameters.flatMap((one) => (one?.in === "query" ? [one.name] : [])),
+    body: schemas.flatMap((schema) => membersIn(schema, "")),
+  };
+}
+
+const lastOf = ($ref: string): string => $ref.split("/").at(-1) ?? "";
+
+function membersIn(schema: unknown, path: string): BodyMember[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { $ref, properties, anyOf, oneOf, allOf, items } = schema as { [name: string]: unknown };
+  const name = typeof $ref === "string" ? lastOf($ref) : undefined;
+  const inner = [name && DOCUMENT.components.schemas[name], items, ...[anyOf, oneOf, allOf].flat()].flatMap((one) =>
+    membersIn(one, path),
+  );
+  const before = path === "" ? "" : `${path}.`;
+  const own = Object.entries((properties ?? {}) as object).flatMap(([key, one]) => membersIn(one, `${before}${key}`));
+  return path === "" ? [...inner, ...own] : [{ path, schema: name }, ...inner, ...own];
+}
 
 function operationOf(method: string, path: string) {
   const pathname = new URL(path, "http://service.test").pathname;

@@ -54,7 +54,8 @@ export async function differenceMadeBy(world: World, act: () => Promise<unknown>
 }
 
 // The queue may deliver at the same time: the second run finds the rest.
-const deliverEvents = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
+export const deliverEvents = ({ deps }: World): Promise<unknown> =>
+  handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
 
 function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();

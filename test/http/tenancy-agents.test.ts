@@ -1,0 +1,287 @@
+// Agents' own routes, walked by agents that have no part in what they name: of another platform, and of the platform's other environment.
+// The rules tell such a caller 403, the same of every object, and nothing is written.
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Environment } from "../../src/core/vocabulary.ts";
+import type { Route } from "../../src/http/route.ts";
+import { must } from "../journal/plays/stage.ts";
+import { payOnChain } from "../support/chain.ts";
+import type { Agent, Json, Reply, World } from "../support/world.ts";
+import { namedIn, OF_AGENTS } from "./tenancy-names.ts";
+import {
+  ask,
+  type Caller,
+  ENVIRONMENTS,
+  type Form,
+  formsOf,
+  newConsumer,
+  newProvider,
+  nowhere,
+  openPlatform,
+  otherThan,
+  type Platform,
+  pathOf,
+  type Side,
+  told,
+  watchRows,
+} from "./tenancy-support.ts";
+
+/** A purchase whose task is open, and one that is paid and not facilitated. */
+type Purchases = {
+  readonly consumer: Agent;
+  readonly provider: Agent;
+  readonly task: string;
+  readonly intent: string;
+  readonly tx: string;
+};
+
+async function purchases(side: Side): Promise<Purchases> {
+  const { world, network } = side;
+  const [consumer, provider] = [await newConsumer(side), await newProvider(side)];
+  const paid = async (amount: string) => {
+    const { intent_id, amount_base_units } = await world.intent(consumer, provider, amount, { network });
+    const options = { network, intentId: intent_id };
+    return { intent_id, payment_tx: await payOnChain(consumer.did, provider.did, Number(amount_base_units), options) };
+  };
+  const { task_id } = await must(200, world.as(provider, "POST", "/v1/facilitate", await paid("10.00")));
+  const { intent_id, payment_tx } = await paid("7.00");
+  return { consumer, provider, task: task_id, intent: intent_id, tx: payment_tx };
+}
+
+let owner: Platform;
+let other: Platform;
+let bought: Record<Environment, Purchases>;
+const consumers = new Map<Side, Agent>();
+beforeAll(async () => {
+  owner = await openPlatform();
+  other = await openPlatform();
+  bought = { sandbox: await purchases(owner.sandbox), production: await purchases(owner.production) };
+  for (const side of [...Object.values(owner), ...Object.values(other)]) consumers.set(side, await newConsumer(side));
+});
+
+const byAgent = (world: World, agent: Agent, name: string): Caller => ({
+  name,
+  ask: async (method, path, { body, rawBody }) => {
+    const raw = rawBody ?? (body === undefined ? "" : JSON.stringify(body));
+    const headers = await world.prove(agent, method, path, String(raw));
+    return world.call(method, path, { key: null, headers, ...(raw !== "" && { rawBody: raw }) });
+  },
+});
+const byConsumerOf = (side: Side, name: string): Caller => {
+  const agent = consumers.get(side);
+  if (!agent) throw new Error("unreachable: every side has a consumer");
+  return byAgent(side.world, agent, name);
+};
+
+// ---- Requests --------------------------------------------------------------------------------------------------------------
+
+/** What a request names of the purchases. */
+type Named = Pick<Purchases, "task" | "intent"> & { readonly consumerDid: string; readonly providerDid: string };
+const namedOf = ({ consumer, provider, task, intent }: Purchases): Named => ({
+  task,
+  intent,
+  consumerDid: consumer.did,
+  providerDid: provider.did,
+});
+const nothing = (): Named => ({
+  task: nowhere("task_id"),
+  intent: nowhere("intent_id"),
+  consumerDid: nowhere("did"),
+  providerDid: nowhere("did"),
+});
+
+type Request = { readonly path: string; readonly body?: Json };
+type Case = {
+  readonly names: readonly string[];
+  readonly request: (route: Route, side: Side, named: Named) => Request;
+  /** The code for a stranger of an object that there is, and of one that there is not. */
+  readonly told: readonly [there: string, none: string];
+  /** The code for a form with faults, where nothing of the object is looked at any more. */
+  readonly faulty?: Readonly<Record<string, string>>;
+  readonly why: string;
+  /** Who has a part in it. */
+  readonly by: (of: Purchases) => Agent;
+};
+
+const ordered = ({ network }: Side, { consumerDid, providerDid }: Named) => ({
+  consumer_did: consumerDid,
+  provider_did: providerDid,
+  amount: "1.00",
+  network,
+});
+const txOf = ({ environment }: Side) => bought[environment].tx;
+
+const UNREADABLE = { "with an unreadable body": "invalid_request" };
+const FAULTY = { "with an unknown parameter": "validation_failed", "with a faulty body": "validation_failed" };
+
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  getPaymentIntent: [
+    {
+      names: ["intent_id"],
+      request: (route, side, { intent }) => ({ path: pathOf(route, side, { intent_id: intent }) }),
+      told: ["forbidden", "not_found"],
+      why: "PAY-17: anyone but its two agents gets 403",
+      by: ({ provider }) => provider,
+    },
+  ],
+  getTask: [
+    {
+      names: ["task_id"],
+      request: (route, side, { task }) => ({ path: pathOf(route, side, { task_id: task }) }),
+      told: ["forbidden", "not_found"],
+      why: "TSK-1: anyone but its two agents gets 403",
+      by: ({ provider }) => provider,
+    },
+  ],
+  confirmTask: [
+    {
+      names: ["task_id"],
+      request: (route, side, { task }) => ({
+        path: pathOf(route, side, { task_id: task }),
+        body: { outcome: "confirmed" },
+      }),
+      told: ["forbidden", "not_found"],
+      why: "TSK-2: everybody but the consumer gets 403",
+      by: ({ consumer }) => consumer,
+    },
+  ],
+  createPaymentIntent: [
+    {
+      names: ["consumer_did", "provider_did"],
+      request: ({ path }, side, named) => ({ path, body: { ...ordered(side, named), currency: "USDC" } }),
+      told: ["forbidden", "forbidden"],
+      faulty: UNREADABLE,
+      why: "PAY-1: an agent opens its own intents alone; whether the parties exist is not told",
+      by: ({ consumer }) => consumer,
+    },
+  ],
+  getPaymentAddress: [
+    {
+      names: ["consumer_did", "provider_did"],
+      request: ({ path }, side, named) => ({
+        path: `${path}?${new URLSearchParams({ market: "GLOBAL-USDC", ...ordered(side, named) })}`,
+      }),
+      told: ["spend_policy_violation", "spend_policy_violation"],
+      why: "PAY-19: every refusal of an intent is a 403 at which those clients stop",
+      by: ({ consumer }) => consumer,
+    },
+  ],
+  facilitate: [
+    {
+      names: ["intent_id"],
+      request: ({ path }, side, { intent }) => ({ path, body: { intent_id: intent, payment_tx: txOf(side) } }),
+      told: ["forbidden", "not_found"],
+      faulty: { ...FAULTY, ...UNREADABLE },
+      why: "FAC-2: neither agent of the pair; spec 7: forbidden, the caller is not a party to the object",
+      by: ({ provider }) => provider,
+    },
+    {
+      names: ["consumer_did", "provider_did"],
+      request: ({ path }, side, { consumerDid, providerDid }) => ({
+        path,
+        body: { consumer_did: consumerDid, provider_did: providerDid, tx_hash: txOf(side), network: side.network },
+      }),
+      told: ["aeap_verification_failed", "aeap_verification_failed"],
+      faulty: { ...FAULTY, ...UNREADABLE },
+      why: "FAC-3: a caller that the body does not name is not proven",
+      by: ({ provider }) => provider,
+    },
+  ],
+};
+
+it("every member that names something of an agent is walked", () => {
+  const named = OF_AGENTS.map((route) => [
+    route.operationId,
+    [...new Set((["path", "query", "body"] as const).flatMap((place) => namedIn(route, place)))].sort(),
+  ]);
+  const walked = Object.entries(CASES).map(([id, cases]) => [id, cases.flatMap(({ names }) => names).sort()]);
+  expect(walked.sort()).toEqual(named.sort());
+});
+
+// ---- The walk --------------------------------------------------------------------------------------------------------------
+
+/** The request as it should be, and with faults: the first is good. */
+function forms(route: Route, side: Side, { body }: Request): readonly [good: Form, ...Form[]] {
+  const good = body === undefined ? {} : { body };
+  const faulty = ([name, suffix, options]: Form): Form =>
+    body !== undefined && name === "with a faulty body"
+      ? [name, suffix, { body: { ...body, nonsense: true } }]
+      : [name, suffix, options];
+  const [, ...others] = formsOf(route, side);
+  return [["as it should be", "", good], ...others.map(faulty)];
+}
+
+/** In the sandbox a 401 repeats the text that the caller itself signed (PRF-12). */
+const toldOf = (reply: Reply): string =>
+  told(
+    reply.status === 401 ? { ...reply, text: JSON.stringify({ ...reply.body, detail: "", request_id: "" }) } : reply,
+  );
+
+const cases = OF_AGENTS.flatMap((route) =>
+  (CASES[route.operationId] ?? []).map(
+    (one) => [`${route.operationId} ${one.names.join(" and ")}`, route, one] as const,
+  ),
+);
+
+describe.each(ENVIRONMENTS)("a purchase in the %s", (environment) => {
+  it.each(cases)("%s", async (_title, route, one) => {
+    const side = owner[environment];
+    const elsewhere = otherThan(environment);
+    const strangers = [
+      byConsumerOf(side, "its own platform's"),
+      byConsumerOf(owner[elsewhere], "its own platform's elsewhere"),
+      byConsumerOf(other[environment], "another platform's"),
+      byConsumerOf(other[elsewhere], "another platform's elsewhere"),
+    ];
+    const requestOf = (named: Named) => one.request(route, side, named);
+    const there = requestOf(namedOf(bought[environment]));
+    const [another, none] = [requestOf(namedOf(bought[elsewhere])), requestOf(nothing())];
+    const isUnchanged = await watchRows(side);
+    for (const [at, form] of forms(route, side, there).entries()) {
+      const fault = one.faulty?.[form[0]];
+      const expected = fault === undefined ? one.told : [fault, fault];
+      const answers = new Set<string>();
+      for (const caller of strangers) {
+        const send = (request: Request) => ask(caller, route, request.path, forms(route, side, request)[at] ?? form);
+        const [known, unknown] = [await send(there), await send(none)];
+        const codes = [known, unknown].map(({ body }) => body.code);
+        expect([form[0], caller.name, ...codes]).toEqual([form[0], caller.name, ...expected]);
+        answers.add(toldOf(known)).add(toldOf(await send(another)));
+        if (expected[0] === expected[1]) answers.add(toldOf(unknown));
+      }
+      // Nothing of the object is told: the same of every object to every stranger, and where the codes are equal no more than of nothing.
+      expect(answers.size, [...answers].join("\n")).toBe(1);
+      expect([form[0], await isUnchanged()]).toEqual([form[0], true]);
+    }
+    const party = byAgent(side.world, one.by(bought[environment]), "the party");
+    const [good] = forms(route, side, there);
+    const { status, text } = await ask(party, route, there.path, good);
+    expect(status, text).toBe(route.status);
+  });
+});
+
+// ---- Counterparties --------------------------------------------------------------------------------------------------------
+
+/** Agents are public, so a counterparty of the other environment is named for what it is (PAY-3, ACC-8). */
+describe.each(ENVIRONMENTS)("a consumer of the %s", (environment) => {
+  const order = async (operationId: string, providerDid: string): Promise<Reply> => {
+    const side = other[environment];
+    const consumerDid = consumers.get(side)?.did ?? "";
+    const [, route, one] = cases.find(([, candidate]) => candidate.operationId === operationId) ?? [];
+    if (!route || !one) throw new Error(`no order is walked as ${operationId}`);
+    const request = one.request(route, side, { ...nothing(), consumerDid, providerDid });
+    const [good] = forms(route, side, request);
+    return ask(byConsumerOf(side, "the consumer"), route, request.path, good);
+  };
+  const codeOf = ({ body }: Reply) => body.detail?.failed_check ?? body.code;
+
+  it.each([
+    ["createPaymentIntent", 201],
+    ["getPaymentAddress", 200],
+  ])("%s: buys of another platform in its environment alone", async (id, status) => {
+    const isUnchanged = await watchRows(owner.sandbox);
+    expect(codeOf(await order(id, bought[otherThan(environment)].provider.did))).toBe("environment_mismatch");
+    expect(codeOf(await order(id, nowhere("did")))).toBe("validation_failed");
+    expect(await isUnchanged()).toBe(true);
+    expect((await order(id, bought[environment].provider.did)).status).toBe(status);
+  });
+});

@@ -1,0 +1,311 @@
+// The sides of a walk over other tenants' objects: two platforms in both environments, their objects, their callers, and the forms in
+// which a request may come.
+import examples from "../../scripts/openapi/examples.json" with { type: "json" };
+import { newId } from "../../src/core/ids.ts";
+import { encodeCursor } from "../../src/core/page.ts";
+import type { Environment } from "../../src/core/vocabulary.ts";
+import type { Route } from "../../src/http/route.ts";
+import { must, operator } from "../journal/plays/stage.ts";
+import { account } from "../support/chain.ts";
+import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
+import { deliverEvents, takeSnapshot } from "../support/snapshot.ts";
+import {
+  agentBody,
+  type CallOptions,
+  createWorld,
+  env,
+  principalBody,
+  type Reply,
+  type World,
+} from "../support/world.ts";
+import { attestationBy, attestedBody, drawKey, registerVerifier } from "../verifiers/support.ts";
+
+export const ENVIRONMENTS: readonly Environment[] = ["sandbox", "production"];
+export const otherThan = (environment: Environment): Environment =>
+  environment === "sandbox" ? "production" : "sandbox";
+
+/** A platform in one environment: the shortcuts of `world` call with its key. */
+export type Side = {
+  readonly world: World;
+  readonly environment: Environment;
+  readonly network: string;
+  readonly session: string;
+  readonly verifierId: string;
+};
+export type Platform = Readonly<Record<Environment, Side>>;
+
+// ---- Two platforms ---------------------------------------------------------------------------------------------------------
+
+/** The platforms of this file, and the messages that they have sent to queues. */
+const opened: World[] = [];
+const sent: unknown[] = [];
+
+/** The queue's binding, watched. */
+const watched = (queue: Queue): never =>
+  ({
+    send: (body: unknown, options?: QueueSendOptions) => queue.send(body, noted(body, options)),
+    sendBatch: (batch: Iterable<MessageSendRequest>, options?: QueueSendBatchOptions) =>
+      queue.sendBatch(batch, noted(batch, options)),
+  }) as never;
+function noted<T>(body: unknown, options: T): T {
+  sent.push(body);
+  return options;
+}
+
+export async function openPlatform(): Promise<Platform> {
+  const queues = { CHAIN_QUEUE: watched(env.CHAIN_QUEUE), JOB_QUEUE: watched(env.JOB_QUEUE) };
+  const world = await createWorld({ ...queues, OUTBOX_QUEUE: watched(env.OUTBOX_QUEUE) });
+  opened.push(world);
+  const verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
+  const side = async (environment: Environment, key: string, network: string): Promise<Side> => ({
+    world: Object.assign(Object.create(world) as World, { key }),
+    environment,
+    network,
+    session: await world.session(),
+    verifierId,
+  });
+  return {
+    sandbox: await side("sandbox", world.key, "base-sepolia"),
+    production: await side("production", world.liveKey, "base"),
+  };
+}
+
+// ---- Callers ---------------------------------------------------------------------------------------------------------------
+
+export type Caller = {
+  readonly name: string;
+  readonly ask: (method: string, path: string, options: CallOptions) => Promise<Reply>;
+};
+
+export const byKey = ({ world, environment }: Side, whose: string): Caller => ({
+  name: `${whose} ${environment} key`,
+  ask: (method, path, options) => world.call(method, path, options),
+});
+export const bySession = ({ world, environment, session }: Side, whose: string): Caller => ({
+  name: `${whose} session in ${environment}`,
+  ask: (method, path, { headers, ...options }) =>
+    world.call(method, path, {
+      ...options,
+      key: null,
+      headers: { ...headers, Authorization: `Bearer ${session}`, "Service-Environment": environment },
+    }),
+});
+export const byOperator = ({ world }: Side): Caller => ({
+  name: "an operator",
+  ask: (method, path, options) => world.call(method, path, { ...options, ...operator() }),
+});
+
+// ---- Objects ---------------------------------------------------------------------------------------------------------------
+
+export type Ids = Readonly<Record<string, string>>;
+
+/** The body of a registration that its environment takes. */
+const personOf = ({ environment, verifierId }: Side) =>
+  environment === "production" ? attestedBody(verifierId, { tier: "TIER_3" }) : principalBody();
+export const newPrincipal = (side: Side, overrides = {}): Promise<string> =>
+  side.world.principal({ ...personOf(side), ...overrides });
+export const newCustomer = async ({ world }: Side): Promise<string> =>
+  (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
+const ofNew = async (side: Side) => ({ principal_id: await newPrincipal(side) });
+
+export const newConsumer = async (side: Side) => side.world.consumer(await ofNew(side));
+export const newProvider = async (side: Side) => side.world.provider(await ofNew(side), "GLOBAL-USDC", side.network);
+
+export async function newDocument(side: Side): Promise<string> {
+  const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
+  const submitted = bySession(side, "its").ask("POST", "/v1/platform/documents", form);
+  return (await must(201, submitted)).document_id;
+}
+
+const suspended = async ({ world }: Side, path: string): Promise<void> => {
+  await must(200, world.call("POST", `${path}/suspend`));
+};
+
+/** An object in the state that the operation wants. */
+const WANTED: Readonly<Record<string, (side: Side) => Promise<Ids>>> = {
+  activateAgent: async (side) => ({ did: (await side.world.draft("CONSUMER", await ofNew(side))).did }),
+  authorizeMarkets: async (side) => ({ did: (await side.world.agent("PROVIDER", await ofNew(side))).did }),
+  removeAuthorizedMarket: async (side) => ({ did: (await newProvider(side)).did, market: "GLOBAL-USDC" }),
+  reactivatePrincipal: async (side) => {
+    const principal_id = await newPrincipal(side);
+    await suspended(side, `/v1/principals/${principal_id}`);
+    return { principal_id };
+  },
+  reactivateCustomer: async (side) => {
+    const customer_id = await newCustomer(side);
+    await suspended(side, `/v1/customers/${customer_id}`);
+    return { customer_id };
+  },
+};
+/** An object by the member that names it. */
+const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
+  did: async (side) => (await newConsumer(side)).did,
+  principal_id: (side) => newPrincipal(side),
+  customer_id: newCustomer,
+  document_id: newDocument,
+};
+
+export async function objectOf(side: Side, { operationId }: Route, member: string): Promise<Ids> {
+  const object = OBJECTS[member];
+  if (!WANTED[operationId] && !object) throw new Error(`nobody makes a ${member} for ${operationId}`);
+  return (await WANTED[operationId]?.(side)) ?? { [member]: (await object?.(side)) ?? "" };
+}
+
+/** A good request that names an object in its body: the caller's own object, and the body with any id in its place. */
+export type Naming = { readonly own: string; readonly body: (id: string) => Record<string, unknown> };
+const newAgentOf = (principal_id: string) => ({ ...agentBody("CONSUMER"), principal_id });
+
+const NAMINGS: Readonly<Record<string, (side: Side) => Promise<Naming>>> = {
+  "registerPrincipal customer_id": async (side) => ({
+    own: await newCustomer(side),
+    body: (customer_id) => ({ ...personOf(side), customer_id }),
+  }),
+  "patchPrincipal customer_id": async (side) => ({
+    own: await newCustomer(side),
+    body: (customer_id) => ({ customer_id }),
+  }),
+  "registerAgent principal_id": async (side) => ({ own: await newPrincipal(side), body: newAgentOf }),
+  "registerAgent delegated_by": async (side) => {
+    const { did, principalId } = await newConsumer(side);
+    return { own: did, body: (delegated_by) => ({ ...newAgentOf(principalId), delegated_by }) };
+  },
+};
+
+export function namingOf(side: Side, { operationId }: Route, member: string): Promise<Naming> {
+  const naming = NAMINGS[`${operationId} ${member}`];
+  if (!naming) throw new Error(`no good body names a ${member} for ${operationId}`);
+  return naming(side);
+}
+
+/** What a list of the side can be filtered by, by the member, or by the operation where it is of several kinds. */
+const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
+  listPrincipals: async (side) => {
+    const external_ref = crypto.randomUUID();
+    await newPrincipal(side, { external_ref });
+    return external_ref;
+  },
+  listCustomers: async ({ world }) => {
+    const body = { name: "Client", external_ref: crypto.randomUUID() };
+    return (await must(201, world.call("POST", "/v1/customers", { body }))).external_ref;
+  },
+  customer_id: async (side) => {
+    const customer_id = await newCustomer(side);
+    await newPrincipal(side, { customer_id });
+    return customer_id;
+  },
+  principal_id: async (side) => (await newConsumer(side)).principalId,
+  subject_id: async (side) => (await newConsumer(side)).did,
+  from: newestEntry,
+  to: newestEntry,
+};
+
+async function newestEntry(side: Side): Promise<string> {
+  await newCustomer(side);
+  return (await must(200, side.world.call("GET", "/v1/platform/activity?limit=1"))).data[0].id;
+}
+
+export function filterOf(side: Side, { operationId }: Route, member: string): Promise<string> {
+  const object = FILTERS[member] ?? FILTERS[operationId];
+  if (!object) throw new Error(`nobody makes what ${operationId} is filtered by: ${member}`);
+  return object(side);
+}
+
+/** The ids of objects of every kind that a platform reads. */
+export async function idsOf(side: Side): Promise<string[]> {
+  const { did, principalId } = await newConsumer(side);
+  return [did, principalId, await newCustomer(side), await newDocument(side), side.world.platformId];
+}
+
+const PREFIXES = {
+  principal_id: "prn",
+  customer_id: "cus",
+  from: "act",
+  to: "act",
+  document_id: "doc",
+  intent_id: "pin",
+  task_id: "tsk",
+  platform_id: "plt",
+  verifier_id: "ver",
+  attestation_id: "att",
+  alert_id: "alt",
+} as const;
+
+/** An id that is of the right form and of no object. */
+export const nowhere = (member: string): string =>
+  member in PREFIXES ? newId(PREFIXES[member as keyof typeof PREFIXES], Date.now()) : `did:aeap:${crypto.randomUUID()}`;
+
+// ---- Requests --------------------------------------------------------------------------------------------------------------
+
+/** Good bodies where the recorded one does not fit: it is of the sandbox or of another day. */
+const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
+  authorizeMarkets: ({ network }) => ({
+    markets: [{ market: "GLOBAL-USDC", network, operational_wallet: account(8) }],
+  }),
+  recordAttestation: ({ verifierId }) => attestationBy(verifierId),
+};
+const QUERIES: Readonly<Record<string, (side: Side) => string>> = {
+  removeAuthorizedMarket: ({ network }) => `?network=${network}`,
+};
+
+/** The body that the documents show, or a better one. */
+export function goodBody(side: Side, { operationId, body }: Route): unknown {
+  if (!body) return undefined;
+  const recorded = (examples as Record<string, { request?: unknown }>)[operationId]?.request;
+  const good = BODIES[operationId]?.(side) ?? recorded;
+  if (good === undefined) throw new Error(`no good body is known for ${operationId}`);
+  return good;
+}
+
+export const pathOf = ({ path, operationId }: Route, side: Side, ids: Ids): string =>
+  path.replace(/\{(\w+)\}/g, (_all: string, name: string) => ids[name] ?? "") + (QUERIES[operationId]?.(side) ?? "");
+
+/** The forms of a request: the good one first, then those with a fault that a schema finds. */
+export type Form = readonly [name: string, suffix: string, options: CallOptions];
+const CURSOR = encodeCursor("elsewhere", { at: 0, id: "x" });
+
+export function formsOf(route: Route, side: Side): readonly [good: Form, faulty: Form, ...Form[]] {
+  const body = goodBody(side, route);
+  const good = body === undefined ? {} : { body };
+  const pages = route.query && "cursor" in route.query.shape;
+  return [
+    ["as it should be", "", good],
+    ["with an unknown parameter", "nonsense=1", good],
+    ...(pages ? ([["with a cursor of another list", `cursor=${CURSOR}`, good]] as const) : []),
+    ...(route.method === "get"
+      ? []
+      : ([
+          ["with a faulty body", "", { body: { nonsense: true } }],
+          ["with an unreadable body", "", { rawBody: "{" }],
+        ] as const)),
+  ];
+}
+
+const joined = (path: string, suffix: string): string =>
+  suffix === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${suffix}`;
+
+export const ask = (caller: Caller, route: Route, path: string, [, suffix, options]: Form): Promise<Reply> =>
+  caller.ask(route.method.toUpperCase(), joined(path, suffix), options);
+
+// ---- What is told, and what is written -------------------------------------------------------------------------------------
+
+/** Headers that differ from call to call, whatever is asked. */
+const OWN_HEADERS = ["request-id", "ratelimit"];
+
+/** All that an answer tells but the request's id and what is left of the quota. */
+export function told({ status, headers, text }: Reply): string {
+  const shown = [...headers].filter(([name]) => !OWN_HEADERS.includes(name));
+  return JSON.stringify([status, shown, text.replace(/"request_id":"req_\w+"/, "")]);
+}
+
+/** Every row of the database, and how many messages and mails were sent. */
+async function stateNow(): Promise<string> {
+  const tables = [...(await takeSnapshot())].map(([name, rows]) => [name, [...rows]]);
+  return JSON.stringify([sent.length, opened.map(({ mails }) => mails.length), tables]);
+}
+
+/** Returns the check that nothing was written or sent since. Everything that waits is delivered first. */
+export async function watchRows(side: Side): Promise<() => Promise<boolean>> {
+  await deliverEvents(side.world);
+  const before = await stateNow();
+  return async () => (await stateNow()) === before;
+}

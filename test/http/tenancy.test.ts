@@ -1,0 +1,243 @@
+// Tenancy, walked over all routes: an object of another platform, or of the platform's other environment, is nobody's (HTTP-19). The answer
+// is byte for byte that of an id which exists nowhere, whatever else the request says, and nothing is written.
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import type { Environment } from "../../src/core/vocabulary.ts";
+import type { Route } from "../../src/http/route.ts";
+import {
+  NAMELESS,
+  NAMING_NOTHING,
+  namedIn,
+  OF_AGENTS,
+  OF_OPERATORS,
+  OF_PLATFORMS,
+  PUBLIC,
+  takes,
+  unjudged,
+} from "./tenancy-names.ts";
+import {
+  ask,
+  byKey,
+  bySession,
+  type Caller,
+  ENVIRONMENTS,
+  type Form,
+  filterOf,
+  formsOf,
+  idsOf,
+  namingOf,
+  nowhere,
+  objectOf,
+  openPlatform,
+  otherThan,
+  type Platform,
+  pathOf,
+  told,
+  watchRows,
+} from "./tenancy-support.ts";
+
+let owner: Platform;
+let other: Platform;
+beforeAll(async () => {
+  owner = await openPlatform();
+  other = await openPlatform();
+  const { world } = owner.production;
+  await world.consumer({ principal_id: world.tenantPrincipalId });
+});
+
+/** The tenant principal is of both environments, and another platform's like any other object of it. */
+const tenantPrincipalFor = (member: string): string[] =>
+  member === "principal_id" ? [owner.sandbox.world.tenantPrincipalId] : [];
+
+describe("the walk", () => {
+  it("takes every route, or finds that it names no object of a tenant", () => {
+    const parts = [...PUBLIC, ...NAMELESS, ...new Set([...OF_PLATFORMS, ...OF_AGENTS, ...OF_OPERATORS])];
+    expect(parts.map(({ operationId }) => operationId).sort()).toEqual(
+      ROUTES.map(({ operationId }) => operationId).sort(),
+    );
+  });
+
+  it("leaves out those routes alone that were judged to name nothing", () => {
+    expect(NAMELESS.map(({ operationId }) => operationId).sort()).toEqual([...NAMING_NOTHING].sort());
+  });
+
+  it.each(ROUTES.map((route) => [route.operationId, route] as const))(
+    "has judged all that %s may name",
+    (_id, route) => {
+      expect(unjudged(route)).toEqual([]);
+    },
+  );
+});
+
+/** Where a platform reaches its object from its other environment too: from which, and why. */
+const REACHED: Readonly<Record<string, readonly [from: readonly Environment[], why: string]>> = {
+  getDocument: [ENVIRONMENTS, "documents are the account's, which is one for both environments (ACC-20)"],
+  authorizeMarkets: [["production"], "a live key opens production markets of sandbox agents (MKT-11)"],
+  listAuthorizedMarkets: [["production"], "a live key reads what it opened (MKT-11)"],
+  removeAuthorizedMarket: [["production"], "a live key removes what it opened (MKT-11)"],
+};
+const isReached = ({ operationId }: Route, from: Environment): boolean =>
+  REACHED[operationId]?.[0].includes(from) ?? false;
+
+const credentials = (route: Route, platform: Platform, environment: Environment, whose: string): Caller[] => [
+  ...(takes(route, "management") ? [byKey(platform[environment], whose)] : []),
+  bySession(platform[environment], whose),
+];
+const strangers = (route: Route): Caller[] =>
+  ENVIRONMENTS.flatMap((environment) => credentials(route, other, environment, "another's"));
+
+const withPath = OF_PLATFORMS.filter((route) => namedIn(route, "path").length > 0);
+
+describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => {
+  it.each(withPath.map((route) => [route.operationId, route] as const))("of %s", async (_id, route) => {
+    const side = owner[environment];
+    const [member = ""] = namedIn(route, "path");
+    const ids = await objectOf(side, route, member);
+    const paths = [pathOf(route, side, ids), pathOf(route, side, { ...ids, [member]: nowhere(member) })] as const;
+    const forms = formsOf(route, side);
+    const [good, faulty] = forms;
+    const elsewhere = otherThan(environment);
+    const own = credentials(route, owner, elsewhere, "its");
+    const callers = [...strangers(route), ...(isReached(route, elsewhere) ? [] : own)];
+    expect(await leaksOf(callers, route, paths, forms)).toBe("");
+    // The same requests are good where the object is its caller's.
+    if (isReached(route, elsewhere)) {
+      for (const caller of own) expect((await ask(caller, route, paths[0], faulty)).status, caller.name).toBe(422);
+    }
+    const [keeper] = credentials(route, owner, environment, "its own");
+    if (keeper) expect((await ask(keeper, route, paths[0], good)).status, keeper.name).toBe(route.status);
+  });
+});
+
+describe("the tenant principal in the path, which its own platform reaches from both environments,", () => {
+  it.each(
+    withPath
+      .filter((route) => namedIn(route, "path").includes("principal_id"))
+      .map((route) => [route.operationId, route] as const),
+  )("of %s", async (_id, route) => {
+    const side = owner.sandbox;
+    const at = (principal_id: string) => pathOf(route, side, { principal_id });
+    const paths = [at(side.world.tenantPrincipalId), at(nowhere("principal_id"))] as const;
+    const forms = formsOf(route, side);
+    expect(await leaksOf(strangers(route), route, paths, forms)).toBe("");
+    for (const environment of ENVIRONMENTS) {
+      for (const caller of credentials(route, owner, environment, "its own"))
+        expect([200, 409, 422], caller.name).toContain((await ask(caller, route, paths[0], forms[1])).status);
+    }
+  });
+});
+
+/**
+ * What these callers find by the first path and not by the second, which names nothing: another answer than 404, another byte, or a row, a
+ * message or a mail that was written.
+ */
+async function leaksOf(
+  callers: readonly Caller[],
+  route: Route,
+  [there, none]: readonly [string, string],
+  forms: readonly Form[],
+): Promise<string> {
+  const leaks: string[] = [];
+  const isUnchanged = await watchRows(owner.sandbox);
+  for (const caller of callers) {
+    for (const form of forms) {
+      const reply = await ask(caller, route, there, form);
+      const leak = [
+        reply.status === 404 && reply.body?.code === "not_found" ? "" : `${reply.status} ${reply.body?.code}`,
+        told(reply) === told(await ask(caller, route, none, form)) ? "" : "another answer than for an id of nothing",
+        (await isUnchanged()) ? "" : "something was written",
+      ].filter((fault) => fault !== "");
+      if (leak.length > 0) leaks.push(`${caller.name}, ${form[0]}: ${leak.join(", ")}`);
+    }
+  }
+  return leaks.join("\n");
+}
+
+// ---- Ids in bodies ---------------------------------------------------------------------------------------------------------
+
+const naming = (place: "body" | "query") =>
+  OF_PLATFORMS.flatMap((route) => namedIn(route, place).map((member) => [route.operationId, member, route] as const));
+
+describe.each(ENVIRONMENTS)("an object that a body names in the %s", (environment) => {
+  it.each(naming("body"))("%s: another tenant's %s is as one that there is not", async (_id, member, route) => {
+    const side = other[environment];
+    const [inPath] = namedIn(route, "path");
+    const path = pathOf(route, side, inPath === undefined ? {} : await objectOf(side, route, inPath));
+    const { own, body } = await namingOf(side, route, member);
+    const foreign = tenantPrincipalFor(member);
+    for (const of of [owner.sandbox, owner.production, other[otherThan(environment)]])
+      foreign.push((await namingOf(of, route, member)).own);
+    const isUnchanged = await watchRows(side);
+    for (const caller of credentials(route, other, environment, "its own")) {
+      for (const fault of [{}, { nonsense: true }]) {
+        const send = (id: string) => ask(caller, route, path, ["", "", { body: { ...body(id), ...fault } }]);
+        const none = await send(nowhere(member));
+        expect(none.body.field_errors, caller.name).toContainEqual(
+          expect.objectContaining({ field: member, code: "not_found" }),
+        );
+        for (const id of foreign) expect(told(await send(id)), caller.name).toBe(told(none));
+        expect(await isUnchanged(), caller.name).toBe(true);
+      }
+    }
+    const [keeper] = credentials(route, other, environment, "its own");
+    if (keeper) expect((await ask(keeper, route, path, ["", "", { body: body(own) }])).status).toBe(route.status);
+  });
+});
+
+// ---- Ids in queries, and lists ---------------------------------------------------------------------------------------------
+
+/** What is of the account, and so is one for both environments. */
+const OF_ACCOUNT = ["getPlatform", "listKeys", "listDocuments", "listActivity", "listActivityHeads", "verifyActivity"];
+const isOfAccount = ({ operationId }: Route) => OF_ACCOUNT.includes(operationId);
+
+describe.each(ENVIRONMENTS)("an object that a query names in the %s", (environment) => {
+  it.each(naming("query"))(
+    "%s: another tenant's %s finds what one finds that there is not",
+    async (_id, member, route) => {
+      const own = await filterOf(other[environment], route, member);
+      const foreign = tenantPrincipalFor(member);
+      foreign.push(await filterOf(owner.sandbox, route, member), await filterOf(owner.production, route, member));
+      if (!isOfAccount(route)) foreign.push(await filterOf(other[otherThan(environment)], route, member));
+      const isUnchanged = await watchRows(other[environment]);
+      for (const caller of credentials(route, other, environment, "its own")) {
+        const find = (id: string) => ask(caller, route, route.path, ["", `${member}=${encodeURIComponent(id)}`, {}]);
+        const none = await find(nowhere(member));
+        for (const id of foreign) expect(told(await find(id)), caller.name).toBe(told(none));
+        expect(await isUnchanged(), caller.name).toBe(true);
+        const found = await find(own);
+        expect([caller.name, found.status, told(found) === told(none)]).toEqual([caller.name, 200, false]);
+      }
+    },
+  );
+});
+
+/** Readings that name nothing in their path, and those of them that show objects of the caller. */
+const readings = [...NAMELESS, ...OF_PLATFORMS].filter(
+  (route) => route.method === "get" && takes(route, "management", "session") && namedIn(route, "path").length === 0,
+);
+const SHOWING = ["getPlatform", "listDocuments", "listActivity", "listPrincipals", "listCustomers", "listAgents"];
+
+describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {
+  let mine: string[];
+  let theirs: string[];
+  let elsewhere: string[];
+  beforeAll(async () => {
+    mine = await idsOf(other[environment]);
+    elsewhere = await idsOf(other[otherThan(environment)]);
+    theirs = [...(await idsOf(owner.sandbox)), ...(await idsOf(owner.production))];
+  });
+
+  it.each(readings.map((route) => [route.operationId, route] as const))(
+    "of %s shows its tenant alone",
+    async (id, route) => {
+      const suffix = route.query && "limit" in route.query.shape ? "limit=100" : "";
+      for (const caller of credentials(route, other, environment, "its own")) {
+        const { status, text } = await ask(caller, route, route.path, ["", suffix, {}]);
+        expect([caller.name, status]).toEqual([caller.name, 200]);
+        const shown = (some: readonly string[]) => some.filter((one) => text.includes(one));
+        expect(shown([...theirs, ...(isOfAccount(route) ? [] : elsewhere)]), caller.name).toEqual([]);
+        expect([caller.name, shown(mine).length > 0]).toEqual([caller.name, SHOWING.includes(id)]);
+      }
+    },
+  );
+});
