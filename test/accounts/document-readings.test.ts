@@ -66,21 +66,6 @@ describe("the operator", () => {
     expect([reply.status, reply.text.includes("PDF")]).toEqual([500, false]);
   });
 
-  it("gets 404 for a document of another account, for no document, and for no account", async () => {
-    const reviewed = await inReview(world);
-    const { data } = expectStatus(await ask(world, reviewed, "GET", PATH), 200);
-    const before = await dumpDatabase();
-    for (const path of [
-      `${person.platformId}/documents/${data[0].document_id}`,
-      `${reviewed.platformId}/documents/doc_nothing`,
-      "plt_nothing/documents",
-    ]) {
-      const reply = await operate(world, "GET", `/v1/operator/platforms/${path}`);
-      expect([path, reply.status, reply.body.code]).toEqual([path, 404, "not_found"]);
-    }
-    expect(await dumpDatabase()).toEqual(before);
-  });
-
   it("is asked with GET alone, because a reading leaves an entry", async () => {
     const { document_id } = await submit(world, person, FILE);
     const path = `/v1/operator/platforms/${person.platformId}/documents/${document_id}`;

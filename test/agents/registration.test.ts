@@ -276,14 +276,6 @@ describe("a body with one fault registers nothing", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("a principal of another platform, or of the other environment", async () => {
-    const other = await createWorld();
-    for (const principal_id of [await other.principal(), other.tenantPrincipalId]) {
-      expect(faultsOf(await register(bodyOf("CONSUMER", { principal_id })))).toEqual([["principal_id", "not_found"]]);
-    }
-    expect(faultsOf(await register(bodyOf("CONSUMER"), world, world.liveKey))).toEqual([["principal_id", "not_found"]]);
-  });
-
   it.each(["SUSPENDED", "ATTESTATION_EXPIRED", "CLOSED"])(
     "a principal that is %s: 409 invalid_status",
     async (status) => {

@@ -242,26 +242,3 @@ describe("a deletion", () => {
     expect((await entriesOf(customer)).map(({ action }) => action)).toEqual(["customer.deleted", "customer.created"]);
   });
 });
-
-describe("another's customer", () => {
-  it.each([
-    ["another platform's key", () => other, () => other.key],
-    ["the platform's own live key", () => world, () => world.liveKey],
-  ])("is 404 for %s, also where the body is faulty, and nothing of it is changed", async (_whose, of, key) => {
-    const customer = await created({ external_ref: reference() });
-    const absent = await world.call("GET", `${PATH}/cus_00000000000000000000000000`);
-    const ask = { key: key() };
-    for (const reply of [
-      await of().call("GET", at(customer), ask),
-      await of().call("DELETE", at(customer), ask),
-      await patch(customer, { name: "X" }, of(), key()),
-      await patch(customer, { name: "", colour: "red" }, of(), key()),
-      await patch(customer, {}, of(), key()),
-    ]) {
-      expect([reply.status, reply.body.code, reply.body.message]).toEqual([404, "not_found", absent.body.message]);
-    }
-    const found = await of().call("GET", `${PATH}?external_ref=${customer.external_ref}`, ask);
-    expect(idsOf(expectStatus(found, 200))).toEqual([]);
-    expect(await read(customer)).toEqual(customer);
-  });
-});

@@ -180,18 +180,6 @@ describe("the faults of a body that the schema finds faulty", () => {
 });
 
 describe("before any fault of a body comes", () => {
-  it("404 for another platform's agent, whatever is asked of it", async () => {
-    const other = await createWorld();
-    for (const [method, path] of [
-      ["PATCH", "scope"],
-      ["PATCH", "status"],
-      ["POST", "scope/authorized_markets"],
-    ] as const) {
-      const reply = await other.call(method, `/v1/agents/${provider.did}/${path}`, { body: { nonsense: 1 } });
-      expect([path, reply.status, reply.body.code]).toEqual([path, 404, "not_found"]);
-    }
-  });
-
   it("403 for markets of a consumer", async () => {
     const reply = await world.call("POST", `/v1/agents/${consumer.did}/scope/authorized_markets`, { body: {} });
     expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);

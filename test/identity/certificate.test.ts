@@ -67,10 +67,4 @@ describe("reissuing a certificate", () => {
     expect(decodeJwt(agent.certificate).nbf).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000));
     expect((await ahead.as(agent, "GET", "/v1/payment-intents/pin_none")).body.code).toBe("not_found");
   });
-
-  it("of another platform's agent is not found", async () => {
-    const stranger = await createWorld();
-    const { did } = await world.consumer();
-    expect((await stranger.call("POST", `/v1/agents/${did}/certificate`)).status).toBe(404);
-  });
 });

@@ -7,7 +7,6 @@ import type { Refusal } from "./account-refusals.ts";
 
 type Known = {
   readonly world: World;
-  readonly other: World;
   readonly principalId: string;
   readonly principalRef: string;
   readonly customerId: string;
@@ -15,9 +14,9 @@ type Known = {
 
 /** `at` is known once the tests run. */
 export function principalRefusals(at: () => Known): Readonly<Record<string, readonly Refusal[]>> {
-  const post = (path: string, body?: unknown, of = at().world): Promise<Reply> =>
-    of.call("POST", path, { ...(body !== undefined && { body }) });
-  const patch = (path: string, body: unknown, of = at().world): Promise<Reply> => of.call("PATCH", path, { body });
+  const post = (path: string, body?: unknown): Promise<Reply> =>
+    at().world.call("POST", path, { ...(body !== undefined && { body }) });
+  const patch = (path: string, body: unknown): Promise<Reply> => at().world.call("PATCH", path, { body });
   const principal = () => `/v1/principals/${at().principalId}`;
   const customer = () => `/v1/customers/${at().customerId}`;
   return {
@@ -37,15 +36,9 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
     patchPrincipal: [
       ["nothing", "no_changes_requested", () => patch(`${principal()}`, {})],
       ["what it was registered with", "validation_failed", () => patch(`${principal()}`, { country: "FR" })],
-      ["another platform's principal", "not_found", () => patch(`${principal()}`, {}, at().other)],
     ],
     recordAttestation: [
       ["a body without its fields", "validation_failed", () => post(`${principal()}/attestations`, {})],
-      [
-        "another platform's principal",
-        "not_found",
-        () => post(`${principal()}/attestations`, { placeholder: true }, at().other),
-      ],
       [
         "the account's own company",
         "tenant_principal_field_locked",
@@ -62,17 +55,10 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
       ["no credential", "invalid_credentials", () => revokeAs(at().world, "att_nobody", {})],
     ],
     suspendPrincipal: [
-      ["another platform's principal", "not_found", () => post(`${principal()}/suspend`, undefined, at().other)],
       ["an unknown field", "validation_failed", () => post(`${principal()}/suspend`, { colour: "red" })],
     ],
-    reactivatePrincipal: [
-      ["one that runs", "invalid_status", () => post(`${principal()}/reactivate`)],
-      ["another platform's", "not_found", () => post(`${principal()}/reactivate`, undefined, at().other)],
-    ],
-    closePrincipal: [
-      ["one whose agents run", "close_blocked_open_disputes", () => post(`${principal()}/close`)],
-      ["another platform's principal", "not_found", () => post(`${principal()}/close`, undefined, at().other)],
-    ],
+    reactivatePrincipal: [["one that runs", "invalid_status", () => post(`${principal()}/reactivate`)]],
+    closePrincipal: [["one whose agents run", "close_blocked_open_disputes", () => post(`${principal()}/close`)]],
     createCustomer: [
       ["a body without its fields", "validation_failed", () => post("/v1/customers", {})],
       [
@@ -84,19 +70,13 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
     patchCustomer: [
       ["nothing", "no_changes_requested", () => patch(customer(), {})],
       ["a field that is not changed", "validation_failed", () => patch(customer(), { status: "SUSPENDED" })],
-      ["another platform's customer", "not_found", () => patch(customer(), { name: "X" }, at().other)],
     ],
     suspendCustomer: [
-      ["another platform's customer", "not_found", () => post(`${customer()}/suspend`, undefined, at().other)],
       ["an unknown field", "validation_failed", () => post(`${customer()}/suspend`, { colour: "red" })],
     ],
-    reactivateCustomer: [
-      ["one that runs", "invalid_status", () => post(`${customer()}/reactivate`)],
-      ["another platform's customer", "not_found", () => post(`${customer()}/reactivate`, undefined, at().other)],
-    ],
+    reactivateCustomer: [["one that runs", "invalid_status", () => post(`${customer()}/reactivate`)]],
     deleteCustomer: [
       ["one that groups a principal", "customer_not_empty", () => at().world.call("DELETE", customer())],
-      ["another platform's customer", "not_found", () => at().other.call("DELETE", customer())],
     ],
   };
 }

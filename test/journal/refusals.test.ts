@@ -8,15 +8,7 @@ import type { Table } from "../../src/journal/consequences/words.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
-import {
-  type Agent,
-  agentBody,
-  createWorld,
-  type Json,
-  principalBody,
-  type Reply,
-  type World,
-} from "../support/world.ts";
+import { type Agent, createWorld, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
@@ -31,7 +23,6 @@ const WRITTEN_BY_REFUSALS: Readonly<Partial<Record<Table, string>>> = {
 };
 
 let world: World;
-let other: World;
 let provider: Agent;
 let consumer: Agent;
 let stranger: Agent;
@@ -50,7 +41,6 @@ let verifierId: string;
 
 beforeAll(async () => {
   world = await createWorld();
-  other = await createWorld();
   const client = { name: "Client", external_ref: "client-1" };
   customerId = (await must(201, world.call("POST", "/v1/customers", { body: client }))).customer_id;
   const principal = principalBody({ customer_id: customerId });
@@ -58,7 +48,7 @@ beforeAll(async () => {
   principalId = (await must(201, world.call("POST", "/v1/principals", { body: principal }))).principal_id;
   provider = await world.provider({ principal_id: principalId });
   consumer = await world.consumer();
-  stranger = await other.consumer();
+  stranger = await (await createWorld()).consumer();
   ({ did: draft } = await world.draft("CONSUMER"));
   suspended = await agentWith("SUSPENDED");
   terminated = await agentWith("TERMINATED");
@@ -93,9 +83,8 @@ const changedTables = async (act: () => Promise<Reply>): Promise<{ reply: Reply;
   return { reply, tables: [...difference.keys()] };
 };
 
-const post = (path: string, body?: unknown, of: World = world) =>
-  of.call("POST", path, { ...(body !== undefined && { body }) });
-const patch = (path: string, body: unknown, of: World = world) => of.call("PATCH", path, { body });
+const post = (path: string, body?: unknown) => world.call("POST", path, { ...(body !== undefined && { body }) });
+const patch = (path: string, body: unknown) => world.call("PATCH", path, { body });
 const agentAt = (did: string, path = "") => `/v1/agents/${did}${path}`;
 const order = (overrides: Record<string, unknown> = {}) => ({
   consumer_did: consumer.did,
@@ -110,28 +99,15 @@ const wallet = "0x00000000000000000000000000000000000000aa";
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
-  ...principalRefusals(() => ({ world, other, principalId, principalRef, customerId })),
+  ...principalRefusals(() => ({ world, principalId, principalRef, customerId })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
     ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
     ["an unknown field", "validation_failed", () => patch("/v1/platform", { legal_name: "X", colour: "red" })],
   ],
-  registerAgent: [
-    ["a body without its fields", "validation_failed", () => post("/v1/agents", {})],
-    [
-      "another platform's principal",
-      "validation_failed",
-      () => post("/v1/agents", { ...agentBody("CONSUMER"), principal_id: principalId }, other),
-    ],
-  ],
-  activateAgent: [
-    ["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))],
-    ["another platform's agent", "not_found", () => post(agentAt(draft, "/activate"), undefined, other)],
-  ],
-  reissueAgentCertificate: [
-    ["a DRAFT", "invalid_status", () => post(agentAt(draft, "/certificate"))],
-    ["another platform's agent", "not_found", () => post(agentAt(provider.did, "/certificate"), undefined, other)],
-  ],
+  registerAgent: [["a body without its fields", "validation_failed", () => post("/v1/agents", {})]],
+  activateAgent: [["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))]],
+  reissueAgentCertificate: [["a DRAFT", "invalid_status", () => post(agentAt(draft, "/certificate"))]],
   patchAgentScope: [
     ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did, "/scope"), { colour: "red" })],
     ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did, "/scope"), {})],
@@ -140,37 +116,21 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
       "agent_status_not_mutable",
       () => patch(agentAt(terminated, "/scope"), { capabilities: ["x"] }),
     ],
-    [
-      "another platform's agent",
-      "not_found",
-      () => patch(agentAt(consumer.did, "/scope"), { capabilities: ["x"] }, other),
-    ],
   ],
   patchAgentStatus: [
     ["an unknown status", "validation_failed", () => patch(agentAt(consumer.did, "/status"), { status: "AWAY" })],
     ["a DRAFT", "use_activate_endpoint", () => patch(agentAt(draft, "/status"), { status: "ACTIVE" })],
     ["a TERMINATED agent", "invalid_status", () => patch(agentAt(terminated, "/status"), { status: "ACTIVE" })],
-    [
-      "another platform's agent",
-      "not_found",
-      () => patch(agentAt(consumer.did, "/status"), { status: "SUSPENDED" }, other),
-    ],
   ],
   authorizeMarkets: [
     ["no market", "validation_failed", () => post(marketsOf(provider.did), {})],
     ["a consumer", "role_not_permitted", () => post(marketsOf(consumer.did), marketWith(wallet))],
-    ["another platform's agent", "not_found", () => post(marketsOf(provider.did), marketWith(wallet), other)],
   ],
   removeAuthorizedMarket: [
     [
       "a market that the agent does not have",
       "not_found",
       () => world.call("DELETE", `${marketsOf(provider.did)}/DE-USDC?network=${NETWORK}`),
-    ],
-    [
-      "another platform's agent",
-      "not_found",
-      () => other.call("DELETE", `${marketsOf(provider.did)}/GLOBAL-USDC?network=${NETWORK}`),
     ],
   ],
   createPaymentIntent: [

@@ -255,13 +255,4 @@ describe("reading an intent", () => {
       expect([reply.status, reply.body, world.meter.reading.trips]).toEqual([200, intent, 1]);
     }
   });
-
-  it("by another agent is 403 forbidden; of an unknown one 404 not_found", async () => {
-    const [consumer, provider, other] = [await buyer(world), await seller(world), await buyer(world)];
-    const intent = await world.intent(consumer, provider);
-    const foreign = await world.as(other, "GET", `/v1/payment-intents/${intent.intent_id}`);
-    expect([foreign.status, foreign.body.code]).toEqual([403, "forbidden"]);
-    const unknown = await world.as(other, "GET", "/v1/payment-intents/pin_00000000000000000000000000");
-    expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
-  });
 });

@@ -77,15 +77,6 @@ describe("the listing", () => {
     // A customer's id shows no principals of another platform.
     expect(idsOf(await list("?customer_id=cus_1"))).toEqual([]);
   });
-
-  it("shows nothing of another platform or of the other environment", async () => {
-    const [other, mine] = [await createWorld(), await createWorld()];
-    await other.principal();
-    const own = await mine.principal();
-    expect(idsOf(await list("", mine))).toEqual([own]);
-    const live = expectStatus(await mine.call("GET", "/v1/principals", { key: mine.liveKey }), 200);
-    expect(live.data).toEqual([]);
-  });
 });
 
 describe("the tenant principal", () => {
@@ -108,28 +99,9 @@ describe("the tenant principal", () => {
       expect(idsOf(await list(query, fresh))).toEqual([]);
   });
 
-  it("of another platform is 404", async () => {
-    const other = await createWorld();
-    expect((await world.call("GET", `/v1/principals/${other.tenantPrincipalId}`)).body.code).toBe("not_found");
-  });
-
   it("takes agents like any other principal", async () => {
     const { did } = await world.draft("CONSUMER", { principal_id: world.tenantPrincipalId });
     expect(expectStatus(await world.call("GET", `/v1/agents/${did}`), 200).principal_id).toBe(world.tenantPrincipalId);
-  });
-});
-
-describe("a principal by its id", () => {
-  it.each([
-    ["of another platform", (of: World) => createWorld().then((other) => [other, of.key] as const)],
-    ["by the live key", (of: World) => Promise.resolve([of, of.liveKey] as const)],
-  ])("%s is 404, as one that does not exist is", async (_name, caller) => {
-    const id = await world.principal();
-    const [of, key] = await caller(world);
-    const reply = await of.call("GET", `/v1/principals/${id}`, { key: of === world ? key : of.key });
-    const absent = await world.call("GET", "/v1/principals/prn_00000000000000000000000000");
-    expect([reply.status, reply.body.message]).toEqual([404, absent.body.message]);
-    expect(reply.body.code).toBe("not_found");
   });
 });
 

@@ -165,13 +165,6 @@ describe("a body with one fault registers nothing", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("a customer of another platform, or of the other environment", async () => {
-    const other = await createWorld();
-    for (const customer_id of [await customerOf(other, "sandbox"), await customerOf(world, "production")]) {
-      expect(faultsOf(await register({ ...attested(), customer_id }))).toEqual([["customer_id", "not_found"]]);
-    }
-  });
-
   it("in production a placeholder, and an attestation of nobody's Verifier", async () => {
     expect(faultsOf(await register(principalBody(), still, world.liveKey))).toEqual([
       ["verification_attestation.placeholder", "invalid_value"],

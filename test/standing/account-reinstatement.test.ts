@@ -20,7 +20,6 @@ import {
   entriesOf,
   inStatus,
   noticesOf,
-  operator,
   outcome,
   principalsOf,
   publicly,
@@ -88,12 +87,6 @@ describe("reinstating an account", () => {
     const before = await dumpDatabase();
     expect(outcome(await reinstate(world))).toEqual([409, "invalid_status"]);
     expect(await dumpDatabase()).toEqual(before);
-  });
-
-  it("is 404 for an unknown account", async () => {
-    const path = "/v1/operator/platforms/plt_00000000000000000000000000/reinstate";
-    const reply = await world.call("POST", path, { key: null, headers: operator(), body: { reason: "x" } });
-    expect(outcome(reply)).toEqual([404, "not_found"]);
   });
 });
 

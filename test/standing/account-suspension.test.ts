@@ -26,7 +26,6 @@ import {
   givePassword,
   inStatus,
   noticesOf,
-  operator,
   outcome,
   PASSWORD,
   principalsOf,
@@ -96,14 +95,6 @@ describe("suspending an account", () => {
     } else {
       expect(reply.status).toBe(200);
       expect((await accountOf(world))?.suspendedFrom).toBe(status);
-    }
-  });
-
-  it("is 404 for an unknown account, before the faults of the body", async () => {
-    const path = "/v1/operator/platforms/plt_00000000000000000000000000/suspend";
-    for (const body of [{ reason: "x" }, { reason: "" }, {}]) {
-      const reply = await world.call("POST", path, { key: null, headers: operator(), body });
-      expect(outcome(reply)).toEqual([404, "not_found"]);
     }
   });
 

@@ -12,17 +12,7 @@ import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { faultsOf } from "../verifiers/support.ts";
-import {
-  crowd,
-  dieBefore,
-  each,
-  entriesOf,
-  inStatus,
-  outcome,
-  returns,
-  storedAgent,
-  suspensions,
-} from "./account-support.ts";
+import { crowd, dieBefore, each, inStatus, outcome, returns, storedAgent, suspensions } from "./account-support.ts";
 
 let world: World;
 let other: World;
@@ -323,16 +313,6 @@ describe("what keeps it from being recorded", () => {
     const before = await dumpDatabase();
     expect(faultsOf(await record(principalId, broken(given(HOUR_MS))))).toEqual([422, "validation_failed", faults]);
     expect((await dumpDatabase()).attestations).toEqual(before.attestations);
-  });
-
-  it("another platform, the other environment, and no principal: 404 before the body is looked at", async () => {
-    const principalId = await world.principal();
-    for (const options of [{ key: other.key }, { key: world.liveKey }]) {
-      expect(outcome(await record(principalId, { colour: "red" }, options))).toEqual([404, "not_found"]);
-      expect(outcome(await world.call("GET", path(principalId), options))).toEqual([404, "not_found"]);
-    }
-    expect(outcome(await record("prn_00000000000000000000000000", { colour: "red" }))).toEqual([404, "not_found"]);
-    expect(await entriesOf(world, "principal.attestation_recorded")).toEqual([]);
   });
 });
 

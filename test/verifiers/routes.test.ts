@@ -202,12 +202,6 @@ describe("a body with faults registers nothing:", () => {
 });
 
 describe("a change is refused", () => {
-  it("of an unknown Verifier before its body is looked at, and so is its reading", async () => {
-    expect((await patchVerifier(world, "ver_none", { name: 7 })).body.code).toBe("not_found");
-    expect((await patchVerifier(world, "ver_none", { name: "Acme" })).body.code).toBe("not_found");
-    expect((await read("ver_none")).body.code).toBe("not_found");
-  });
-
   it("with faults, of nothing, and to what it is already", async () => {
     const { verifier_id, jwks, name, status } = await registerVerifier(world, [p256.jwk]);
     const before = await dumpDatabase();
