@@ -24,8 +24,12 @@ export type Stage = {
   readonly serviceDid: string;
   /** Runs one batch on the database directly. */
   readonly sql: (statements: readonly Sql[]) => Promise<Row[][]>;
+  /** Fires the trigger of every minute. */
+  readonly cron: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
+/** `outbox`: events and entries are handed on beside the calls, as in production, instead of by the job alone. */
+type StageOptions = { readonly outbox?: boolean };
 
 const ROOT = join(import.meta.dirname, "..");
 const CHAINS = [
@@ -41,7 +45,7 @@ const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
   simple: { limit: QUOTA, period: 60 as const },
 }));
 
-export async function setStage(): Promise<Stage> {
+export async function setStage({ outbox = false }: StageOptions = {}): Promise<Stage> {
   Object.assign(process.env, {
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_HIDE_BANNER: "true",
@@ -54,7 +58,7 @@ export async function setStage(): Promise<Stage> {
   const operatorKey = randomText(24);
   const secrets = await drawSecrets(operatorKey);
   const serviceDid = secrets.SERVICE_DID;
-  const config = benchConfig(networks, secrets);
+  const config = benchConfig(networks, { ...secrets, BENCH_OUTBOX: outbox ? "on" : "off" });
   const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {
     await server.listen();
@@ -66,13 +70,16 @@ export async function setStage(): Promise<Stage> {
         throw new Error(`the bench's SQL failed: ${reply.body.toString()} ${statements[0]?.sql}`);
       return JSON.parse(reply.body.toString()) as Row[][];
     };
+    const cron = async () => {
+      await server.getWorker().scheduled({ cron: "* * * * *", scheduledTime: new Date() });
+    };
     const close = async () => {
       closeConnections();
       await server.close();
       await stopChains(chains);
     };
     const [platform, second] = [await accredit(origin, "Bench Platform"), await accredit(origin, "Second Platform")];
-    return { origin, platform, second, operatorKey, networks, serviceDid, sql, close };
+    return { origin, platform, second, operatorKey, networks, serviceDid, sql, cron, close };
   } catch (thrown) {
     await server.close().catch(() => undefined);
     await stopChains(chains);

@@ -236,9 +236,9 @@ export default {
       service.fetch(request, own, waiting),
     );
   },
-  /** Only the job delivers events: a message to the outbox would deliver them while another cost is counted. */
+  /** Where costs are counted only the job delivers events: a message to the outbox would deliver them while another cost is counted. */
   queue: async (batch, env) => {
-    if (!batch.queue.endsWith("-outbox")) await service.queue(batch, env);
+    if (env.BENCH_OUTBOX === "on" || !batch.queue.endsWith("-outbox")) await service.queue(batch, env);
   },
   scheduled: service.scheduled,
-} satisfies ExportedHandler<Env, Message>;
+} satisfies ExportedHandler<Env & { readonly BENCH_OUTBOX: string }, Message>;

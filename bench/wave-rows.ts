@@ -1,0 +1,139 @@
+// Many principals with some agents each, whose attestations all end at one instant, and what the service records of them.
+import { SECOND_MS } from "../src/core/limits.ts";
+import { type Copies, copyRows } from "./copies.ts";
+import { agent, openProvider, type Play, type PlayedAgent, principal } from "./play.ts";
+import type { Stage } from "./stage.ts";
+
+export type Wave = { readonly principals: number; readonly agents: number; readonly endsAt: number };
+
+/** A status list of their own: no place is taken twice. */
+const LIST = 2;
+const LIST_SIZE = 65_536;
+
+/** Registers one principal and its agents through the API, and copies their rows. */
+export async function arrangeWave(play: Play, { principals, agents, endsAt }: Wave): Promise<void> {
+  const { stage } = play;
+  const principalId = await principal(stage, stage.platform, play.next());
+  const models: PlayedAgent[] = [await openProvider(stage, principalId)];
+  while (models.length < agents) models.push(await agent(stage, stage.platform, "CONSUMER", principalId));
+  await stage.sql([
+    ...models.map(({ did }) => ({ sql: "update agents set ends_at = ? where did = ?", params: [endsAt, did] })),
+    // All notices of an end come before it.
+    {
+      sql: "update principals set attestation_expires_at = ?, expiry_notice_at = null where principal_id = ?",
+      params: [endsAt, principalId],
+    },
+    { sql: "update attestations set expires_at = ? where principal_id = ?", params: [endsAt, principalId] },
+    {
+      sql: "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (?, ?, 0, ?)",
+      params: [LIST, LIST_SIZE, Date.now()],
+    },
+  ]);
+  const range = { from: 0, to: principals - 1 };
+  for (const copies of [
+    ...ofPrincipal(principalId),
+    ...models.flatMap((model, place) => ofAgent(model, place, agents)),
+  ])
+    await copyRows(stage, copies, range);
+}
+
+const numbered = (id: string): string => `'${id.slice(0, -4)}' || printf('%04d', n)`;
+
+const ofPrincipal = (principalId: string): Copies[] => {
+  const [where, principal_id] = [`principal_id = '${principalId}'`, numbered(principalId)];
+  const unique = { external_ref: `'${principalId}-' || n`, name_folded: `name_folded || ' ' || n` };
+  return [
+    { table: "principals", where, vary: { principal_id, ...unique } },
+    { table: "attestations", where, vary: { principal_id } },
+  ];
+};
+
+/** Scattered over the keys, as drawn DIDs are: the factor is odd, so no two of them are the same. */
+const scattered = (did: string): string =>
+  `'did:aeap:' || printf('%08x', n * 2654435761 % 4294967296) || '${did.slice("did:aeap:".length + 8)}'`;
+
+const ofAgent = ({ did, principalId }: PlayedAgent, place: number, agents: number): Copies[] => {
+  const [where, vary] = [`did = '${did}'`, { did: scattered(did) }];
+  const content = `replace(content, '${did}', ${scattered(did)})`;
+  const [jti, idx] = [`certificate_jti || '-' || n`, `n * ${agents} + ${place}`];
+  return [
+    { table: "agents", where, vary: { ...vary, principal_id: numbered(principalId), certificate_jti: jti } },
+    { table: "aids", where, vary: { ...vary, content } },
+    { table: "aid_versions", where, vary: { ...vary, content } },
+    { table: "certificates", where, vary: { ...vary, jti: "jti || '-' || n", list_id: String(LIST), idx } },
+    ...(place === 0 ? ["agent_markets", "escrows"].map((table): Copies => ({ table, where, vary })) : []),
+  ];
+};
+
+/** Lets all of the attestations end in a moment. */
+export async function endSoon({ sql }: Stage, wave: Wave): Promise<Wave> {
+  const endsAt = Date.now() + 3 * SECOND_MS;
+  const params = [endsAt, wave.endsAt];
+  await sql([
+    { sql: "update principals set attestation_expires_at = ? where attestation_expires_at = ?", params },
+    { sql: "update attestations set expires_at = ? where expires_at = ?", params },
+    { sql: "update agents set ends_at = ? where ends_at = ?", params },
+  ]);
+  return { ...wave, endsAt };
+}
+
+export const countUnhashed = async ({ sql, platform }: Stage): Promise<number> => {
+  const [rows = []] = await sql([
+    {
+      sql: `select (select max(seq) from activity_entries where platform_id = ?1)
+        - (select seq from activity_chains where platform_id = ?1) as unhashed`,
+      params: [platform.platformId],
+    },
+  ]);
+  return Number(rows[0]?.["unhashed"]);
+};
+
+/** What is left to record, and what was recorded since an event. */
+export type Recorded = {
+  readonly principals: number;
+  readonly agents: number;
+  readonly cascades: number;
+  /** Agents with their one entry, event and directory record; and those that have another number of one of them. */
+  readonly once: number;
+  readonly otherwise: number;
+};
+
+export const countOpen = async ({ sql }: Stage, { endsAt }: Wave): Promise<number> => {
+  const [rows = []] = await sql([
+    {
+      sql: `select (select count(*) from principals where status = 'ACTIVE' and attestation_expires_at <= ?)
+        + (select count(*) from cascades) as open`,
+      params: [endsAt],
+    },
+  ]);
+  return Number(rows[0]?.["open"]);
+};
+
+export async function countRecorded({ sql }: Stage, { endsAt }: Wave): Promise<Recorded> {
+  const [rows = []] = await sql([
+    {
+      sql: `with own as (select did, status from agents where ends_at = ?1),
+        entries as (select subject_id as did, count(*) as n from activity_entries where action = 'agent.suspended' group by 1),
+        told as (select object ->> 'did' as did, count(*) as n from events where type = 'agent.status_changed' and occurred_at >= ?1
+          and object ->> 'status' = 'SUSPENDED' group by 1),
+        listed as (select did, count(*) as n from directory_changes where change_type = 'status_changed' and occurred_at >= ?1 group by 1),
+        each as (select entries.n = 1 and told.n = 1 and listed.n = 1 and own.status = 'SUSPENDED' as once from own
+          left join entries using (did) left join told using (did) left join listed using (did))
+        select (select count(*) from principals where attestation_expires_at = ?1 and status <> 'ATTESTATION_EXPIRED') as principals,
+          (select count(*) from own where status in ('ACTIVE', 'FUNDING')) as agents,
+          (select count(*) from cascades) as cascades,
+          (select count(*) from each where once) as once,
+          (select count(*) from each where once is not true) as otherwise`,
+      params: [endsAt],
+    },
+  ]);
+  const row = rows[0] ?? {};
+  const count = (name: keyof Recorded) => Number(row[name]);
+  return {
+    principals: count("principals"),
+    agents: count("agents"),
+    cascades: count("cascades"),
+    once: count("once"),
+    otherwise: count("otherwise"),
+  };
+}

@@ -1,0 +1,163 @@
+// `node bench/wave.ts`: the attestations of 1,000 principals with 10 agents each end at one instant. It measures how long the jobs need to
+// record that, on their real path, and how long other calls take meanwhile.
+//   --check  exits with 1 where the wave takes too long, slows other calls down too much, or reports an agent not exactly once
+//   --principals=1000 --agents=10    --every=25  a call each 25 ms    --alone=20  the seconds before and behind the wave
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
+import { type Case, nameOf } from "./case.ts";
+import { CASES } from "./cases.ts";
+import { type Answers, percentile95, sendPaced } from "./paced.ts";
+import { type Play, startPlay } from "./play.ts";
+import { setStage } from "./stage.ts";
+import {
+  arrangeWave,
+  countOpen,
+  countRecorded,
+  countUnhashed,
+  endSoon,
+  type Recorded,
+  type Wave,
+} from "./wave-rows.ts";
+
+const { values: options } = parseArgs({
+  options: {
+    check: { type: "boolean", default: false },
+    principals: { type: "string", default: "1000" },
+    agents: { type: "string", default: "10" },
+    every: { type: "string", default: "25" },
+    alone: { type: "string", default: "20" },
+  },
+});
+
+const AT_MOST_SECONDS = 600;
+const AT_MOST_RATIO = 2;
+/** Public reads, a page and a read of the management API, and calls that write. */
+const OTHERS = [
+  "GET /v1/agents/{did}/aid",
+  "GET /v1/agents/{did}/status",
+  "GET /v1/agents",
+  "GET /v1/principals/{principal_id}",
+  "POST /v1/principals",
+  "POST /v1/payment-intents",
+];
+const ALL = "all of them";
+const POLL_MS = 500;
+const GIVE_UP_SECONDS = 1_200;
+
+const logStep = (step: string) => console.error(`wave: ${step}`);
+const others = OTHERS.map((name): Case => {
+  const found = CASES.find((known) => nameOf(known) === name);
+  if (!found) throw new Error(`${name} is no case`);
+  return found;
+});
+
+type Found = {
+  readonly wave: Wave;
+  readonly seconds: number;
+  readonly alone: Answers;
+  readonly during: Answers;
+  readonly recorded: Recorded;
+};
+
+async function run(): Promise<Found> {
+  logStep("two chains, the Worker, two platforms");
+  const stage = await setStage({ outbox: true });
+  try {
+    const play = await startPlay(stage);
+    const [principals, agents] = [Number(options.principals), Number(options.agents)];
+    const arranged = { principals, agents, endsAt: Date.now() + DAY_MS };
+    logStep(`${principals} principals with ${agents} agents each`);
+    await arrangeWave(play, arranged);
+    await callsAlone(play, SECOND_MS);
+    logStep("calls alone");
+    const aloneMs = Number(options.alone) * SECOND_MS;
+    const before = await callsAlone(play, aloneMs);
+    logStep("the wave");
+    const { wave, seconds, during } = await record(play, arranged);
+    logStep(`recorded in ${seconds.toFixed(1)} s`);
+    const hashing = performance.now();
+    while ((await countUnhashed(stage)) > 0) await sleep(POLL_MS);
+    logStep(`hashed ${((performance.now() - hashing) / SECOND_MS).toFixed(1)} s later`);
+    const recorded = await countRecorded(stage, wave);
+    logStep("calls alone again");
+    const behind = await callsAlone(play, aloneMs);
+    const alone = new Map([...before].map(([name, ms]) => [name, [...ms, ...(behind.get(name) ?? [])]]));
+    return { wave, seconds, alone, during, recorded };
+  } finally {
+    await stage.close();
+  }
+}
+
+const callsAlone = (play: Play, ms: number): Promise<Answers> => paced(play, AbortSignal.timeout(ms));
+const paced = (play: Play, ended: AbortSignal) => sendPaced(play, others, Number(options.every), ended);
+
+/** The attestations end. The cron starts at once, and then each minute as it always does; the queues do the rest. */
+async function record(
+  { stage, ...play }: Play,
+  arranged: Wave,
+): Promise<{ wave: Wave; seconds: number; during: Answers }> {
+  const wave = await endSoon(stage, arranged);
+  await sleep(wave.endsAt - Date.now());
+  const started = performance.now();
+  const done = new AbortController();
+  const answers = paced({ stage, ...play }, done.signal);
+  await stage.cron();
+  const minutely = setInterval(() => void stage.cron(), MINUTE_MS);
+  try {
+    while ((await countOpen(stage, wave)) > 0) {
+      if (performance.now() - started > GIVE_UP_SECONDS * SECOND_MS) throw new Error("the wave does not end");
+      await sleep(POLL_MS);
+    }
+  } finally {
+    clearInterval(minutely);
+    done.abort();
+  }
+  const seconds = (performance.now() - started) / SECOND_MS;
+  return { wave, seconds, during: await answers };
+}
+
+// ---- The report ------------------------------------------------------------------------------------------------------------
+
+type Line = { readonly name: string; readonly alone: number; readonly during: number };
+
+function linesOf({ alone, during }: Found): Line[] {
+  const line = (name: string, [a, d]: readonly [readonly number[], readonly number[]]) => ({
+    name,
+    alone: percentile95(a),
+    during: percentile95(d),
+  });
+  const all = (answers: Answers) => [...answers.values()].flat();
+  return [
+    line(ALL, [all(alone), all(during)]),
+    ...[...alone].map(([name, ms]) => line(name, [ms, during.get(name) ?? []])),
+  ];
+}
+
+const found = await run();
+const lines = linesOf(found);
+const { seconds, recorded, wave } = found;
+const total = wave.principals * wave.agents;
+console.log(
+  `\n${wave.principals} principals with ${wave.agents} agents each ended at one instant: recorded in ${seconds.toFixed(1)} s.`,
+);
+console.log(`${recorded.once} of ${total} agents have one entry, one event and one directory record each.\n`);
+for (const { name, alone, during } of lines)
+  console.log(
+    `  ${name.padEnd(40)} p95 alone ${alone.toFixed(1)} ms, during ${during.toFixed(1)} ms: ${(during / alone).toFixed(2)} x`,
+  );
+
+const violations = [
+  ...(seconds > AT_MOST_SECONDS ? [`recorded in ${seconds.toFixed(0)} s, at most ${AT_MOST_SECONDS}`] : []),
+  ...lines.flatMap(({ name, alone, during }) =>
+    during > AT_MOST_RATIO * alone
+      ? [`${name}: p95 ${(during / alone).toFixed(2)} times that alone, at most ${AT_MOST_RATIO}`]
+      : [],
+  ),
+  ...(recorded.once === total && recorded.otherwise + recorded.agents + recorded.principals + recorded.cascades === 0
+    ? []
+    : [`not everything is recorded exactly once: ${JSON.stringify(recorded)}`]),
+];
+console.log("");
+for (const line of violations) console.log(`  EXCEEDED ${line}`);
+if (options.check && violations.length > 0) process.exitCode = 1;
