@@ -47,16 +47,32 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
 };
 
-/** Works a message about events and entries of the activity log. What fails holds up nothing else, and all of it is safe to do again. */
-async function handOn(deps: Deps, { activityOf = [] }: OutboxMessage): Promise<void> {
-  const hashing = activityOf.map((platformId) => hashUnlessOthersDo(deps, platformId));
-  const ended = await Promise.allSettled([handOnEvents(deps, SUBSCRIBERS), ...hashing]);
-  for (const one of ended) if (one.status === "rejected") throw one.reason;
+/**
+ * Works messages about events and entries of the activity log as one: each asks for all that is new, so one delivery and one hashing of each
+ * log serve all that a batch has. What fails holds up nothing else, and all of it is safe to do again.
+ */
+async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
+  const logsOf = ({ body }: Queued): readonly string[] => (body as OutboxMessage).activityOf ?? [];
+  const failed = new Map<string, unknown>();
+  const work = [EVENTS, ...new Set(messages.flatMap(logsOf))];
+  await eachAtOnce(work, async (one) => {
+    try {
+      await (one === EVENTS ? handOnEvents(deps, SUBSCRIBERS) : hashUnlessOthersDo(deps, one));
+    } catch (thrown) {
+      failed.set(one, thrown);
+    }
+  });
+  for (const message of messages) {
+    const wanted = [EVENTS, ...logsOf(message)].find((one) => failed.has(one));
+    if (wanted === undefined) message.ack();
+    else retry(message, failed.get(wanted));
+  }
 }
 
-const RUNNERS: Runners<Message["kind"]> = {
+const EVENTS = "events";
+
+const RUNNERS: Runners<Exclude<Message["kind"], OutboxMessage["kind"]>> = {
   ...CHAIN_RUNNERS,
-  hand_on_events: handOn,
   record: runJob,
   find: runJob,
   run: runJob,
@@ -68,29 +84,36 @@ const RETRY_SECONDS = 5;
 const DEAD = "-dead";
 
 /**
- * Messages about the chain are worked beside each other, since they wait (JOB-13). The others are worked one after the other: those that
- * deliver events would all move the same mark and refuse each other.
+ * Messages about the chain are worked beside each other, since they wait (JOB-13). Those of jobs are worked one after the other.
  */
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
   const deps = buildDeps(env, env.ISSUER);
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   const work = (message: Queued) => workOne(deps, message);
   await eachAtOnce(batch.messages.filter(isAboutChain), work);
-  for (const message of batch.messages) if (!isAboutChain(message)) await work(message);
+  const about = Map.groupBy(batch.messages, ({ body }) => body.kind === "hand_on_events");
+  const outbox = about.get(true) ?? [];
+  if (outbox.length > 0) await handOn(deps, outbox);
+  for (const message of about.get(false) ?? []) if (!isAboutChain(message)) await work(message);
 }
 
 const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
 
 async function workOne(deps: Deps, message: Queued): Promise<void> {
-  const { body, attempts } = message;
+  const { body } = message;
   try {
-    await (RUNNERS[body.kind] as Runner<Message["kind"]>)(deps, body as never);
+    await (RUNNERS[body.kind as keyof typeof RUNNERS] as Runner<Message["kind"]>)(deps, body as never);
     message.ack();
   } catch (thrown) {
-    const text = thrown instanceof Error ? thrown.message : "unknown";
-    console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
-    message.retry({ delaySeconds: RETRY_SECONDS * attempts });
+    retry(message, thrown);
   }
+}
+
+function retry(message: Queued, thrown: unknown): void {
+  const { body, attempts } = message;
+  const text = thrown instanceof Error ? thrown.message : "unknown";
+  console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
+  message.retry({ delaySeconds: RETRY_SECONDS * attempts });
 }
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
