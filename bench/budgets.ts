@@ -310,6 +310,14 @@ export const ACT_BYTES: Readonly<Record<string, number>> = {
   purchase: 5_000,
 };
 
+/** The suspension of a principal with n agents: its rows until the last slice, and the trips of its answer, which waits for the first slice alone. */
+export const SUSPENSION = {
+  trips: 2,
+  slice: 200,
+  read: (n: number): number => 10 + 5 * n,
+  written: (n: number): number => 12 + 14 * n,
+} as const;
+
 /** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
 

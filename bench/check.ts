@@ -1,9 +1,19 @@
 // Lists the exceeded budgets, one line each, with the measured value and the limit.
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, type Budget, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import {
+  ACT_BYTES,
+  BUDGETS,
+  BUNDLE_GZIP_KIB,
+  BUSY_RATIO,
+  type Budget,
+  HOPS,
+  STARTUP_MEDIAN_MS,
+  SUSPENSION,
+} from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
+import type { Suspension } from "./suspensions.ts";
 
 const LIMITS = [
   ["trips", "D1 trips"],
@@ -74,3 +84,19 @@ export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
     ? [`facilitations with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
     : []),
 ];
+
+/** The answer writes the first slice and waits for no further one; of all slices each agent costs the same. */
+export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
+  measured.flatMap(({ agents, trips, answer, all }) => {
+    const first = Math.min(agents, SUSPENSION.slice);
+    const limits = [
+      ["trips of the answer", trips, SUSPENSION.trips],
+      ["rows read by the answer", answer.read, SUSPENSION.read(first)],
+      ["rows written by the answer", answer.written, SUSPENSION.written(first)],
+      ["rows read in all", all.read, SUSPENSION.read(agents)],
+      ["rows written in all", all.written, SUSPENSION.written(agents)],
+    ] as const;
+    return limits.flatMap(([what, value, most]) =>
+      value > most ? [`suspension of ${agents} agents: ${what} ${value}, at most ${most}`] : [],
+    );
+  });

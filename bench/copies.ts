@@ -13,6 +13,30 @@ const AT_ONCE = 20_000;
 
 export const otherId = (prefix: string): string => `'${prefix}_' || printf('%026d', n)`;
 
+/** Copies of a DID, scattered over the keys as drawn ones are: the factor is odd, so no two of them are the same. */
+export const scatteredDid = (did: string): string =>
+  `'did:aeap:' || printf('%08x', n * 2654435761 % 4294967296) || '${did.slice("did:aeap:".length + 8)}'`;
+
+/** An agent with its documents and its certificate. `principalId` and the place in a status list as expressions. */
+export function copiesOfAgent(
+  { did, principalId: owner }: { readonly did: string; readonly principalId: string },
+  {
+    principalId = `'${owner}'`,
+    listId,
+    idx,
+  }: { readonly principalId?: string; readonly listId: number; readonly idx: string },
+): Copies[] {
+  const [where, copy] = [`did = '${did}'`, scatteredDid(did)];
+  const documented = { did: copy, content: `replace(content, '${did}', ${copy})` };
+  const jti = (column: string) => `${column} || '-' || n`;
+  return [
+    { table: "agents", where, vary: { did: copy, principal_id: principalId, certificate_jti: jti("certificate_jti") } },
+    { table: "aids", where, vary: documented },
+    { table: "aid_versions", where, vary: documented },
+    { table: "certificates", where, vary: { did: copy, jti: jti("jti"), list_id: String(listId), idx } },
+  ];
+}
+
 /** Makes the copies from `from` + 1 to `to`. Throws where there is no row to copy. */
 export async function copyRows(
   { sql }: Stage,

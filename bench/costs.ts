@@ -91,7 +91,7 @@ export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutco
     return { name: nameOf(known), hops: metered.beforeAnswer.hops, elapsedMs: metered.elapsedMs };
   });
 
-async function sendMetered(
+export async function sendMetered(
   { stage }: Play,
   ask: Ask,
   more: Record<string, string> = {},

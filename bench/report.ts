@@ -7,6 +7,7 @@ import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts
 import type { Latencies } from "./latency.ts";
 import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";
+import type { Suspension } from "./suspensions.ts";
 
 export type Sized = { readonly rows: number; readonly outcomes: readonly Outcome[] };
 export type Findings = {
@@ -15,6 +16,7 @@ export type Findings = {
   readonly far: readonly FarOutcome[];
   readonly grown: readonly Grown[];
   readonly busy: Busy | null;
+  readonly suspensions: readonly Suspension[];
   readonly plans: readonly PlanFault[];
   readonly latencies: Latencies | null;
   readonly load: Load | null;
@@ -23,7 +25,7 @@ export type Findings = {
 };
 
 export function printFindings(findings: Findings): void {
-  const { costs, sized, far, grown, busy, plans, latencies, load, bundle, violations } = findings;
+  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, bundle, violations } = findings;
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
@@ -34,6 +36,7 @@ export function printFindings(findings: Findings): void {
   if (far.length > 0) section(`Far from the database: each trip and each object call ${HOP_MS} ms away`, farTable(far));
   if (grown.length > 0) section("Bytes in the database, by act and table, with indexes", grown.flatMap(grownLines));
   if (busy) section("A busy seller", busyLines(busy));
+  if (suspensions.length > 0) section("Suspension of a principal, by its agents", suspensionTable(suspensions));
   if (plans.length > 0) section("Statements that scan or sort", plans.flatMap(planLines));
   if (latencies) section("Latency, one call at a time", latencyTable(latencies));
   if (load) section("Load, eight calls at a time", loadTable(load));
@@ -177,6 +180,17 @@ function loadTable({ hello, row, ratios }: Load): string[] {
     ...table([["", "req/s", "/ hello", "/ row", "+- %", "CPU us", "/ row"], ...lines]),
   ];
 }
+
+const suspensionTable = (suspensions: readonly Suspension[]): string[] =>
+  table([
+    ["", "trips", "ms", "read", "written", "in all: read", "written"],
+    ...suspensions.map(({ agents, trips, answerMs, answer, all }) =>
+      [
+        `${agents.toLocaleString("en")} agents`,
+        ...[trips, answerMs, answer.read, answer.written, all.read, all.written],
+      ].map(String),
+    ),
+  ]);
 
 const bundleLines = ({ bytes, gzipKib, parts, startupMs, startupMedianMs }: Bundle): string[] => [
   `${(bytes / 1_024).toFixed(1)} KiB, ${gzipKib.toFixed(1)} KiB gzipped (at most ${BUNDLE_GZIP_KIB})`,

@@ -10,7 +10,7 @@ import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
 import { isSweep } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
-import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling } from "./check.ts";
+import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling, checkSuspensions } from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { uncovered } from "./coverage.ts";
 import { measureLatencies } from "./latency.ts";
@@ -20,6 +20,7 @@ import { type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
 import { fillTo, NEIGHBOURS, SIZES } from "./scale.ts";
 import { setStage } from "./stage.ts";
+import { measureSuspensions } from "./suspensions.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -58,12 +59,13 @@ async function run(): Promise<Findings> {
         )
       : [];
     const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
+    const suspensions = wanted("suspensions", !quick) ? await measureSuspensions(play) : [];
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
     const sized = quick ? [] : await measureSizes(play, cases);
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const findings = { costs, sized, far, plans, latencies, load, bundle };
-    const measured = { ...findings, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+    const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
   } finally {
     await stage.close();
@@ -88,7 +90,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
 }
 
 function violationsOf(measured: Omit<Findings, "violations">): string[] {
-  const { costs, sized, far, grown, busy, plans, bundle } = measured;
+  const { costs, sized, far, grown, busy, suspensions, plans, bundle } = measured;
   const [small, large] = sized;
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
@@ -100,6 +102,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...checkFar(far),
     ...checkBytes(grown),
     ...(busy ? checkBusy(busy) : []),
+    ...checkSuspensions(suspensions),
     ...plans.map(({ case: name, step }) => `${name}: ${step}`),
     ...(bundle ? checkBundle(bundle) : []),
   ];

@@ -1,6 +1,6 @@
 // Many principals with some agents each, whose attestations all end at one instant, and what the service records of them.
 import { SECOND_MS } from "../src/core/limits.ts";
-import { type Copies, copyRows } from "./copies.ts";
+import { type Copies, copiesOfAgent, copyRows, scatteredDid } from "./copies.ts";
 import { agent, openProvider, type Play, type PlayedAgent, principal } from "./play.ts";
 import type { Stage } from "./stage.ts";
 
@@ -45,23 +45,6 @@ const ofPrincipal = (principalId: string): Copies[] => {
   return [
     { table: "principals", where, vary: { principal_id, ...unique } },
     { table: "attestations", where, vary: { principal_id } },
-  ];
-};
-
-/** Scattered over the keys, as drawn DIDs are: the factor is odd, so no two of them are the same. */
-const scattered = (did: string): string =>
-  `'did:aeap:' || printf('%08x', n * 2654435761 % 4294967296) || '${did.slice("did:aeap:".length + 8)}'`;
-
-const ofAgent = ({ did, principalId }: PlayedAgent, place: number, agents: number): Copies[] => {
-  const [where, vary] = [`did = '${did}'`, { did: scattered(did) }];
-  const content = `replace(content, '${did}', ${scattered(did)})`;
-  const [jti, idx] = [`certificate_jti || '-' || n`, `n * ${agents} + ${place}`];
-  return [
-    { table: "agents", where, vary: { ...vary, principal_id: numbered(principalId), certificate_jti: jti } },
-    { table: "aids", where, vary: { ...vary, content } },
-    { table: "aid_versions", where, vary: { ...vary, content } },
-    { table: "certificates", where, vary: { ...vary, jti: "jti || '-' || n", list_id: String(LIST), idx } },
-    ...(place === 0 ? ["agent_markets", "escrows"].map((table): Copies => ({ table, where, vary })) : []),
   ];
 };
 

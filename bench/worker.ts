@@ -89,6 +89,11 @@ export class ChainSigner extends RealChainSigner {
 /** The header with the delay, in milliseconds, of each trip and each object call of a metered request. */
 const HOP_MS = "bench-hop-ms";
 
+/** The header of a request whose messages to the job queue are counted and dropped: a job continues the work where it is metered, too. */
+const HOLD = "bench-hold";
+
+const dropping = (queue: Env["JOB_QUEUE"]): Env["JOB_QUEUE"] => new Proxy(queue, { get: () => async () => undefined });
+
 function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
   const other = () => {
     cost.others += 1;
@@ -232,9 +237,9 @@ export default {
     if (url.pathname === "/__bench/job") return answerRun(url, env, context);
     if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
     if (!request.headers.has(METER)) return service.fetch(request, envOf(env), context);
-    return metered(envOf(env), context, request.headers.get(HOP_MS), (own, waiting) =>
-      service.fetch(request, own, waiting),
-    );
+    const known = envOf(env);
+    const held = request.headers.has(HOLD) ? { ...known, JOB_QUEUE: dropping(known.JOB_QUEUE) } : known;
+    return metered(held, context, request.headers.get(HOP_MS), (own, waiting) => service.fetch(request, own, waiting));
   },
   /** Where costs are counted only the job delivers events: a message to the outbox would deliver them while another cost is counted. */
   queue: async (batch, env) => {

@@ -1,4 +1,5 @@
 // Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Case, nameOf } from "../case.ts";
 import { leaveNotice } from "../persons.ts";
 import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
@@ -171,8 +172,24 @@ const SWEEPS: readonly Sweep[] = [
   { job: "sweep_documents" },
 ];
 
+const SETTLED_WITHIN_MS = MINUTE_MS;
+
+/** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
+async function settleCascades({ stage }: Play): Promise<void> {
+  const open = `select (select count(*) from cascades)
+    + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
+  for (const until = Date.now() + SETTLED_WITHIN_MS; ; await sleep(100)) {
+    const [[row] = []] = await stage.sql([{ sql: open }]);
+    if (row?.["open"] === 0) return;
+    if (Date.now() > until) throw new Error("cascades of the cases before do not end");
+    await send(stage.origin, run("finish_cascades", 0));
+  }
+}
+
 /** Rows that fell due by themselves while the bench ran are recorded first. */
-async function drain({ stage }: Play, job: string): Promise<void> {
+async function drain(play: Play, job: string): Promise<void> {
+  const { stage } = play;
+  await settleCascades(play);
   await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
   await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
   await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");

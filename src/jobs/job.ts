@@ -11,6 +11,8 @@ export type EachJob = {
   readonly name: string;
   /** The rows of one message, where one row sends so many statements that fewer than usual fit into an invocation (JOB-12). */
   readonly part?: number;
+  /** Over how many seconds the messages of one reading are spread, where its work would hold up other calls and nobody waits for it (JOB-14). */
+  readonly spreadSeconds?: number;
   /** The rows that are due now, after the position `after`, longest due first. */
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
   /** Returns false when nothing was left to do. */

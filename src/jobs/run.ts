@@ -62,20 +62,22 @@ function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): S
   return late ? [raiseAlert(db, late)] : [];
 }
 
-function messagesOf({ name: job, part = PART }: EachJob, due: readonly Due[]): JobMessage[] {
-  const messages: JobMessage[] = [];
+function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due: readonly Due[]): Sent[] {
+  const messages: Sent[] = [];
   for (let at = 0; at < due.length; at += part) {
-    messages.push({ kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) });
+    const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
+    messages.push({ body, delaySeconds: Math.floor((at / FOUND_AT_ONCE) * spreadSeconds) });
   }
   const last = due.at(-1);
-  if (last && due.length === FOUND_AT_ONCE) messages.push({ kind: "find", job, after: last });
+  // At once, so that the spread of all readings ends together, however many there are.
+  if (last && due.length === FOUND_AT_ONCE) messages.push({ body: { kind: "find", job, after: last } });
   return messages;
 }
 
-async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly JobMessage[]): Promise<void> {
-  for (let at = 0; at < messages.length; at += MESSAGES) {
-    await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES).map((body) => ({ body })));
-  }
+type Sent = MessageSendRequest<JobMessage>;
+
+async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly Sent[]): Promise<void> {
+  for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
 }
 
 /** Works one message of the queue. */
@@ -101,7 +103,7 @@ async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> 
   const own = message.apart ? 0 : 1;
   if (message.kind === "find") return findMore(deps, job, message.after, own);
   const { left, ...counts } = await recordPart(deps, job, message.ids);
-  const further = left.map((id): JobMessage => ({ kind: "record", job: job.name, ids: [id] }));
+  const further: Sent[] = left.length === 0 ? [] : [{ body: { kind: "record", job: job.name, ids: [...left] } }];
   await sendAll(deps.env, further);
   return { ...NOTHING, ...counts, pending: further.length - own };
 }

@@ -34,18 +34,18 @@ import {
 } from "./subjects.ts";
 
 /**
- * The slices of one subject that one invocation runs, with the first one of its own where it has one, and the subjects: each agent of a slice
- * takes a statement, and an invocation's queries are limited, so the queue goes on (JOB-12).
+ * The slices that one invocation runs: of one subject by an operation, its own first one included, and of so many subjects one each by a
+ * message of a job. Each agent of a slice takes a statement, and an invocation's queries are limited, so the queue goes on (JOB-12).
  */
 const SLICES = 3;
-export const CASCADES_AT_ONCE = 1;
+export const CASCADES_AT_ONCE = SLICES;
 const JOB = "finish_cascades";
 
 export type Cascading = {
   /** One batch: what stands above, then the first slice. */
   readonly statements: Statement[];
-  /** Runs further slices, after the commit. What it leaves when it dies is continued by a job. */
-  readonly rest: () => Promise<void>;
+  /** Runs further slices, after the commit, and hands on what is left. When it dies, a job continues it. */
+  readonly rest: (slices?: number) => Promise<void>;
 };
 
 /** Principals after their moves, and the statements of the moves, of them and of all that stands above them. */
@@ -73,7 +73,8 @@ export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundO
           beginCascades(deps.db, ids, begunBy(cause, now), (id) => PRINCIPAL.left(id, trigger))
         : beginBehind(deps.db, only, begunBy(cause, now), slice)),
     ],
-    rest: () => (only === undefined ? runOthers(deps, now, more || !last) : runRest(deps, only, trigger, last)),
+    rest: (slices) =>
+      only === undefined ? runOthers(deps, now, more || !last) : runRest(deps, only, trigger, last, slices),
   };
 }
 
@@ -99,7 +100,7 @@ export function cascadeAccount(
       // An agent that was registered after the reading is met by the cascade: a busy account can be closed.
       ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
-    rest: () => runRest(deps, platformId, trigger, isLast(slice)),
+    rest: (slices) => runRest(deps, platformId, trigger, isLast(slice), slices),
   };
 }
 
@@ -115,8 +116,14 @@ export const begunBy = ({ trigger, reason, actor }: Cause, startedAt: number): B
   startedAt,
 });
 
-async function runRest(deps: Deps, subjectId: string, trigger: CascadeTrigger, last: boolean): Promise<void> {
-  if (last || (await resumeCascade(deps, subjectId, trigger, SLICES - 1)) !== "more") return;
+async function runRest(
+  deps: Deps,
+  subjectId: string,
+  trigger: CascadeTrigger,
+  last: boolean,
+  slices = SLICES - 1,
+): Promise<void> {
+  if (last || (await resumeCascade(deps, subjectId, trigger, slices)) !== "more") return;
   await handOn(deps, { kind: "record", job: JOB, ids: [subjectId] });
 }
 
@@ -135,7 +142,7 @@ async function resumeCascade(
   deps: Deps,
   subjectId: string,
   trigger: CascadeTrigger,
-  slices = SLICES,
+  slices: number,
 ): Promise<Recorded> {
   let moved = false;
   let expected = trigger;
@@ -184,5 +191,5 @@ export const finishCascades: EachJob = {
     const { open } = await readBatch(db, { open: findCascades(db, after ?? FIRST, limit) });
     return open;
   },
-  record: (deps, subjectId) => resumeCascade(deps, subjectId, "principal_stops"),
+  record: (deps, subjectId) => resumeCascade(deps, subjectId, "principal_stops", 1),
 };

@@ -25,10 +25,15 @@ const CAUSE: Cause = {
   actor: { type: "system", id: "attestation_expiry" },
 };
 
+/** Of a thousand ends at one instant, ten in three seconds. */
+const SPREAD_SECONDS = 300;
+
 export const endAttestations: EachJob = {
   kind: "each",
   name: "end_attestations",
   part: CASCADES_AT_ONCE,
+  // Every reading computes the end before it is recorded.
+  spreadSeconds: SPREAD_SECONDS,
   find: async ({ db, clock }, after, limit) => {
     const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
     return due;
@@ -52,7 +57,8 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
   if (!before || !endsUnrecorded(before, now)) return false;
   const stopping = attestationEnds(deps, before, { ...found, cascade }, now);
   await commitAll(deps, stopping.statements);
-  await stopping.rest();
+  // A message has room for one slice of each of its principals.
+  await stopping.rest(0);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// Running jobs (JOB-1 to JOB-6): the minute finds due rows and passes them to the queue in parts, parts record row by
+// Running jobs (JOB-1 to JOB-6, JOB-14): the minute finds due rows and passes them to the queue in parts, parts record row by
 // row, and operators see the progress.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
@@ -13,15 +13,20 @@ import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
 let sent: JobMessage[];
+/** Of the messages that were sent in batches, in their order. */
+let delays: number[];
 let deps: Deps;
 beforeEach(async () => {
   world = await createWorld();
   await world.deps.db.delete(jobs);
   await world.deps.db.delete(alerts);
-  sent = [];
+  [sent, delays] = [[], []];
   const JOB_QUEUE = {
     send: async (body: JobMessage) => void sent.push(body),
-    sendBatch: async (batch: { body: JobMessage }[]) => void sent.push(...batch.map(({ body }) => body)),
+    sendBatch: async (batch: MessageSendRequest<JobMessage>[]) => {
+      sent.push(...batch.map(({ body }) => body));
+      delays.push(...batch.map(({ delaySeconds = 0 }) => delaySeconds));
+    },
   };
   deps = { ...world.deps, env: { ...world.deps.env, JOB_QUEUE: JOB_QUEUE as never } };
 });
@@ -111,6 +116,30 @@ describe("a job with many rows", () => {
     expect(sent).toHaveLength(1);
     await drain(slow);
     expect(await stored("slow")).toMatchObject({ done: 3, pending: 0 });
+  });
+});
+
+describe("a job for which nobody waits", () => {
+  it("has its messages spread evenly, and those of every reading over the same time", async () => {
+    const many: EachJob = { ...jobOf("many", 2_500, MINUTE_MS), part: 3, spreadSeconds: 300 };
+    await startJobs(deps, [many]);
+    const [first] = sent;
+    expect(first).toMatchObject({ kind: "record", ids: ["row-0", "row-1", "row-2"] });
+    // 334 messages, and the one that finds more, which does not wait.
+    const spread = Array.from({ length: 334 }, (_, n) => Math.floor((3 * n * 300) / 1_000));
+    expect(delays).toEqual([...spread, 0]);
+    expect(spread.at(-1)).toBe(299);
+    await drain(many);
+    expect(Math.max(...delays)).toBe(299);
+    expect(delays.filter((delay) => delay === 0).length).toBe(3 * 2 + 2 + 2);
+    expect(await listed("many")).toMatchObject({ done: 2_500, pending: 0 });
+  });
+
+  it("begins at once with a few, and others wait for none of theirs", async () => {
+    const few: EachJob = { ...jobOf("few", 7, 0), part: 3, spreadSeconds: 300 };
+    await startJobs(deps, [few, jobOf("others", 1_000, 0)]);
+    expect(delays.slice(0, 3)).toEqual([0, 0, 1]);
+    expect(new Set(delays.slice(3))).toEqual(new Set([0]));
   });
 });
 
@@ -307,6 +336,20 @@ describe("a row that one invocation records in part", () => {
     expect(await listed("rows")).toMatchObject({ pending: 2, finished_at: null });
     await drain(rows);
     expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
+  });
+});
+
+describe("rows that one message records in part", () => {
+  it("go on together in another message", async () => {
+    const left = new Set(["row-1", "row-2"]);
+    const long = jobOf("long", 3, 0, async (_deps, id) => (left.delete(id) ? "more" : true));
+    await startJobs(deps, [long]);
+    const message = sent.shift();
+    if (message) await runMessage(deps, [long], message);
+    expect(sent).toEqual([{ kind: "record", job: "long", ids: ["row-1", "row-2"] }]);
+    expect(await listed("long")).toMatchObject({ done: 1, pending: 1 });
+    await drain(long);
+    expect(await listed("long")).toMatchObject({ done: 3, pending: 0 });
   });
 });
 

@@ -34,6 +34,7 @@ import {
   suspend,
   suspensions,
 } from "./account-support.ts";
+import { withQueue } from "./customer-support.ts";
 
 const COUNT = 2 * SLICE + 50;
 const HOUR_MS = 3_600_000;
@@ -225,13 +226,11 @@ describe("the rows of the agents", () => {
 
   it("follow in one invocation as far as it has room, and by the queue beyond", async () => {
     const { dids } = await crowd(world, 4 * SLICE + 1);
-    const sent: unknown[] = [];
-    const queue = { send: async (asked: unknown) => void sent.push(asked) };
-    world = withVars(world, { JOB_QUEUE: queue as never });
-    expectStatus(await suspend(world), 200);
+    const { held, sent, drain } = withQueue(world);
+    expectStatus(await suspend(held), 200);
     expect(await inStatus(world, "SUSPENDED")).toHaveLength(3 * SLICE);
     expect(sent).toEqual([{ ...message(), apart: true }]);
-    await deliver(world, "agent-accountability-jobs", sent);
+    await drain();
     expect(await suspensions(world)).toEqual(each(dids));
   });
 

@@ -1,0 +1,70 @@
+// Measures the suspension of a principal by the number of its agents: what the answer waits for, and what all slices cost until the last.
+import { copiesOfAgent, copyRows } from "./copies.ts";
+import { sendMetered } from "./costs.ts";
+import { type Cost, sumOf } from "./meter.ts";
+import { agent, manage, type Play, principal } from "./play.ts";
+
+type Rows = { readonly read: number; readonly written: number };
+export type Suspension = {
+  readonly agents: number;
+  /** Those that the answer waits for. */
+  readonly trips: number;
+  readonly answerMs: number;
+  readonly answer: Rows;
+  /** With the slices that follow the answer, and with the job that ends them. */
+  readonly all: Rows;
+};
+
+const AGENTS = [1, 200, 500, 10_000] as const;
+/** Of no status list: their places meet no others. */
+const NO_LIST = -1;
+
+export async function measureSuspensions(play: Play): Promise<Suspension[]> {
+  const measured: Suspension[] = [];
+  for (const [i, agents] of AGENTS.entries()) measured.push(await suspend(play, agents, NO_LIST - i));
+  return measured;
+}
+
+async function suspend(play: Play, agents: number, listId: number): Promise<Suspension> {
+  const { stage, next } = play;
+  const principalId = await principal(stage, stage.platform, next());
+  const model = await agent(stage, stage.platform, "CONSUMER", principalId);
+  for (const copies of copiesOfAgent(model, { listId, idx: "n" }))
+    await copyRows(stage, copies, { from: 0, to: agents - 1 });
+  const ask = manage(stage, "POST", `/v1/principals/${principalId}/suspend`);
+  const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1" });
+  if (reply.status !== 200) throw new Error(`suspend: ${reply.status}`);
+  const rest = await finish(play);
+  const [[left] = []] = await stage.sql([
+    {
+      sql: "select count(*) as running from agents where principal_id = ? and status = 'ACTIVE'",
+      params: [principalId],
+    },
+  ]);
+  if (left?.["running"] !== 0) throw new Error(`${left?.["running"]} agents are not suspended`);
+  const [own, behind] = [rowsOf(metered.afterAnswer), rest];
+  return {
+    agents,
+    trips: metered.beforeAnswer.trips.length,
+    answerMs: metered.elapsedMs,
+    answer: rowsOf(metered.beforeAnswer),
+    all: { read: own.read + behind.read, written: own.written + behind.written },
+  };
+}
+
+/** Runs the job where slices are left, as the queue would have. */
+async function finish(play: Play): Promise<Rows> {
+  const [[open] = []] = await play.stage.sql([{ sql: "select count(*) as cascades from cascades" }]);
+  if (open?.["cascades"] === 0) return { read: 0, written: 0 };
+  const { reply, metered } = await sendMetered(play, {
+    method: "POST",
+    path: "/__bench/job?name=finish_cascades&done=1",
+  });
+  if (reply.status !== 200) throw new Error(`finish_cascades: ${reply.body.toString()}`);
+  return rowsOf(metered.afterAnswer);
+}
+
+function rowsOf({ trips }: Cost): Rows {
+  const each = trips.flat();
+  return { read: sumOf(each, ({ rowsRead }) => rowsRead), written: sumOf(each, ({ rowsWritten }) => rowsWritten) };
+}
