@@ -14,7 +14,8 @@ const LIST_SIZE = 65_536;
 export async function arrangeWave(play: Play, { principals, agents, endsAt }: Wave): Promise<void> {
   const { stage } = play;
   const principalId = await principal(stage, stage.platform, play.next());
-  const models: PlayedAgent[] = [await openProvider(stage, principalId)];
+  const provider = await openProvider(stage, principalId);
+  const models: PlayedAgent[] = [provider];
   while (models.length < agents) models.push(await agent(stage, stage.platform, "CONSUMER", principalId));
   await stage.sql([
     ...models.map(({ did }) => ({ sql: "update agents set ends_at = ? where did = ?", params: [endsAt, did] })),
@@ -30,11 +31,13 @@ export async function arrangeWave(play: Play, { principals, agents, endsAt }: Wa
     },
   ]);
   const range = { from: 0, to: principals - 1 };
-  for (const copies of [
-    ...ofPrincipal(principalId),
-    ...models.flatMap((model, place) => ofAgent(model, place, agents)),
-  ])
-    await copyRows(stage, copies, range);
+  const own = models.flatMap((model, place) =>
+    copiesOfAgent(model, { principalId: numbered(principalId), listId: LIST, idx: `n * ${agents} + ${place}` }),
+  );
+  const traded = ["agent_markets", "escrows"].map(
+    (table): Copies => ({ table, where: `did = '${provider.did}'`, vary: { did: scatteredDid(provider.did) } }),
+  );
+  for (const copies of [...ofPrincipal(principalId), ...own, ...traded]) await copyRows(stage, copies, range);
 }
 
 const numbered = (id: string): string => `'${id.slice(0, -4)}' || printf('%04d', n)`;

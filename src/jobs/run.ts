@@ -66,7 +66,7 @@ function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due:
   const messages: Sent[] = [];
   for (let at = 0; at < due.length; at += part) {
     const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
-    messages.push({ body, delaySeconds: Math.floor((at / FOUND_AT_ONCE) * spreadSeconds) });
+    messages.push({ body, delaySeconds: Math.floor((at * spreadSeconds) / FOUND_AT_ONCE) });
   }
   const last = due.at(-1);
   // At once, so that the spread of all readings ends together, however many there are.

@@ -146,11 +146,13 @@ async function resumeCascade(
 ): Promise<Recorded> {
   let moved = false;
   let expected = trigger;
-  for (let slice = 0; slice < slices; slice++) {
+  for (let slice = 0; slice < slices; ) {
     const next = await continueCascade(deps, subjectId, expected);
     moved ||= next.moved;
     if (next.left === null) return moved;
     expected = next.left;
+    // A reading for another trigger has moved nothing.
+    if (next.moved) slice += 1;
   }
   return "more";
 }

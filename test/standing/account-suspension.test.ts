@@ -14,7 +14,7 @@ import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { asClient, asConsumer, confirm, facilitated, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { deliver } from "../support/queue.ts";
-import { dumpDatabase, withVars } from "../support/variants.ts";
+import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, principalBody, type World } from "../support/world.ts";
 import {
   accountOf,
