@@ -59,7 +59,7 @@ async function run(): Promise<Findings> {
         )
       : [];
     const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
-    const suspensions = wanted("suspensions", !quick) ? await measureSuspensions(play) : [];
+    const suspensions = wanted("suspensions", !quick || only === "suspensions") ? await measureSuspensions(play) : [];
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
     const sized = quick ? [] : await measureSizes(play, cases);

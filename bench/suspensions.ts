@@ -32,7 +32,8 @@ async function suspend(play: Play, agents: number, listId: number): Promise<Susp
   for (const copies of copiesOfAgent(model, { listId, idx: "n" }))
     await copyRows(stage, copies, { from: 0, to: agents - 1 });
   const ask = manage(stage, "POST", `/v1/principals/${principalId}/suspend`);
-  const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1" });
+  // The further slices begin beside the answer: it waits for the hops alone, which are trips here.
+  const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1", "Bench-Hop-Ms": "0" });
   if (reply.status !== 200) throw new Error(`suspend: ${reply.status}`);
   const rest = await finish(play);
   const [[left] = []] = await stage.sql([
@@ -45,7 +46,7 @@ async function suspend(play: Play, agents: number, listId: number): Promise<Susp
   const [own, behind] = [rowsOf(metered.afterAnswer), rest];
   return {
     agents,
-    trips: metered.beforeAnswer.trips.length,
+    trips: metered.beforeAnswer.hops,
     answerMs: metered.elapsedMs,
     answer: rowsOf(metered.beforeAnswer),
     all: { read: own.read + behind.read, written: own.written + behind.written },

@@ -35,9 +35,12 @@ export const beginCascade = (db: Database, subjectId: string, begun: Begun, { at
 /** A place in the order of agents, as an expression of the same trip. */
 export type Place = SQL;
 
-/** Where the cascade of a principal goes on. */
+/**
+ * Where the cascade of a principal goes on. The DID as a text and no column, whose affinity would keep SQLite from searching by it: of agents
+ * with one creation each slice would read all that are done.
+ */
 export const positionOf = (principalId: string): Place =>
-  sql`(select after_at, after_did from cascades where subject_id = ${principalId})`;
+  sql`(select after_at, after_did || '' from cascades where subject_id = ${principalId})`;
 
 /** Moves the cascade of a principal behind a slice. */
 export const advanceCascade = (db: Database, { subjectId }: CascadeRow, { at, id }: Due): Statement =>

@@ -1,7 +1,7 @@
 // The outbox delivers events in their order, each at least once, also after losses and failures (EVT-4).
 
 import { env as rawEnv } from "cloudflare:workers";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Env } from "../../src/context.ts";
 import { commit } from "../../src/db/batch.ts";
 import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
@@ -65,6 +65,38 @@ describe("delivery", () => {
     const outcome = await deliver(world, "agent-accountability-outbox", messages);
     expect(outcome).toEqual({ acknowledged: [0, 1, 2, 3, 4, 5, 6, 7], retried: [] });
     expect(await handOnEvents(world.deps, [collect])).toBe(0);
+  });
+});
+
+describe("messages of one batch", () => {
+  const queue = "agent-accountability-outbox";
+  const asking = (...activityOf: string[]) => ({ kind: "hand_on_events", activityOf });
+
+  it("cost together what one of them costs", async () => {
+    const trips = async (count: number) => {
+      await record(3);
+      world.meter.reset();
+      await deliver(
+        world,
+        queue,
+        Array.from({ length: count }, () => asking(world.platformId)),
+      );
+      return world.meter.reading.trips;
+    };
+    expect(await trips(8)).toBe(await trips(1));
+  });
+
+  it.each([
+    ["the delivery of events", 1, { acknowledged: [], retried: [0, 1, 2] }],
+    ["the hashing of one log", 2, { acknowledged: [1, 2], retried: [0] }],
+  ])("are tried again where %s fails that they ask for, and no others", async (_what, trip, outcome) => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const [broken, sound] = [await createWorld(), await createWorld()];
+    // The first trips are begun in this order: of the events, and of each log.
+    world.meter.beforeBatch(trip, () => Promise.reject(new Error("the database is not reachable")));
+    const messages = [asking(broken.platformId), asking(sound.platformId), { kind: "hand_on_events" }];
+    expect(await deliver(world, queue, messages)).toEqual(outcome);
+    log.mockRestore();
   });
 });
 

@@ -131,6 +131,17 @@ describe("suspending a principal", () => {
     600_000,
   );
 
+  it("reads no agent of an earlier slice, also where all were created at one instant", async () => {
+    const count = 2 * SLICE + 100;
+    const { first } = await crowd(world, count, { certified: true });
+    const principalId = await principalOf(first.did);
+    await world.deps.db.update(agents).set({ createdAt: 1 }).where(eq(agents.principalId, principalId));
+    world.meter.reset();
+    expectStatus(await act(principalId, "suspend"), 200);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+    expect(world.meter.reading.rowsRead).toBeLessThanOrEqual(10 + 5 * count);
+  });
+
   it("shows every agent SUSPENDED from the commit on, also those whose rows follow, and lets none trade", async () => {
     const { first, dids } = await crowd(world, 2 * SLICE + 50);
     const shop = await seller(other);
