@@ -1,5 +1,6 @@
+import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { certificates } from "../../src/db/tables/agents.ts";
+import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
 import type { Recorded } from "../../src/jobs/job.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
