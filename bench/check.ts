@@ -8,6 +8,7 @@ import {
   HOPS,
   STARTUP_MEDIAN_MS,
   SUSPENSION,
+  WAVE,
 } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
@@ -100,3 +101,26 @@ export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
       value > most ? [`suspension of ${agents} agents: ${what} ${value}, at most ${most}`] : [],
     );
   });
+
+/** The p95 of a call without a wave, and in it. */
+export type Slowed = { readonly name: string; readonly aloneMs: number; readonly duringMs: number };
+type Waved = {
+  readonly seconds: number;
+  readonly slowed: readonly Slowed[];
+  readonly agents: number;
+  /** Of the agents, those that are reported exactly once. */
+  readonly once: number;
+  /** Principals, agents and cascades that are not recorded. */
+  readonly left: number;
+};
+
+/** What ends at one instant is recorded in time, each agent once, and other calls come between. */
+export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): string[] => [
+  ...(seconds > WAVE.seconds ? [`the wave: recorded in ${seconds.toFixed(0)} s, at most ${WAVE.seconds}`] : []),
+  ...slowed.flatMap(({ name, aloneMs, duringMs }) =>
+    duringMs > WAVE.ratio * aloneMs
+      ? [`the wave: the p95 of ${name} is ${(duringMs / aloneMs).toFixed(2)} times as long, at most ${WAVE.ratio}`]
+      : [],
+  ),
+  ...(once < agents || left > 0 ? [`the wave: ${once} of ${agents} agents reported once, ${left} rows left`] : []),
+];

@@ -74,14 +74,13 @@ export const countUnhashed = async ({ sql, platform }: Stage): Promise<number> =
   return Number(rows[0]?.["unhashed"]);
 };
 
-/** What is left to record, and what was recorded since an event. */
 export type Recorded = {
+  // What is left.
   readonly principals: number;
   readonly agents: number;
   readonly cascades: number;
-  /** Agents with their one entry, event and directory record; and those that have another number of one of them. */
+  /** The agents with one entry, one event and one directory record. */
   readonly once: number;
-  readonly otherwise: number;
 };
 
 export const countOpen = async ({ sql }: Stage, { endsAt }: Wave): Promise<number> => {
@@ -108,8 +107,7 @@ export async function countRecorded({ sql }: Stage, { endsAt }: Wave): Promise<R
         select (select count(*) from principals where attestation_expires_at = ?1 and status <> 'ATTESTATION_EXPIRED') as principals,
           (select count(*) from own where status in ('ACTIVE', 'FUNDING')) as agents,
           (select count(*) from cascades) as cascades,
-          (select count(*) from each where once) as once,
-          (select count(*) from each where once is not true) as otherwise`,
+          (select count(*) from each where once) as once`,
       params: [endsAt],
     },
   ]);
@@ -120,6 +118,5 @@ export async function countRecorded({ sql }: Stage, { endsAt }: Wave): Promise<R
     agents: count("agents"),
     cascades: count("cascades"),
     once: count("once"),
-    otherwise: count("otherwise"),
   };
 }

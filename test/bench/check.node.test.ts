@@ -3,7 +3,15 @@ import { describe, expect, it } from "vitest";
 import { ACT_BYTES, BUDGETS, HOPS } from "../../bench/budgets.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
-import { checkBusy, checkBytes, checkCosts, checkFar, checkScaling } from "../../bench/check.ts";
+import {
+  checkBusy,
+  checkBytes,
+  checkCosts,
+  checkFar,
+  checkScaling,
+  checkSuspensions,
+  checkWave,
+} from "../../bench/check.ts";
 import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
 
@@ -114,5 +122,31 @@ describe("the rest", () => {
     expect(checkBusy({ ...busy, hot: calm, spread: calm })).toEqual([]);
     expect(checkBusy({ ...busy, hot: refused, spread: calm })).toEqual([expect.stringContaining("one provider")]);
     expect(checkBusy({ ...busy, hot: calm, spread: calm, ratio: 0.79 })).toEqual([expect.stringContaining("0.79")]);
+  });
+
+  it("names what the suspension of a principal costs too much", () => {
+    const kept = { agents: 500, trips: 2, answerMs: 1, answer: { read: 1_010, written: 2_812 } };
+    const all = { read: 2_510, written: 7_012 };
+    expect(checkSuspensions([{ ...kept, all }])).toEqual([]);
+    for (const more of [
+      { trips: 3 },
+      { answer: { ...kept.answer, read: 1_011 } },
+      { answer: { ...kept.answer, written: 2_813 } },
+      { all: { ...all, read: 2_511 } },
+      { all: { ...all, written: 7_013 } },
+    ])
+      expect(checkSuspensions([{ ...kept, all, ...more }])).toHaveLength(1);
+  });
+
+  it("names a wave that takes too long, slows down a call, or leaves an agent unreported", () => {
+    const slowed = [{ name: "GET /v1/agents", aloneMs: 10, duringMs: 20 }];
+    const kept = { seconds: 600, slowed, agents: 10, once: 10, left: 0 };
+    expect(checkWave(kept)).toEqual([]);
+    expect(checkWave({ ...kept, seconds: 601 })).toHaveLength(1);
+    expect(checkWave({ ...kept, once: 9 })).toHaveLength(1);
+    expect(checkWave({ ...kept, left: 1 })).toHaveLength(1);
+    expect(checkWave({ ...kept, slowed: [{ name: "GET /v1/agents", aloneMs: 10, duringMs: 21 }] })).toEqual([
+      expect.stringContaining("GET /v1/agents is 2.10"),
+    ]);
   });
 });
