@@ -59,10 +59,11 @@ async function run(): Promise<Findings> {
         )
       : [];
     const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
-    const suspensions = wanted("suspensions", !quick || only === "suspensions") ? await measureSuspensions(play) : [];
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
     const sized = quick ? [] : await measureSizes(play, cases);
+    // Last: the log of so many agents is a backlog for the jobs of the cases.
+    const suspensions = wanted("suspensions", !quick || only === "suspensions") ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const findings = { costs, sized, far, plans, latencies, load, bundle };
     const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };

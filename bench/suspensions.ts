@@ -1,4 +1,5 @@
 // Measures the suspension of a principal by the number of its agents: what the answer waits for, and what all slices cost until the last.
+import { settleCascades } from "./cases/sweeps.ts";
 import { copiesOfAgent, copyRows } from "./copies.ts";
 import { sendMetered } from "./costs.ts";
 import { type Cost, sumOf } from "./meter.ts";
@@ -20,6 +21,7 @@ const AGENTS = [1, 200, 500, 10_000] as const;
 const NO_LIST = -1;
 
 export async function measureSuspensions(play: Play): Promise<Suspension[]> {
+  await settleCascades(play);
   const measured: Suspension[] = [];
   for (const [i, agents] of AGENTS.entries()) measured.push(await suspend(play, agents, NO_LIST - i));
   return measured;

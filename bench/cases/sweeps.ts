@@ -175,7 +175,7 @@ const SWEEPS: readonly Sweep[] = [
 const SETTLED_WITHIN_MS = MINUTE_MS;
 
 /** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
-async function settleCascades({ stage }: Play): Promise<void> {
+export async function settleCascades({ stage }: Play): Promise<void> {
   const open = `select (select count(*) from cascades)
     + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
   for (const until = Date.now() + SETTLED_WITHIN_MS; ; await sleep(100)) {

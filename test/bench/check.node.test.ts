@@ -125,14 +125,14 @@ describe("the rest", () => {
   });
 
   it("names what the suspension of a principal costs too much", () => {
-    const kept = { agents: 500, trips: 2, answerMs: 1, answer: { read: 1_010, written: 2_812 } };
-    const all = { read: 2_510, written: 7_012 };
+    const kept = { agents: 500, trips: 2, answerMs: 1, answer: { read: 1_012, written: 2_812 } };
+    const all = { read: 2_512, written: 7_012 };
     expect(checkSuspensions([{ ...kept, all }])).toEqual([]);
     for (const more of [
       { trips: 3 },
-      { answer: { ...kept.answer, read: 1_011 } },
+      { answer: { ...kept.answer, read: 1_013 } },
       { answer: { ...kept.answer, written: 2_813 } },
-      { all: { ...all, read: 2_511 } },
+      { all: { ...all, read: 2_513 } },
       { all: { ...all, written: 7_013 } },
     ])
       expect(checkSuspensions([{ ...kept, all, ...more }])).toHaveLength(1);
