@@ -27,6 +27,35 @@ export function workerdCpu(): (() => number) | null {
   return () => own.reduce((sum, pid) => sum + (statOf(pid)?.cpuMicros ?? 0), 0);
 }
 
+/** The share of the machine's CPU time that other programs use from now on; null where the system does not report it. */
+export function watchOthers(): () => number | null {
+  const own = workerdCpu();
+  const measure = () => {
+    const all = machineTicks();
+    if (!own || !all) return null;
+    const { user, system } = process.cpuUsage();
+    return { ...all, ours: (own() + user + system) / MICROS_PER_TICK };
+  };
+  const before = measure();
+  return () => {
+    const after = measure();
+    if (!before || !after) return null;
+    return Math.max(0, after.busy - before.busy - (after.ours - before.ours)) / (after.all - before.all);
+  };
+}
+
+/** proc_stat(5): the first line sums up all processors; the fourth and fifth numbers are idle, those behind the eighth are counted already. */
+function machineTicks(): { readonly all: number; readonly busy: number } | null {
+  try {
+    const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n");
+    const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
+    const all = ticks.reduce((sum, one) => sum + one, 0);
+    return { all, busy: all - (ticks[3] ?? 0) - (ticks[4] ?? 0) };
+  } catch {
+    return null;
+  }
+}
+
 function runningProcesses(): string[] {
   try {
     return readdirSync("/proc").filter((name) => /^\d+$/.test(name));

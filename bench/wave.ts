@@ -8,6 +8,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
 import { type Case, nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
 import { checkWave, type Slowed } from "./check.ts";
+import { watchOthers } from "./cpu.ts";
 import { type Answers, percentile95, sendPaced } from "./paced.ts";
 import { type Play, startPlay } from "./play.ts";
 import { setStage } from "./stage.ts";
@@ -56,6 +57,8 @@ type Found = {
   readonly alone: Answers;
   readonly during: Answers;
   readonly recorded: Recorded;
+  /** The share of the machine that other programs used meanwhile. */
+  readonly othersShare: number | null;
 };
 
 async function run(): Promise<Found> {
@@ -72,7 +75,9 @@ async function run(): Promise<Found> {
     const aloneMs = Number(options.alone) * SECOND_MS;
     const before = await callsAlone(play, aloneMs);
     logStep("the wave");
+    const stopWatch = watchOthers();
     const { wave, seconds, during } = await record(play, arranged);
+    const othersShare = stopWatch();
     logStep(`recorded in ${seconds.toFixed(1)} s`);
     const hashing = performance.now();
     while ((await countUnhashed(stage)) > 0) await sleep(POLL_MS);
@@ -81,7 +86,7 @@ async function run(): Promise<Found> {
     logStep("calls alone again");
     const behind = await callsAlone(play, aloneMs);
     const alone = new Map([...before].map(([name, ms]) => [name, [...ms, ...(behind.get(name) ?? [])]]));
-    return { wave, seconds, alone, during, recorded };
+    return { wave, seconds, alone, during, recorded, othersShare };
   } finally {
     await stage.close();
   }
@@ -151,6 +156,7 @@ const violations = checkWave({
   agents,
   once: recorded.once,
 });
-console.log("");
+// The ratio says nothing of a machine that is busy with something else.
+console.log(`\n  Other programs used ${((found.othersShare ?? Number.NaN) * 100).toFixed(0)} % of the machine meanwhile.\n`);
 for (const line of violations) console.log(`  EXCEEDED ${line}`);
 if (options.check && violations.length > 0) process.exitCode = 1;
