@@ -157,6 +157,8 @@ const violations = checkWave({
   once: recorded.once,
 });
 // The ratio says nothing of a machine that is busy with something else.
-console.log(`\n  Other programs used ${((found.othersShare ?? Number.NaN) * 100).toFixed(0)} % of the machine meanwhile.\n`);
+console.log(
+  `\n  Other programs used ${((found.othersShare ?? Number.NaN) * 100).toFixed(0)} % of the machine meanwhile.\n`,
+);
 for (const line of violations) console.log(`  EXCEEDED ${line}`);
 if (options.check && violations.length > 0) process.exitCode = 1;
