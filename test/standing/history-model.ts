@@ -1,0 +1,194 @@
+// A plain model of what stands (PRN-11 to PRN-25, AGT-13 to AGT-19): principals, customers, attestations and agents as records, and each act as
+// a few lines on them. It shares nothing with the service but the words.
+
+export type PrincipalState = "ACTIVE" | "ATTESTATION_EXPIRED" | "SUSPENDED" | "CLOSED";
+export type AgentState = "DRAFT" | "ACTIVE" | "SUSPENDED" | "REVOKED" | "TERMINATED";
+export type Role = "CONSUMER" | "PROVIDER";
+
+export type Customer = { readonly id: string; suspended: boolean; deleted: boolean };
+export type Attestation = { readonly id: string; readonly end: number; revoked: boolean };
+export type Principal = {
+  readonly id: string;
+  customer: Customer | null;
+  /** What stops it, beside its attestation. */
+  readonly stops: Set<"platform" | "customer">;
+  attestation: Attestation;
+  readonly earlier: Attestation[];
+  closed: boolean;
+};
+export type Agent = {
+  readonly did: string;
+  readonly role: Role;
+  readonly principal: Principal;
+  /** As its own last move left it: the end of an attestation by its date moves nobody before it is recorded. */
+  own: AgentState;
+  reason: "principal" | "attestation" | "platform" | null;
+};
+
+/** What a call is answered: a status, and of a refusal its code. */
+export type Outcome = readonly [status: number, code?: string];
+export const INVALID: Outcome = [409, "invalid_status"];
+
+export class Model {
+  now: number;
+  readonly customers: Customer[] = [];
+  readonly principals: Principal[] = [];
+  readonly agents: Agent[] = [];
+
+  constructor(now: number) {
+    this.now = now;
+  }
+
+  // ---- What counts at this instant ---------------------------------------------------------------------------------------
+
+  principalState(principal: Principal): PrincipalState {
+    if (principal.closed) return "CLOSED";
+    if (principal.stops.size > 0) return "SUSPENDED";
+    const { revoked, end } = principal.attestation;
+    return revoked || end <= this.now ? "ATTESTATION_EXPIRED" : "ACTIVE";
+  }
+
+  agentState({ own, principal }: Agent): AgentState {
+    const above = this.principalState(principal);
+    if (above === "CLOSED" && own !== "TERMINATED") return "REVOKED";
+    return above !== "ACTIVE" && own === "ACTIVE" ? "SUSPENDED" : own;
+  }
+
+  stands(principal: Principal): boolean {
+    return this.principalState(principal) === "ACTIVE";
+  }
+
+  agentsOf(principal: Principal): Agent[] {
+    return this.agents.filter((agent) => agent.principal === principal);
+  }
+
+  membersOf(customer: Customer): Principal[] {
+    return this.principals.filter((principal) => principal.customer === customer);
+  }
+
+  // ---- Principals and customers --------------------------------------------------------------------------------------------
+
+  suspend(principal: Principal): Outcome {
+    if (principal.closed || principal.stops.has("platform")) return INVALID;
+    principal.stops.add("platform");
+    this.#stopAgents(principal, "principal");
+    return [200];
+  }
+
+  reactivate(principal: Principal): Outcome {
+    if (principal.closed || !principal.stops.delete("platform")) return INVALID;
+    return [200];
+  }
+
+  close(principal: Principal): Outcome {
+    if (principal.closed) return INVALID;
+    const runs = this.agentsOf(principal).some((agent) => this.agentState(agent) === "ACTIVE");
+    if (runs) return [409, "close_blocked_open_disputes"];
+    principal.closed = true;
+    principal.customer = null;
+    for (const agent of this.agentsOf(principal)) {
+      if (agent.own !== "TERMINATED") Object.assign(agent, { own: "REVOKED", reason: null });
+    }
+    return [200];
+  }
+
+  group(principal: Principal, customer: Customer | null): Outcome {
+    if (customer === principal.customer) return [400, "no_changes_requested"];
+    if (principal.closed || customer?.suspended) return INVALID;
+    principal.customer = customer;
+    principal.stops.delete("customer");
+    return [200];
+  }
+
+  suspendCustomer(customer: Customer): Outcome {
+    if (customer.suspended) return INVALID;
+    customer.suspended = true;
+    for (const principal of this.membersOf(customer)) {
+      principal.stops.add("customer");
+      this.#stopAgents(principal, "principal");
+    }
+    return [200];
+  }
+
+  reactivateCustomer(customer: Customer): Outcome {
+    if (!customer.suspended) return INVALID;
+    customer.suspended = false;
+    for (const principal of this.membersOf(customer)) principal.stops.delete("customer");
+    return [200];
+  }
+
+  deleteCustomer(customer: Customer): Outcome {
+    if (this.membersOf(customer).length > 0) return [409, "customer_not_empty"];
+    customer.deleted = true;
+    return [204];
+  }
+
+  // ---- Attestations --------------------------------------------------------------------------------------------------------
+
+  /** Answers whether it is taken; the service draws the id of a placeholder. */
+  attest(principal: Principal, attestation: Attestation, returning: boolean): Outcome {
+    if (principal.closed) return INVALID;
+    this.recordEnd(principal);
+    principal.earlier.push(principal.attestation);
+    principal.attestation = attestation;
+    if (returning && this.stands(principal)) {
+      for (const agent of this.agentsOf(principal)) {
+        if (agent.own === "SUSPENDED" && agent.reason === "attestation")
+          Object.assign(agent, { own: "ACTIVE", reason: null });
+      }
+    }
+    return [201];
+  }
+
+  /** All that it backs fall with it. */
+  revoke(attestation: Attestation): Outcome {
+    attestation.revoked = true;
+    for (const principal of this.principals) {
+      if (principal.attestation === attestation && !principal.closed) this.#stopAgents(principal, "attestation");
+    }
+    return [200];
+  }
+
+  /** What the job does, and a recording before its own. */
+  recordEnd(principal: Principal): void {
+    if (this.principalState(principal) === "ATTESTATION_EXPIRED") this.#stopAgents(principal, "attestation");
+  }
+
+  runJobs(): void {
+    for (const principal of this.principals) this.recordEnd(principal);
+  }
+
+  // ---- Agents --------------------------------------------------------------------------------------------------------------
+
+  activate(agent: Agent): Outcome {
+    if (agent.own !== "DRAFT" || !this.stands(agent.principal)) return INVALID;
+    agent.own = "ACTIVE";
+    return [200];
+  }
+
+  suspendAgent(agent: Agent): Outcome {
+    if (agent.principal.closed) return INVALID;
+    if (agent.own !== "ACTIVE" && (agent.own !== "SUSPENDED" || agent.reason === "platform")) return INVALID;
+    Object.assign(agent, { own: "SUSPENDED", reason: "platform" });
+    return [200];
+  }
+
+  returnAgent(agent: Agent): Outcome {
+    if (!agent.principal.closed && agent.own === "DRAFT") return [409, "use_activate_endpoint"];
+    if (agent.own !== "SUSPENDED" || !this.stands(agent.principal)) return INVALID;
+    Object.assign(agent, { own: "ACTIVE", reason: null });
+    return [200];
+  }
+
+  terminate(agent: Agent): Outcome {
+    if (agent.principal.closed || agent.own === "TERMINATED" || agent.own === "REVOKED") return INVALID;
+    Object.assign(agent, { own: "TERMINATED", reason: null });
+    return [200];
+  }
+
+  #stopAgents(principal: Principal, reason: "principal" | "attestation"): void {
+    for (const agent of this.agentsOf(principal)) {
+      if (agent.own === "ACTIVE") Object.assign(agent, { own: "SUSPENDED", reason });
+    }
+  }
+}
