@@ -119,6 +119,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/principals (much has ended: a customer and status=ATTESTATION_EXPIRED)": pageAhead(160, 16),
   "GET /v1/principals (much has ended: customer_id=none&status=ATTESTATION_EXPIRED)": pageAhead(50, 16),
   "GET /v1/agents (much has ended: no filter)": pageAhead(45, 24),
+  "GET /v1/agents (much has ended: external_ref=ahead-1)": pageAhead(5, 4),
   "GET /v1/agents (much has ended: status=ACTIVE)": pageAhead(45, 24),
   "GET /v1/agents (much has ended: status=FUNDING)": pageAhead(45, 24),
   "GET /v1/agents (much has ended: status=SUSPENDED)": pageAhead(35, 24),
@@ -134,6 +135,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // With the four heaviest counterparties: the rating is of this instant.
   "GET /v1/agents/{did}": read(13, 4 * KIB),
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
+  "PATCH /v1/agents/{did}": mutation(16, 12, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/scope": mutation(16, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status": mutation(15, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status (TERMINATED)": mutation(17, 17, 6 * KIB, { objects: 1 }),

@@ -71,6 +71,7 @@ const aheadOf = ({ ahead: { agent, customerId } }: Play): Copies[] => {
       vary: {
         did,
         principal_id: principal,
+        external_ref: "'ahead-' || n",
         created_at: EARLIER("created_at"),
         status: status("status", ["SUSPENDED", "REVOKED", "SUSPENDED", "FUNDING"]),
         ends_at: end("ends_at"),

@@ -22,6 +22,7 @@ const PRINCIPALS: readonly Filter[] = [
 
 const AGENTS: readonly Filter[] = [
   ["no filter", () => ""],
+  ["external_ref=ahead-1"],
   ["status=ACTIVE"],
   ["status=FUNDING"],
   ["status=SUSPENDED"],

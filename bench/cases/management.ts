@@ -110,6 +110,16 @@ export const MANAGEMENT: readonly Case[] = [
     ask: ({ stage, idle }) => manage(stage, "POST", `${agentPath(idle.did)}/certificate`),
   },
   {
+    route: "PATCH /v1/agents/{did}",
+    status: 200,
+    timed: "effect",
+    ask: ({ stage, idle, next }) =>
+      manage(stage, "PATCH", agentPath(idle.did), {
+        profile: { description: `Does its work, ${next()} times.` },
+        external_ref: `bench-${next()}`,
+      }),
+  },
+  {
     route: "PATCH /v1/agents/{did}/scope",
     status: 200,
     timed: "effect",

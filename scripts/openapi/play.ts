@@ -83,6 +83,14 @@ async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent
   const number = await freeNumber(stage);
   const provider = await register(stage.show.bind(stage), "provider", number);
   const consumer = await register(stage.ask.bind(stage), "consumer", number);
+  await stage.show("patchAgent", {
+    params: { did: consumer.did },
+    body: {
+      profile: { description: "Buys what the atelier and its suppliers need." },
+      external_ref: `buyer-7${number}`,
+      metadata: { team: "procurement" },
+    },
+  });
   await stage.show("patchAgentScope", {
     params: { did: consumer.did },
     body: { max_transaction_value: "500.00", minimum_counterparty_cert_tier: "TIER_2" },

@@ -23,6 +23,7 @@ export type AgentFilter = {
   readonly principalId?: string | undefined;
   readonly status?: AgentStatus | undefined;
   readonly economicRole?: EconomicRole | undefined;
+  readonly externalRef?: string | undefined;
 };
 
 // A page shows no key and no running sum: half of the columns, and most of the bytes.
@@ -53,8 +54,8 @@ const shown = { agent: listed, principal: standing };
 type Row = { readonly agent: ListedAgent; readonly principal: PrincipalStanding };
 
 /** True for a list in the order of the attestations' ends: one that a range of a status gives. */
-export const isByEnd = ({ principalId, status }: AgentFilter): boolean =>
-  status !== undefined && principalId === undefined;
+export const isByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
+  status !== undefined && principalId === undefined && externalRef === undefined;
 
 /** Of a page by status, rows whose status at the instant is another one are left to the reader, which knows the principal's standing. */
 export const listAgents = (
@@ -99,9 +100,17 @@ const BY_END = sql`ends_at desc, did desc`;
 const BY_AGE = sql`created_at desc, did desc`;
 
 function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Position | null): Ranges {
-  const { principalId, status, economicRole } = filter;
+  const { principalId, status, economicRole, externalRef } = filter;
   const columns = listed;
-  if (principalId === undefined && status !== undefined) {
+  if (externalRef !== undefined) {
+    const older = below(sql`created_at`, sql`did`, after);
+    return {
+      columns,
+      from: [rangeOf(within(agents, tenant), sql`external_ref = ${externalRef}`, older)],
+      order: BY_AGE,
+    };
+  }
+  if (isByEnd(filter) && status !== undefined) {
     const inStatus = (of: AgentStatus, by?: number, from?: SQL) =>
       rangeOf(within(agents, tenant), sql`status = ${of}`, below(sql`ends_at`, sql`did`, after, by), from);
     const ended = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, now)) : [];
@@ -121,12 +130,17 @@ const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${
 
 /** What the rows of the ranges are compared with. */
 function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefined {
-  const { principalId, status, economicRole } = filter;
+  const { principalId, status, economicRole, externalRef } = filter;
   const role = economicRole === undefined ? undefined : eq(listed.economicRole, economicRole);
+  const stands = status === undefined ? undefined : standsAs(status, now);
+  // One agent at the most: what else is asked for is looked for in it.
+  if (externalRef !== undefined) {
+    return and(principalId === undefined ? undefined : eq(listed.principalId, principalId), role, stands) ?? sql`true`;
+  }
   if (principalId === undefined) return status === undefined ? undefined : role;
   // The tenant principal has agents in both environments.
   const owned = and(eq(listed.platformId, tenant.platformId), eq(listed.environment, tenant.environment));
-  return and(owned, role, status === undefined ? undefined : standsAs(status, now));
+  return and(owned, role, stands);
 }
 
 /** The agents whose status is this one at an instant (AGT-19). An account that is stopped as a whole reads no list. */

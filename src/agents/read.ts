@@ -27,8 +27,8 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
 }
 
 export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {
-  const { principal_id: principalId, status, economic_role: economicRole } = query;
-  const filter = { principalId, status, economicRole };
+  const { principal_id: principalId, status, economic_role: economicRole, external_ref: externalRef } = query;
+  const filter = { principalId, status, economicRole, externalRef };
   const page = await askedPage(call, query, listingOf("agents", [call.environment], filter));
   const { found } = await call.read({ found: listAgents(call.db, call.tenant, filter, call.now, page) });
   const byEnd = isByEnd(filter);

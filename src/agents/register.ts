@@ -14,9 +14,10 @@ import { countProvider, findPrincipal, refuseChangedPrincipal } from "../princip
 import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
+import { refuseHolder } from "./revise.ts";
 import { defaultTier, sells } from "./roles.ts";
 import type { AgentInput } from "./schema.ts";
-import { findAgent, insertAgent } from "./store.ts";
+import { findAgent, findByReference, insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** Answers the whole identity document, unsigned. */
@@ -32,6 +33,7 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   }
   const standing = effectivePrincipalStatus(principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+  refuseHolder(found.holder);
 
   const source = { agent, certificate: null, principal, markets: [], escrows: [] };
   const live = liveOf(agent, principal, now);
@@ -51,10 +53,14 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   return view;
 }
 
-const registrationReads = ({ db, tenant }: ManagementCall, { principal_id, delegated_by }: Partial<AgentInput>) =>
+const registrationReads = (
+  { db, tenant }: ManagementCall,
+  { principal_id, delegated_by, external_ref }: Partial<AgentInput>,
+) =>
   present({
     principal: principal_id === undefined ? null : findPrincipal(db, tenant, principal_id),
     delegator: typeof delegated_by === "string" ? findAgent(db, tenant, delegated_by) : null,
+    holder: typeof external_ref === "string" ? findByReference(db, tenant, external_ref) : null,
   });
 
 /** The faults that no schema knows: the principal's owner, and the delegator's scope. */
@@ -103,6 +109,8 @@ function draftOf(
     description: profile.description ?? null,
     catalogUrl: profile.catalog_url ?? null,
     endpointUrl: input.endpoint_url,
+    externalRef: input.external_ref ?? null,
+    metadata: input.metadata ?? {},
     ...boundsOf(scope),
     intentsFrom: scope.intents_from ?? "anyone",
     disputeWindowDays: scope.dispute_window_days,

@@ -11,6 +11,7 @@ import { clearPlace, insertCertificate, listCertificates, replaceCertificates } 
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { uncountProvider } from "../principals/store.ts";
 import { sells } from "./roles.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
@@ -22,9 +23,16 @@ export function sourceOf({ found, newest, markets, escrows }: ReadResults<Return
   return { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
 }
 
-/** Refuses an edit of a REVOKED or TERMINATED agent (AGT-20). */
-export function refuseFinal({ status }: Pick<AgentRow, "status">): void {
+/** Refuses an edit of a REVOKED or TERMINATED agent (AGT-20); those of a CLOSED principal are REVOKED, whether or not their rows say it yet. */
+export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "principal">, now: number): void {
+  const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
   if (isFinal(status)) throw new ServiceError("agent_status_not_mutable", { detail: { status } });
+}
+
+/** Refuses a reference that another agent has. */
+export function refuseHolder(holder: { readonly did: string } | null | undefined): void {
+  if (!holder) return;
+  throw new ServiceError("external_ref_exists", { detail: { did: holder.did, matched: "external_ref" } });
 }
 
 export type AgentChange = {

@@ -62,10 +62,13 @@ export function registrationFaults(raw: unknown): FieldError[] {
   const tier = body["cert_tier"];
   if (isTier(tier) && !ROLES[role].tiers.includes(tier))
     faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
-  if (!ROLES[role].sells && given(asFields(body["profile"]), "catalog_url")) {
-    faults.push(fieldError("profile.catalog_url", "catalog_url_not_permitted"));
-  }
-  return [...faults, ...scopeFaults(role, asFields(body["scope"]), "scope.", true)];
+  return [...faults, ...profileFaults(role, body), ...scopeFaults(role, asFields(body["scope"]), "scope.", true)];
+}
+
+/** A catalogue is what a seller has (AGT-5). */
+export function profileFaults(role: EconomicRole, raw: unknown): FieldError[] {
+  const hasCatalogue = given(asFields(asFields(raw)["profile"]), "catalog_url");
+  return hasCatalogue && !roleOf(role).sells ? [fieldError("profile.catalog_url", "catalog_url_not_permitted")] : [];
 }
 
 /** Judges scope fields by the role. `prefix` is their place in the body; `whole` makes absent actions a fault. */

@@ -3,6 +3,7 @@ import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams, aidView, certificateView } from "../identity/schema.ts";
 import { activateAgent } from "./activate.ts";
+import { patchAgent, precheckAgentPatch } from "./patch.ts";
 import { getAgent, getAgents, precheckAgent } from "./read.ts";
 import { precheckRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
@@ -10,6 +11,8 @@ import { registrationFaults } from "./roles.ts";
 import {
   agentInput,
   agentList,
+  agentPatch,
+  agentPatchRules,
   agentQuery,
   agentView,
   credentialsView,
@@ -33,7 +36,13 @@ export const agentRoutes = [
     rules: registrationFaults,
     status: 201,
     response: { schema: aidView, description: "The agent's identity document, and warnings." },
-    errors: ["tier_exceeds_accreditation", "invalid_status", "catalog_url_not_permitted", "field_not_allowed_for_role"],
+    errors: [
+      "tier_exceeds_accreditation",
+      "invalid_status",
+      "external_ref_exists",
+      "catalog_url_not_permitted",
+      "field_not_allowed_for_role",
+    ],
     idempotency: "plain",
     surfaces: ["management"],
     handle: (call, { body }) => registerAgent(call, body),
@@ -69,6 +78,32 @@ export const agentRoutes = [
     surfaces: ["management"],
     handle: (call, { params }) => getAgent(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "patch",
+    path: "/v1/agents/{did}",
+    operationId: "patchAgent",
+    tag: "Agents",
+    summary: "Change an agent's identity",
+    description:
+      "A new profile or address is a new version of the identity document. `external_ref`, of which null takes it away, and `metadata`, " +
+      "which is replaced as a whole, stand in no document.",
+    params: agentParams,
+    body: agentPatch,
+    rules: agentPatchRules,
+    status: 200,
+    response: { schema: agentView, description: "The agent." },
+    errors: [
+      "not_found",
+      "no_changes_requested",
+      "agent_status_not_mutable",
+      "external_ref_exists",
+      "catalog_url_not_permitted",
+    ],
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => patchAgent(call, params.did, body),
+    precheck: (call, { params, body }) => precheckAgentPatch(call, params.did, body),
   }),
   route({
     method: "post",

@@ -19,14 +19,17 @@ import {
   economicRole,
   environment,
   escrowState,
+  fixedFieldRules,
   fraction,
   httpUrl,
   idInput,
   instant,
   jws,
   listOf,
+  metadata,
   name,
   pageQuery,
+  referenceInput,
   text,
   tier,
 } from "../http/schemas.ts";
@@ -88,23 +91,42 @@ const scopeInput = z.strictObject({
   ...spendFields,
 });
 
+const descriptionInput = text(2000).nullable().register(z.globalRegistry, { id: "DescriptionInput" });
+
+const PROFILE = {
+  display_name: name(200),
+  description: descriptionInput.optional(),
+  catalog_url: httpUrl.nullable().optional(),
+};
+
 export const agentInput = z
   .strictObject({
     principal_id: idInput,
     economic_role: z.enum(REGISTRABLE_ROLES),
     cert_tier: tier.optional(),
-    profile: z.strictObject({
-      display_name: name(200),
-      description: text(2000).nullable().optional(),
-      catalog_url: httpUrl.nullable().optional(),
-    }),
+    profile: z.strictObject(PROFILE),
     endpoint_url: httpUrl,
+    external_ref: referenceInput.optional(),
+    metadata: metadata.optional(),
     scope: scopeInput,
     delegated_by: didInput.nullable().optional(),
   })
   .register(z.globalRegistry, { id: "AgentInput" });
 
 export type AgentInput = z.infer<typeof agentInput>;
+
+const PATCHED = {
+  profile: z.strictObject(PROFILE).partial().register(z.globalRegistry, { id: "ProfileInput" }),
+  endpoint_url: httpUrl,
+  external_ref: referenceInput,
+  metadata,
+};
+
+export const agentPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "AgentPatch" });
+export type AgentPatch = z.infer<typeof agentPatch>;
+
+/** Role, principal and tier are fixed, or change by calls of their own; so do scope and status. */
+export const agentPatchRules = fixedFieldRules(() => agentView, PATCHED);
 
 export const scopePatch = z
   .strictObject({
@@ -137,6 +159,8 @@ const agentFields = {
   status_reason: z.string().nullable(),
   profile: profileView,
   endpoint_url: z.string(),
+  external_ref: z.string().nullable(),
+  metadata,
   scope: scopeView,
   delegated_by: did.nullable(),
   version: z.number().int(),
@@ -200,6 +224,7 @@ export const agentQuery = z.strictObject({
   principal_id: z.string().max(100).optional(),
   status: agentStatus.optional(),
   economic_role: economicRole.optional(),
+  external_ref: z.string().max(200).optional(),
 });
 export type AgentQuery = z.infer<typeof agentQuery>;
 

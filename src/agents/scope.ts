@@ -29,7 +29,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const scoped = applyScope(before.agent, patch);
   const faults = patchFaults(before.agent, patch, scoped, delegator);
   if (faults.length > 0) throw validationError(faults);
-  refuseFinal(before.agent);
+  refuseFinal(before, now);
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 

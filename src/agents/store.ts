@@ -20,6 +20,15 @@ import type { Bounds } from "./delegation.ts";
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
 
+/** The agent that has a reference. */
+export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
+  readOne(
+    db
+      .select({ did: agents.did })
+      .from(agents)
+      .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
+  );
+
 /** The nearest delegator, in the agent's own statement: another one would read the agent again to find who delegates. */
 const nearest = sql`${agents} as nearest`;
 const ofNearest = <K extends keyof AgentRow>(key: K, column: string) =>

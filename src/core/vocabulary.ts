@@ -179,6 +179,7 @@ export const ACTIVITY_ACTIONS = [
   "principal.closed",
   "agent.registered",
   "agent.activated",
+  "agent.updated",
   "agent.scope_changed",
   "agent.markets_changed",
   "agent.certificate_reissued",

@@ -1,11 +1,20 @@
 // Customers on the wire (PRN-23).
 import * as z from "zod";
 import { CUSTOMER_STATUSES } from "../core/vocabulary.ts";
-import { environment, fixedFieldRules, instant, listOf, metadata, name, pageQuery } from "../http/schemas.ts";
+import {
+  environment,
+  fixedFieldRules,
+  instant,
+  listOf,
+  metadata,
+  name,
+  pageQuery,
+  referenceInput,
+} from "../http/schemas.ts";
 
 const customerStatus = z.enum(CUSTOMER_STATUSES).register(z.globalRegistry, { id: "CustomerState" });
 
-const PATCHED = { name: name(200), external_ref: name(200).nullable(), metadata };
+const PATCHED = { name: name(200), external_ref: referenceInput, metadata };
 
 export const customerInput = z
   .strictObject({ ...PATCHED, external_ref: name(200).optional(), metadata: metadata.optional() })

@@ -118,6 +118,9 @@ const METADATA_PAIRS = 20;
 const METADATA_KEY_CHARS = 40;
 const METADATA_VALUE_CHARS = 500;
 
+/** The platform's own identifier of a resource; null takes it away. */
+export const referenceInput = name(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
+
 /** A platform's own words about a resource: the service stores and shows them, and reads nothing in them. */
 export const metadata = z
   .record(z.string(), z.string().max(METADATA_VALUE_CHARS))

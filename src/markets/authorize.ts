@@ -32,10 +32,10 @@ export async function authorizeMarkets(
   did: string,
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
-  const { db, deps, environment } = call;
+  const { db, now, deps, environment } = call;
   const facts = await call.read({ ...marketReads(call, did), production: findMarkets(db, did, "production") });
   const { found, markets, production } = facts;
-  const agent = marketable(found, environment);
+  const agent = marketable(found, environment, now);
   const faults = marketFaults(input.markets, deps, environment);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
@@ -151,15 +151,15 @@ function provisionedRows(
 /** Judges the agent, and finds the further faults of a body that the schema refuses. */
 export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
   return precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
-    marketable(found, call.environment);
+    marketable(found, call.environment, call.now);
     return marketFaults(proposed, call.deps, call.environment);
   });
 }
 
-function marketable(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+function marketable(found: AgentWithPrincipal | null, environment: Environment, now: number): AgentRow {
   const agent = ownAgent(found, environment);
   if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
-  refuseFinal(agent);
+  if (found) refuseFinal(found, now);
   return agent;
 }
 

@@ -64,7 +64,7 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   const name = findNetwork(deps.config.networks, network)?.network;
   const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
   if (!row || !found) throw new ServiceError("not_found");
-  refuseFinal(agent);
+  refuseFinal(found, now);
   const left = markets.filter((candidate) => candidate !== row);
   const own = environment === agent.environment;
   const certificate = newest && certificateIn(newest.content);

@@ -108,6 +108,25 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   registerAgent: [["a body without its fields", "validation_failed", () => post("/v1/agents", {})]],
   activateAgent: [["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))]],
   reissueAgentCertificate: [["a DRAFT", "invalid_status", () => post(agentAt(draft, "/certificate"))]],
+  patchAgent: [
+    ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did), { colour: "red" })],
+    [
+      "what a registration fixes",
+      "validation_failed",
+      () => patch(agentAt(consumer.did), { economic_role: "PROVIDER" }),
+    ],
+    ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did), {})],
+    [
+      "a catalogue of a consumer",
+      "catalog_url_not_permitted",
+      () => patch(agentAt(consumer.did), { profile: { catalog_url: "https://agent.example/catalog" } }),
+    ],
+    [
+      "a TERMINATED agent",
+      "agent_status_not_mutable",
+      () => patch(agentAt(terminated), { endpoint_url: "https://moved.example" }),
+    ],
+  ],
   patchAgentScope: [
     ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did, "/scope"), { colour: "red" })],
     ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did, "/scope"), {})],

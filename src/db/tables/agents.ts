@@ -39,6 +39,9 @@ export const agents = sqliteTable(
     /** The status that a suspended agent returns to: ACTIVE, or FUNDING when its escrow was never funded (AGT-16). */
     suspendedFrom: text().$type<AgentStatus>(),
     statusNote: text(),
+    /** The platform's own name for it, and its own words to it: in no document. */
+    externalRef: text(),
+    metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     /** +1 at every change by the platform. Edits are guarded by it. */
     version: integer().notNull(),
     /** +1 at every change of the signed content, whoever makes it. A document of an earlier revision is stale (IDN-16, IDN-18). */
@@ -69,6 +72,9 @@ export const agents = sqliteTable(
     index("agents_by_status").on(t.platformId, t.environment, t.status, t.endsAt, t.did),
     index("agents_by_role").on(t.platformId, t.environment, t.economicRole, t.createdAt, t.did),
     index("agents_by_principal").on(t.principalId, t.createdAt, t.did),
+    uniqueIndex("agents_by_external_ref")
+      .on(t.platformId, t.environment, t.externalRef)
+      .where(sql`external_ref is not null`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],

@@ -74,6 +74,38 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
   ],
 
+  patchAgent: [
+    {
+      when: "the profile or the address",
+      states: [],
+      tables: ["agents"],
+      activity: ["agent.updated"],
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the reference or the metadata alone",
+      states: [],
+      tables: ["agents"],
+      activity: ["agent.updated"],
+      ...UNSEEN,
+    },
+    {
+      when: "the profile of a DRAFT",
+      states: [],
+      tables: ["agents"],
+      activity: ["agent.updated"],
+      events: NONE,
+      directory: NONE,
+      document: { agent: ["unsigned version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+
   patchAgentScope: [
     {
       when: "not narrowed",

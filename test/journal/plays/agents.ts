@@ -10,6 +10,8 @@ import { anHour, HOUR, must, ofAgent, ofNobody, type Play, type Plays, store } f
 const consumer = async (world: World) => (await world.consumer()).did;
 const draft = async (world: World) => (await world.draft("CONSUMER")).did;
 
+const patch = (body: unknown) => (world: World, did: string) =>
+  must(200, world.call("PATCH", `/v1/agents/${did}`, { body }));
 const patchScope = (body: unknown) => (world: World, did: string) =>
   must(200, world.call("PATCH", `/v1/agents/${did}/scope`, { body }));
 const widen = patchScope({ capabilities: ["translation", "summary"] });
@@ -107,6 +109,11 @@ export const AGENT_PLAYS: Plays = {
   },
   reissueAgentCertificate: {
     always: ofAgent(consumer, (world, did) => must(200, world.call("POST", `/v1/agents/${did}/certificate`))),
+  },
+  patchAgent: {
+    "the profile or the address": ofAgent(consumer, patch({ endpoint_url: "https://moved.example/v1" })),
+    "the reference or the metadata alone": ofAgent(consumer, patch({ external_ref: "bot-7", metadata: { team: "b" } })),
+    "the profile of a DRAFT": ofAgent(draft, patch({ profile: { display_name: "Renamed" } })),
   },
   patchAgentScope: {
     "not narrowed": ofAgent(consumer, widen),

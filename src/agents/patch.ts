@@ -1,0 +1,84 @@
+// Changes an agent's identity, its reference and its metadata (AGT-30).
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
+import { present } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { Changes } from "../journal/activity.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
+import { refuseFinal, refuseHolder, reviseAgent, sourceOf } from "./revise.ts";
+import { profileFaults } from "./roles.ts";
+import type { AgentPatch, AgentView } from "./schema.ts";
+import { findAgent, findByReference, sourceReads } from "./store.ts";
+import { toAgentView } from "./views.ts";
+
+/** The members of a patch by their columns, and whether the document states them. */
+const MEMBERS = {
+  "profile.display_name": { column: "displayName", stated: true },
+  "profile.description": { column: "description", stated: true },
+  "profile.catalog_url": { column: "catalogUrl", stated: true },
+  endpoint_url: { column: "endpointUrl", stated: true },
+  external_ref: { column: "externalRef", stated: false },
+  metadata: { column: "metadata", stated: false },
+} as const satisfies Record<string, { column: keyof AgentRow; stated: boolean }>;
+
+export async function patchAgent(call: ManagementCall, did: string, patch: AgentPatch): Promise<AgentView> {
+  const { db, tenant, now, deps } = call;
+  const { caller, holder, ...found } = await call.read({
+    ...sourceReads(db, tenant, did),
+    ...present({
+      holder: typeof patch.external_ref === "string" ? findByReference(db, tenant, patch.external_ref) : null,
+    }),
+  });
+  const before = sourceOf(found);
+  const faults = profileFaults(before.agent.economicRole, patch);
+  if (faults.length > 0) throw validationError(faults);
+  refuseFinal(before, now);
+  const patched = applyPatch(before.agent, patch);
+  const changes = changesBetween(before.agent, patched);
+  const names = Object.keys(changes) as (keyof typeof MEMBERS)[];
+  if (names.length === 0) throw new ServiceError("no_changes_requested");
+  if (holder?.did !== did) refuseHolder(holder);
+  const stated = names.some((name) => MEMBERS[name].stated);
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: patched,
+      newVersion: stated,
+      activity: { action: "agent.updated", actor: caller.actor, changes },
+      listing: stated ? "updated" : null,
+    },
+    now,
+  );
+  const view = toAgentView(deps.config, after, now);
+  await call.commit(statements, view);
+  return view;
+}
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckAgentPatch = (call: ManagementCall, did: string, given: unknown): Precheck =>
+  precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
+    if (!found) throw new ServiceError("not_found");
+    return profileFaults(found.agent.economicRole, given);
+  });
+
+function applyPatch(agent: AgentRow, { profile = {}, ...patch }: AgentPatch): AgentRow {
+  const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);
+  return {
+    ...agent,
+    displayName: pick(profile.display_name, agent.displayName),
+    description: pick(profile.description, agent.description),
+    catalogUrl: pick(profile.catalog_url, agent.catalogUrl),
+    endpointUrl: pick(patch.endpoint_url, agent.endpointUrl),
+    externalRef: pick(patch.external_ref, agent.externalRef),
+    metadata: pick(patch.metadata, agent.metadata),
+  };
+}
+
+function changesBetween(before: AgentRow, after: AgentRow): Changes {
+  const changed = Object.entries(MEMBERS).filter(
+    ([, { column }]) => canonicalJson(before[column]) !== canonicalJson(after[column]),
+  );
+  return Object.fromEntries(changed.map(([name, { column }]) => [name, { from: before[column], to: after[column] }]));
+}
