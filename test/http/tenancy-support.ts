@@ -184,6 +184,12 @@ const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
     await newPrincipal(side, { external_ref });
     return external_ref;
   },
+  listAgents: async (side) => {
+    const external_ref = crypto.randomUUID();
+    const body = { ...newAgentOf(await newPrincipal(side)), external_ref };
+    await must(201, side.world.call("POST", "/v1/agents", { body }));
+    return external_ref;
+  },
   listCustomers: async ({ world }) => {
     const body = { name: "Client", external_ref: crypto.randomUUID() };
     return (await must(201, world.call("POST", "/v1/customers", { body }))).external_ref;
