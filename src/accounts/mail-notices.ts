@@ -41,19 +41,31 @@ async function mailSlice(deps: Deps): Promise<Ran> {
   const announcements = await announcementsOf(deps, taken);
   const sent: string[] = [];
   const failed: RowFailure[] = [];
-  await eachAtOnce(taken, async (notice) => {
+  await eachAtOnce(mailsOf(taken), async (notices) => {
     try {
-      await mailNotice(deps, notice, announcements);
-      sent.push(notice.noticeId);
+      await mailTogether(deps, notices, announcements);
+      sent.push(...notices.map(({ noticeId }) => noticeId));
     } catch (thrown) {
-      const failure = giveUp(notice, thrown);
-      if (failure) failed.push(failure);
+      failed.push(...notices.flatMap((notice) => giveUp(notice, thrown) ?? []));
     }
   });
   const settled = [...sent, ...failed.map(({ id }) => id)];
   if (settled.length > 0) await commit(db, [deleteNotices(db, settled)]);
   return { done: sent.length, failed, next: taken.length < SLICE ? null : FIRST };
 }
+
+type Together = readonly [NoticeRow, ...NoticeRow[]];
+
+/**
+ * The mails of the notices. What ends at many principals of an account is one mail and not many: their attestations end together when they were
+ * recorded together, and the contact may be an address that nobody has verified.
+ */
+const mailsOf = (taken: readonly NoticeRow[]): Together[] => {
+  const mailOf = ({ kind, platformId, recipient, noticeId }: NoticeRow) =>
+    kind === ENDS ? JSON.stringify([platformId, recipient]) : noticeId;
+  return [...Map.groupBy(taken, mailOf).values()].flatMap(([first, ...others]) => (first ? [[first, ...others]] : []));
+};
+const ENDS: NoticeKind = "customer.attestation_expiring";
 
 type Announcements = ReadonlyMap<string, AnnouncementRow>;
 
@@ -67,11 +79,19 @@ async function announcementsOf({ db }: Deps, taken: readonly NoticeRow[]): Promi
   return new Map(found.map((row) => [row.announcementId, row]));
 }
 
-function mailNotice(deps: Deps, { kind, recipient, data }: NoticeRow, announcements: Announcements): Promise<void> {
+function mailTogether(deps: Deps, [first, ...others]: Together, announcements: Announcements): Promise<void> {
+  const { kind, recipient } = first;
+  const data = others.reduce((sum: object, { data }) => together(sum, data), first.data);
   const told = "announcementId" in data ? announcements.get(String(data.announcementId)) : data;
   if (told === undefined) throw new Error("the announcement is missing");
   // Written as such by recordNotice and by the job of announcements.
   return mailTo(deps, recipient, kind as NoticeKind, told as unknown as MailData[NoticeKind]);
+}
+
+/** Of two notices of ends. */
+function together(one: object, other: object): object {
+  const endsOf = (data: object): readonly unknown[] => ("ends" in data && Array.isArray(data.ends) ? data.ends : []);
+  return { ...one, ends: [...endsOf(one), ...endsOf(other)] };
 }
 
 /** Null while another attempt follows. The log and the alert name the notice, and neither the address nor what it says. */

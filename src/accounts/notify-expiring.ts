@@ -63,7 +63,7 @@ function noticeStatements(
     recordEvent(db, principal, now, { type: "principal.attestation_expiring", object }),
     recordNotice(db, platform, now, {
       kind: "customer.attestation_expiring",
-      data: { principalId, principalName, expiresAt, days },
+      data: { ends: [{ principalId, principalName, expiresAt, days }] },
     }),
   ];
 }

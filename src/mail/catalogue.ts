@@ -11,6 +11,14 @@ type About = { readonly account: string };
 type Reasoned = About & { readonly reason: string };
 /** Epoch milliseconds. */
 type Changed = About & { readonly at: number };
+/** The end of a principal's attestation. */
+type End = {
+  readonly principalId: string;
+  /** Null to an address that is not verified. */
+  readonly principalName: string | null;
+  readonly expiresAt: number;
+  readonly days: 30 | 7 | 1;
+};
 type News = { readonly subject: string; readonly text: string };
 
 export type MailData = {
@@ -38,13 +46,7 @@ export type MailData = {
   "customer.account_suspended": Reasoned;
   "customer.account_reinstated": Reasoned;
   "customer.account_closed": Changed & { readonly retentionYears: number };
-  "customer.attestation_expiring": About & {
-    readonly principalId: string;
-    /** Null to an address that is not verified. */
-    readonly principalName: string | null;
-    readonly expiresAt: number;
-    readonly days: 30 | 7 | 1;
-  };
+  "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
   /** `host` alone of the endpoint's URL: its path may hold a secret. `gone`: it answered 410. */
   "customer.webhook_disabled": About & {
     readonly environment: Environment;
@@ -210,13 +212,20 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       say`Its documents and personal data are erased after ${count(data.retentionYears, "year")}.`,
     ),
   "customer.attestation_expiring": (data) => {
-    const { principalId, principalName, expiresAt, days } = data;
-    const whole = principalName === null ? principalId : `${principalName} (${principalId})`;
-    return notice(
-      data,
-      say`The attestation of ${principalName ?? principalId} ends within ${count(days, "day")}`,
-      say`The attestation of ${whole} ends at ${instant(expiresAt)}. From then on the principal's agents are suspended, until a new attestation is recorded.`,
-    );
+    const { ends } = data;
+    const sentences = ends.map(({ principalId, principalName, expiresAt }) => {
+      const whole = principalName === null ? principalId : `${principalName} (${principalId})`;
+      return say`The attestation of ${whole} ends at ${instant(expiresAt)}.`;
+    });
+    const last = Math.max(...ends.map(({ days }) => days));
+    const [{ principalId, principalName }, ...others] = ends;
+    const subject =
+      others.length === 0
+        ? say`The attestation of ${principalName ?? principalId} ends within ${count(last, "day")}`
+        : say`The attestations of ${ends.length} principals end within ${count(last, "day")}`;
+    const effect = "From then on the agents of the principal are suspended, until a new attestation is recorded.";
+    const paragraphs = others.length === 0 ? [`${sentences.join("")} ${effect}`] : [sentences.join("\n"), effect];
+    return notice(data, subject, ...paragraphs);
   },
   "customer.webhook_disabled": (data) =>
     notice(

@@ -73,7 +73,7 @@ describe("the end of an attestation", () => {
       world.advance(DAY_MS);
     }
     expect(await told()).toEqual([30, 7, 1].map((days) => [principalId, days]));
-    expect((await waiting()).map(({ data }) => data.days).sort()).toEqual([1, 30, 7]);
+    expect((await waiting()).map(({ data }) => data.ends[0].days).sort()).toEqual([1, 30, 7]);
     expect(await dueAt(principalId)).toBeNull();
   });
 
@@ -240,6 +240,21 @@ describe("the mail", () => {
     expect([to, subject]).toEqual(["office@elsewhere.example", `The attestation of ${principalId} ends within 1 day`]);
     expect(text).toContain(world.platformId);
     for (const part of [subject, text]) expect(part).not.toContain(name);
+  });
+
+  it("is one for all ends of an account that are announced at once", async () => {
+    await contact("office@elsewhere.example");
+    await run();
+    await world.run(mailNotices);
+    const ids = [await ending(DAY_MS), await ending(DAY_MS), await ending(7 * DAY_MS)];
+    await run();
+    expect((await waiting()).length).toBe(ids.length);
+    const before = world.mails.length;
+    await world.run(mailNotices);
+    const [mail, ...others] = world.mails.slice(before);
+    expect([others, mail?.subject]).toEqual([[], "The attestations of 3 principals end within 7 days"]);
+    for (const id of ids) expect(mail?.text).toContain(id);
+    expect(await waiting()).toEqual([]);
   });
 });
 

@@ -19,7 +19,7 @@ const news = { subject: "Fees change", text: `First <b>part</b>,\nsecond line.\n
 const reason = "The certificate is older than three months.\nSend a new one.";
 const keys = { ...changed, environment: "production", keyPrefix: "service_live_aB3x" } as const;
 const endpoint = { ...about, environment: "sandbox", webhookId: "whe_1", host: "hooks.customer.test" } as const;
-const principal = { ...about, principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expiresAt: AT } as const;
+const principal = { principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expiresAt: AT } as const;
 
 /** Every kind, in every variant that its text has. */
 const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
@@ -44,10 +44,17 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   "customer.account_reinstated": [{ ...about, reason }],
   "customer.account_closed": [{ ...changed, retentionYears: 5 }],
   "customer.attestation_expiring": [
-    { ...principal, days: 30 },
-    { ...principal, days: 7 },
-    { ...principal, days: 1 },
-    { ...principal, principalName: null, days: 1 },
+    { ...about, ends: [{ ...principal, days: 30 }] },
+    { ...about, ends: [{ ...principal, days: 7 }] },
+    { ...about, ends: [{ ...principal, days: 1 }] },
+    { ...about, ends: [{ ...principal, principalName: null, days: 1 }] },
+    {
+      ...about,
+      ends: [
+        { ...principal, days: 7 },
+        { ...principal, principalId: "prn_2", principalName: null, days: 1 },
+      ],
+    },
   ],
   "customer.webhook_disabled": [
     { ...endpoint, cause: "gone" },
@@ -152,7 +159,8 @@ describe("what people wrote", () => {
     (end) => {
       const { subject } = composeMail("customer.security", { subject: `News${end}`, text: "Text." }, SENDER);
       expect(subject).toBe(`News ${end.trim().replace("\u0000", "").replace("\u0085", "")}`);
-      const attested = { ...principal, principalName: `Ada${end}`, account: `Ada${end}`, days: 7 as const };
+      const ended = { ...principal, principalName: `Ada${end}`, days: 7 } as const;
+      const attested = { account: `Ada${end}`, ends: [ended] } as const;
       const mail = composeMail("customer.attestation_expiring", attested, SENDER);
       expect(mail.subject).toMatch(/^The attestation of Ada \S.* ends within 7 days$/);
       expect(linesOf(mail.text)).toHaveLength(4);
@@ -227,10 +235,15 @@ describe("facts", () => {
 
   it("of an attestation and of an endpoint tell how long and why", () => {
     const subjects = mailsOf("customer.attestation_expiring").map(({ subject }) => subject.replace(/^.* ends/, ""));
-    expect(subjects).toEqual([" within 30 days", " within 7 days", " within 1 day", " within 1 day"]);
-    const [named, , , nameless] = textOf("customer.attestation_expiring");
+    expect(subjects).toEqual([
+      ...[" within 30 days", " within 7 days", " within 1 day", " within 1 day"],
+      "The attestations of 2 principals end within 7 days",
+    ]);
+    const [named, , , nameless, both] = textOf("customer.attestation_expiring");
     expect(named).toContain(`of ${principal.principalName} (${principal.principalId}) ends at`);
     expect(nameless).toContain(`of ${principal.principalId} ends at`);
+    expect(both).toContain(`of ${principal.principalName} (${principal.principalId}) ends at`);
+    expect(both).toContain("of prn_2 ends at");
     const [gone, failing] = textOf("customer.webhook_disabled");
     expect(gone).toContain("answered 410 Gone");
     expect(failing).toContain("failed for five days");
