@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { measureBundle } from "./bundle.ts";
 import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
-import { isSweep } from "./cases/sweeps.ts";
+import { isSweep, settleCascades } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
 import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling, checkSuspensions } from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
@@ -58,6 +58,8 @@ async function run(): Promise<Findings> {
           cases.filter((known) => !isSweep(known)),
         )
       : [];
+    // What the queue still writes for the cases before would count as bytes of the acts.
+    await settleCascades(play);
     const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;

@@ -63,17 +63,6 @@ export async function endSoon({ sql }: Stage, wave: Wave): Promise<Wave> {
   return { ...wave, endsAt };
 }
 
-export const countUnhashed = async ({ sql, platform }: Stage): Promise<number> => {
-  const [rows = []] = await sql([
-    {
-      sql: `select (select max(seq) from activity_entries where platform_id = ?1)
-        - (select seq from activity_chains where platform_id = ?1) as unhashed`,
-      params: [platform.platformId],
-    },
-  ]);
-  return Number(rows[0]?.["unhashed"]);
-};
-
 export type Recorded = {
   // What is left.
   readonly principals: number;

@@ -6,21 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
 import { type Case, nameOf } from "./case.ts";
+import { countUnhashed } from "./cases/activity.ts";
 import { CASES } from "./cases.ts";
 import { checkWave, type Slowed } from "./check.ts";
 import { watchOthers } from "./cpu.ts";
 import { type Answers, percentile95, sendPaced } from "./paced.ts";
 import { type Play, startPlay } from "./play.ts";
 import { setStage } from "./stage.ts";
-import {
-  arrangeWave,
-  countOpen,
-  countRecorded,
-  countUnhashed,
-  endSoon,
-  type Recorded,
-  type Wave,
-} from "./wave-rows.ts";
+import { arrangeWave, countOpen, countRecorded, endSoon, type Recorded, type Wave } from "./wave-rows.ts";
 
 const { values: options } = parseArgs({
   options: {

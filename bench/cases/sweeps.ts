@@ -172,7 +172,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "sweep_documents" },
 ];
 
-const SETTLED_WITHIN_MS = MINUTE_MS;
+const SETTLED_WITHIN_MS = 3 * MINUTE_MS;
 
 /** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
 export async function settleCascades({ stage }: Play): Promise<void> {
