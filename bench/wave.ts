@@ -50,8 +50,8 @@ type Found = {
   readonly alone: Answers;
   readonly during: Answers;
   readonly recorded: Recorded;
-  /** The share of the machine that other programs used meanwhile. */
-  readonly othersShare: number | null;
+  /** The shares of the machine that other programs used before the wave, in it and behind it. */
+  readonly othersShares: readonly (number | null)[];
 };
 
 async function run(): Promise<Found> {
@@ -66,20 +66,24 @@ async function run(): Promise<Found> {
     await callsAlone(play, SECOND_MS);
     logStep("calls alone");
     const aloneMs = Number(options.alone) * SECOND_MS;
+    const othersBefore = watchOthers();
     const before = await callsAlone(play, aloneMs);
+    const othersShares = [othersBefore()];
     logStep("the wave");
-    const stopWatch = watchOthers();
+    const othersMeanwhile = watchOthers();
     const { wave, seconds, during } = await record(play, arranged);
-    const othersShare = stopWatch();
+    othersShares.push(othersMeanwhile());
     logStep(`recorded in ${seconds.toFixed(1)} s`);
     const hashing = performance.now();
     while ((await countUnhashed(stage)) > 0) await sleep(POLL_MS);
     logStep(`hashed ${((performance.now() - hashing) / SECOND_MS).toFixed(1)} s later`);
     const recorded = await countRecorded(stage, wave);
     logStep("calls alone again");
+    const othersBehind = watchOthers();
     const behind = await callsAlone(play, aloneMs);
+    othersShares.push(othersBehind());
     const alone = new Map([...before].map(([name, ms]) => [name, [...ms, ...(behind.get(name) ?? [])]]));
-    return { wave, seconds, alone, during, recorded, othersShare };
+    return { wave, seconds, alone, during, recorded, othersShares };
   } finally {
     await stage.close();
   }
@@ -149,9 +153,8 @@ const violations = checkWave({
   agents,
   once: recorded.once,
 });
-// The ratio says nothing of a machine that is busy with something else.
-console.log(
-  `\n  Other programs used ${((found.othersShare ?? Number.NaN) * 100).toFixed(0)} % of the machine meanwhile.\n`,
-);
+// The ratio says nothing where other programs take much of the machine, or more at one time than at another.
+const shares = found.othersShares.map((share) => (share === null ? "?" : `${(share * 100).toFixed(0)} %`));
+console.log(`\n  Other programs used ${shares.join(", ")} of the machine before, meanwhile and behind.\n`);
 for (const line of violations) console.log(`  EXCEEDED ${line}`);
 if (options.check && violations.length > 0) process.exitCode = 1;
