@@ -35,7 +35,7 @@ export type Busy = {
 };
 
 const AT_ONCE = 50;
-const SELLERS = 50;
+const SELLERS = 100;
 const BUYERS = 100;
 const ROUNDS = 3;
 /** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
