@@ -7,7 +7,7 @@ import type { VerifierRow } from "../db/tables/principals.ts";
 import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { readCredential, verifyCredential } from "../verifiers/credential.ts";
-import { findVerifier, isUsed } from "../verifiers/store.ts";
+import { findVerifier, isUsed, verifierStays } from "../verifiers/store.ts";
 
 type Found = { readonly verifier: VerifierRow | null; readonly used: boolean };
 
@@ -20,6 +20,7 @@ export const verifierEntrance: Entrance = {
     const { verifierId, jti, endsAt } = presented;
     const actor: Actor = { type: "verifier", id: verifierId };
     const { issuer: audience } = incoming.deps.config;
+    let admitted: VerifierRow | null = null;
     return {
       // Anybody can name a Verifier: only the client's address is charged before its signature is verified.
       quota: null,
@@ -33,8 +34,10 @@ export const verifierEntrance: Entrance = {
         if (!checked.ok) throw refused(checked.reason);
         if (used) throw refused("revocation: it was used before");
         const { attestationId } = checked;
+        admitted = verifier;
         return { caller: { actor, attestationId, jti, endsAt }, platformId: null };
       },
+      guards: (db) => (admitted ? [verifierStays(db, admitted)] : []),
       parts: { verifierId },
     };
   },

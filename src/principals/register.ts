@@ -105,7 +105,7 @@ async function principalFaults(
   return [
     ...(country === undefined ? [] : countryFaults(country, call.deps.config.jurisdictions)),
     ...(attestation === undefined ? [] : attestationFaults(attestation, call.environment, call.now)),
-    ...(await verifierFaults(attestation, input, judging, call.environment)),
+    ...(await verifierFaults(attestation, input, judging, call)),
     ...customerFaults(input, customer),
   ];
 }

@@ -19,8 +19,13 @@ import {
   validFields,
 } from "../http/schemas.ts";
 
+/** A URL names the attestation that is taken back, and drops a segment of dots. */
+const attestationId = name(200).refine((id) => id !== "." && id !== "..", {
+  params: { code: "invalid_format" },
+  message: "Must not be a dot or two.",
+});
 const attestation = z.strictObject({
-  attestation_id: name(200),
+  attestation_id: attestationId,
   verifier_id: name(200),
   model: attestationModel,
   issued_at: instantInput,

@@ -39,7 +39,7 @@ export async function verifierFaults(
   attestation: ProposedAttestation | undefined,
   person: Person,
   { verifier, revoked = false }: Judging,
-  environment: Environment,
+  { environment, now }: { readonly environment: Environment; readonly now: number },
   at = "verification_attestation.",
 ): Promise<FieldError[]> {
   if (attestation === undefined || "placeholder" in attestation || attestation.verifier_id === undefined) return [];
@@ -60,7 +60,7 @@ export async function verifierFaults(
     issuedAt: attestation.issued_at,
     expiresAt: attestation.expires_at,
   };
-  const unproven = proof === undefined ? null : await proofFault(proof, verifier, stated);
+  const unproven = proof === undefined ? null : await proofFault(proof, verifier, stated, now);
   return [
     ...takenBack,
     ...(verifier.status === "enabled"

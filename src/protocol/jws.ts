@@ -3,6 +3,7 @@
 // is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
 import { CompactSign, compactVerify } from "jose";
 import { decodeBase64Url, decodeUtf8 } from "../core/encoding.ts";
+import { SECOND_MS } from "../core/limits.ts";
 import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
 
 /** Why a JWS is not accepted. */
@@ -79,6 +80,10 @@ export function attachPayload(detached: string, payloadBase64Url: string): strin
   if (!header || middle !== "" || !signature || more !== undefined) return undefined;
   return `${header}.${payloadBase64Url}.${signature}`;
 }
+
+/** Whether an instant is at or behind an `nbf`, which nobody has to state (RFC 7519, 4.1.5). */
+export const hasBegun = (nbf: unknown, now: number): boolean =>
+  nbf === undefined || (typeof nbf === "number" && nbf * SECOND_MS <= now);
 
 /** A JSON text's object; undefined if it is anything else. */
 export function parseObject(text: string): JsonObject | undefined {

@@ -64,7 +64,8 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
   };
   const restating = attesting.reactivate
     ? await returnAgents(deps, principal, ended, actor, now)
-    : await restateAgents(deps, principal, ended, now);
+    : // What another end has taken since, nobody has asked back.
+      await restateAgents(deps, principal, ended, now, moved.from !== moved.to);
   const view = toPrincipalView(principal, now);
   // In the order of the principal's changes, also within one millisecond.
   const row = currentAttestation(principal, { proof, recordedAt: updatedAt });

@@ -74,15 +74,16 @@ function attestable(principal: PrincipalRow | null): PrincipalRow {
 
 /** The faults that no schema knows: time, the Verifier and its proof, and an attestation that was recorded before. */
 async function recordingFaults(
-  { environment, now }: ManagementCall,
+  call: ManagementCall,
   principal: PrincipalRow,
   input: ProposedAttestation,
   { had = false, ...judging }: Judging & { readonly had?: boolean | undefined },
 ): Promise<FieldError[]> {
+  const { environment, now } = call;
   const person = { legal_name: principal.legalName, country: principal.country, external_ref: principal.externalRef };
   return [
     ...attestationFaults(input, environment, now, ""),
-    ...(await verifierFaults(input, person, judging, environment, "")),
+    ...(await verifierFaults(input, person, judging, call, "")),
     ...(had ? [fieldError("attestation_id", "invalid_value", "The principal has had this attestation.")] : []),
   ];
 }

@@ -48,9 +48,17 @@ export type Restating = {
   readonly rest: () => Promise<void>;
 };
 
-/** Restates all agents of a principal, which the same batch changes to what is given. A restatement is stored while agents are left. */
-export const restateAgents = (deps: Deps, principal: PrincipalRow, found: Found, now: number): Promise<Restating> =>
-  restate(deps, principal, found, null, now);
+/**
+ * Restates all agents of a principal, which the same batch changes to what is given. A restatement is stored while agents are left; it gives
+ * back what an unfinished one was asked for, unless `forget`.
+ */
+export const restateAgents = (
+  deps: Deps,
+  principal: PrincipalRow,
+  found: Found,
+  now: number,
+  forget = false,
+): Promise<Restating> => restate(deps, principal, found, null, now, forget);
 
 /** The same, and gives back, in the name of `returning`, the agents that the end of the last attestation took. */
 export const returnAgents = restate;
@@ -61,13 +69,14 @@ async function restate(
   found: Found,
   returning: Actor | null,
   now: number,
+  forget = false,
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;
   const reached = endOf(found);
   const { length } = found.agents;
   const begin = ({ at, id }: Due) =>
-    beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id, returning });
+    beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id, returning }, forget);
   return {
     statements: [
       // An agent that was registered after the reading is read the next time: no later slice would find it.

@@ -18,9 +18,15 @@ export const findRestatements = (db: Database, after: Due, limit: number): Read<
       .limit(limit),
   );
 
-/** Stores a restatement. That of a later change replaces an earlier one, and begins with the first agent again. */
-export const beginRestatement = (db: Database, row: RestatementRow): Statement =>
-  db.insert(restatements).values(row).onConflictDoUpdate({ target: restatements.principalId, set: row });
+/**
+ * Stores a restatement. That of a later change replaces an earlier one, and begins with the first agent again. It gives back what the earlier
+ * one was asked for, unless `forget`.
+ */
+export const beginRestatement = (db: Database, row: RestatementRow, forget: boolean): Statement => {
+  const returning = sql`coalesce(excluded."returning", ${restatements.returning})`;
+  const set = forget || row.returning !== null ? row : { ...row, returning };
+  return db.insert(restatements).values(row).onConflictDoUpdate({ target: restatements.principalId, set });
+};
 
 /** Of a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>

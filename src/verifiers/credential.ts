@@ -3,7 +3,7 @@
 import { decodeJwt } from "jose";
 import { MINUTE_MS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
-import { type JsonObject, verifyJws } from "../protocol/jws.ts";
+import { hasBegun, type JsonObject, verifyJws } from "../protocol/jws.ts";
 import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
 
 const REVOCATION_TYP = "aeap-revocation+jwt";
@@ -53,13 +53,13 @@ export async function verifyCredential(
 const refused = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
 
 function claimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
-  const { iss, sub, aud, iat, exp } = claims;
+  const { iss, sub, aud, iat, exp, nbf } = claims;
   if (iss !== verifierId) return "another iss";
   if (aud !== audience) return "another aud";
   if (!isName(sub)) return "no sub";
   if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return "no iat or exp";
   const [issuedAt, endsAt] = [Number(iat) * SECOND_MS, Number(exp) * SECOND_MS];
   if (endsAt <= issuedAt || endsAt - issuedAt > LIFE_MS) return "it lasts too long";
-  if (issuedAt > now + AHEAD_MS) return "it is of the future";
+  if (issuedAt > now + AHEAD_MS || !hasBegun(nbf, now + AHEAD_MS)) return "it is of the future";
   return endsAt <= now ? "it has ended" : null;
 }

@@ -1,7 +1,7 @@
 // The proof of an attestation: a JWS by a key of its Verifier, whose claims say what the body says (PRN-22). Pure.
 import type { AttestationModel, Tier } from "../core/vocabulary.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
-import { isObject, type JsonObject, type JwsFault, verifyJws } from "../protocol/jws.ts";
+import { hasBegun, isObject, type JsonObject, type JwsFault, verifyJws } from "../protocol/jws.ts";
 import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
 
 const ATTESTATION_TYP = "aeap-attestation+jwt";
@@ -19,14 +19,16 @@ export type Stated = {
   readonly expiresAt?: number | undefined;
 };
 
-/** Why the proof does not prove what is stated; null when it does. */
+/** Why the proof does not prove what is stated at an instant; null when it does. */
 export async function proofFault(
   proof: string,
   { verifierId, jwks }: VerifierRow,
   stated: Stated,
+  now: number,
 ): Promise<string | null> {
   const checked = await verifyJws(proof, ATTESTATION_TYP, verifierKey(jwks), VERIFIER_ALGORITHMS);
   if (!checked.ok) return SENTENCES[checked.reason];
+  if (!hasBegun(checked.payload["nbf"], now)) return "The proof does not hold yet: its `nbf` is in the future.";
   const differing = differencesOf(checked.payload, verifierId, stated);
   return differing.length === 0 ? null : `The proof states something else than the body: ${differing.join(", ")}.`;
 }

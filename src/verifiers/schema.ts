@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERIFIER_STATUSES } from "../core/vocabulary.ts";
 import { instant, listOf, name, pageQuery } from "../http/schemas.ts";
-import { isCoordinate, isP256Point } from "../protocol/verifier-keys.ts";
+import { isCoordinate, isEd25519Point, isP256Point } from "../protocol/verifier-keys.ts";
 
 const KEYS_MAX = 10;
 const STOP = { abort: true };
@@ -30,14 +30,16 @@ const p256 = z
     alg: z.literal("ES256").optional(),
   })
   .refine(isP256Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no point of the curve." });
-const ed25519 = z.object({
-  kty: z.literal("OKP"),
-  crv: z.literal("Ed25519"),
-  kid,
-  x: coordinate,
-  use,
-  alg: z.literal("EdDSA").optional(),
-});
+const ed25519 = z
+  .object({
+    kty: z.literal("OKP"),
+    crv: z.literal("Ed25519"),
+    kid,
+    x: coordinate,
+    use,
+    alg: z.literal("EdDSA").optional(),
+  })
+  .refine(isEd25519Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no key of the curve." });
 const key = z.discriminatedUnion("kty", [p256, ed25519]).register(z.globalRegistry, { id: "VerifierKey" });
 const jwks = z.object({ keys: z.array(key).min(1).max(KEYS_MAX) }).register(z.globalRegistry, { id: "VerifierKeys" });
 

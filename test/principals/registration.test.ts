@@ -118,6 +118,8 @@ describe("an attestation at its limits", () => {
     ["issued in a millisecond", { issued_at: toIso(NOW + 1) }, "issued_at", "invalid_value"],
     ["issued exactly twelve months ago", { issued_at: toIso(addMonths(NOW, -12)) }, "issued_at", "invalid_value"],
     ["expiring now", { expires_at: toIso(NOW) }, "expires_at", "invalid_value"],
+    ["whose id is a dot", { attestation_id: "." }, "attestation_id", "invalid_format"],
+    ["whose id is two", { attestation_id: ".." }, "attestation_id", "invalid_format"],
     ["with a date alone", { issued_at: "2027-03-01" }, "issued_at", "invalid_format"],
     ["without a zone", { issued_at: "2027-03-01T12:00:00" }, "issued_at", "invalid_format"],
     ["on a day that does not exist", { issued_at: "2027-02-30T12:00:00Z" }, "issued_at", "invalid_format"],

@@ -66,6 +66,23 @@ describe("the proof of a registered Verifier", () => {
     ]);
   });
 
+  it("that does not hold yet is refused, and one that holds already is taken", async () => {
+    const principalId = await world.principal();
+    const body = attestationBy(verifierId);
+    const stated = await claims(principalId, body);
+    const seconds = Math.floor(world.now() / 1_000);
+    for (const nbf of [seconds + 60, "now"]) {
+      const proof = await signClaims(pair, { ...stated, nbf });
+      expect(faultsOf(await record(principalId, { ...body, proof }))).toEqual([
+        422,
+        "validation_failed",
+        [["proof", "invalid_value"]],
+      ]);
+    }
+    const proof = await signClaims(pair, { ...stated, nbf: seconds - 1 });
+    expectStatus(await record(principalId, { ...body, proof }), 201);
+  });
+
   it("by another's key, and of another type, is refused; so is a disabled Verifier", async () => {
     const principalId = await world.principal();
     const body = attestationBy(verifierId);

@@ -305,6 +305,11 @@ describe("what keeps it from being recorded", () => {
       (valid) => ({ ...valid, issued_at: new Date(world.now() - 400 * 24 * HOUR_MS).toISOString() }),
       [["issued_at", "invalid_value"]],
     ],
+    [
+      "an id that no URL names",
+      (valid) => ({ ...valid, attestation_id: " .. " }),
+      [["attestation_id", "invalid_format"]],
+    ],
     ["an unknown field", (valid) => ({ ...valid, colour: "red" }), [["colour", "unknown_field"]]],
     ["a word for a flag", (valid) => ({ ...valid, reactivate_agents: "yes" }), [["reactivate_agents", "invalid_type"]]],
     ["another model", (valid) => ({ ...valid, model: "kya" }), [["model", "invalid_value"]]],

@@ -99,6 +99,24 @@ describe("a Verifier that takes its attestation back", () => {
     ]);
   });
 
+  it("leaves what another Verifier has attested under the same id", async () => {
+    const attestation = attestationBy(verifierId);
+    const namesake = attestationBy("acme-verification", Date.now(), { attestation_id: attestation.attestation_id });
+    const [mine, theirs] = [await register(attestation), await register(namesake)];
+    expectStatus(await take(attestation), 200);
+    expect([(await read(mine)).status, (await read(theirs)).status]).toEqual(["ATTESTATION_EXPIRED", "ACTIVE"]);
+    const { data } = expectStatus(await world.call("GET", `/v1/principals/${theirs}/attestations`), 200);
+    expect(data).toMatchObject([{ status: "current", revoked_at: null }]);
+    // Nor does one that has had both fall under the one that counts.
+    const both = await register(attestationBy(verifierId));
+    const [earlier, later] = [attestationBy(verifierId), "acme-verification"];
+    for (const body of [earlier, { ...earlier, verifier_id: later }]) {
+      expectStatus(await world.call("POST", `/v1/principals/${both}/attestations`, { body }), 201);
+    }
+    expectStatus(await take(earlier), 200);
+    expect((await read(both)).status).toBe("ACTIVE");
+  });
+
   it("is answered the same again, and nothing more happens", async () => {
     const attestation = attestationBy(verifierId);
     await register(attestation);

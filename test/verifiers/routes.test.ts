@@ -1,5 +1,6 @@
 // Operators register, read and change Verifiers (PRN-22): every fault of a key set, the operators' log, and concurrent changes.
 import { beforeAll, describe, expect, it } from "vitest";
+import { encodeBase64Url } from "../../src/core/encoding.ts";
 import { OFF_CURVE_JWK } from "../protocol/fixtures.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -21,6 +22,24 @@ beforeAll(async () => {
   world = await createWorld();
   [p256, ed25519] = [await drawKey("ES256", "2027-a"), await drawKey("EdDSA", "2027-b")];
 });
+
+/** Encodings that are no key of Ed25519: WebCrypto imports most of them. */
+const encoded = (hex: string): string =>
+  encodeBase64Url(Uint8Array.from(hex.match(/../g) ?? [], (two) => Number(`0x${two}`)));
+const WEAK = (
+  [
+    ["the neutral point of Ed25519", `01${"00".repeat(31)}`],
+    ["the neutral point with a sign", `01${"00".repeat(30)}80`],
+    ["the point of order 2", `ec${"ff".repeat(30)}7f`],
+    ["a point of order 4", "00".repeat(32)],
+    ["the other point of order 4", `${"00".repeat(31)}80`],
+    ["a point of order 8", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"],
+    ["another point of order 8", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"],
+    ["a point off the curve of Ed25519", `02${"00".repeat(31)}`],
+    ["a coordinate that is not reduced", `ee${"ff".repeat(30)}7f`],
+    ["a key beside the prime group", "16b981d0b88cdf3ab9fa87190822fe4905b475efda3aec7c34abfa92c19320f4"],
+  ] as const
+).map(([what, hex]) => [what, encoded(hex)] as const);
 
 const read = (id: string) => operate(world, "GET", `${PATH}/${id}`);
 const entriesOf = async (id: string): Promise<Json[]> => {
@@ -171,6 +190,11 @@ describe("a body with faults registers nothing:", () => {
       () => verifierBody([{ ...p256.jwk, x: offX, y: offY }]),
       [["jwks.keys.0.x", "invalid_value"]],
     ],
+    ...WEAK.map(([what, x]): [string, () => unknown, unknown] => [
+      what,
+      () => verifierBody([{ ...ed25519.jwk, x }]),
+      [["jwks.keys.0.x", "invalid_value"]],
+    ]),
     ["a short coordinate", () => verifierBody([{ ...p256.jwk, y: "AAAA" }]), [["jwks.keys.0.y", "invalid_format"]]],
     [
       "a padded coordinate",

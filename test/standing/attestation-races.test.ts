@@ -1,0 +1,135 @@
+// What becomes of an attestation while another call records it or takes it back (PRN-21, PRN-22, PRN-25): each is decided between the reading
+// of the other and its commit.
+import { eq } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { commit } from "../../src/db/batch.ts";
+import { attestations, cascades } from "../../src/db/tables/principals.ts";
+import { createWorld, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
+import {
+  attestationBy,
+  drawKey,
+  faultsOf,
+  patchVerifier,
+  registerVerifier,
+  type VerifierPair,
+} from "../verifiers/support.ts";
+import { operator, outcome } from "./account-support.ts";
+import { credential, revoke, revokeAs } from "./revocation-support.ts";
+
+let world: World;
+let other: World;
+let pair: VerifierPair;
+let verifierId: string;
+let attestation: Json;
+beforeEach(async () => {
+  [world, other, pair] = [await createWorld(), await createWorld(), await drawKey()];
+  // What an earlier test left unfinished.
+  await world.deps.db.delete(cascades);
+  verifierId = (await registerVerifier(other, [pair.jwk])).verifier_id;
+  attestation = attestationBy(verifierId);
+});
+
+const register = (given: Json, of = world): Promise<Reply> =>
+  of.call("POST", "/v1/principals", { body: principalBody({ verification_attestation: given }) });
+const registered = async (given: Json, of = world): Promise<string> =>
+  expectStatus(await register(given, of), 201).principal_id;
+const record = (principalId: string, given: Json): Promise<Reply> =>
+  world.call("POST", `/v1/principals/${principalId}/attestations`, { body: given });
+const take = async (given: Json, of = world): Promise<Reply> =>
+  revoke(of, given.attestation_id, await credential(pair, given));
+const statusOf = async (principalId: string): Promise<string> =>
+  expectStatus(await world.call("GET", `/v1/principals/${principalId}`), 200).status;
+const disable = async (): Promise<void> =>
+  void expectStatus(await patchVerifier(other, verifierId, { status: "disabled" }), 200);
+/** Runs an act between the reading and the commit of the world's next call. */
+const meanwhile = (act: () => Promise<unknown>): void => world.meter.beforeBatch(2, async () => void (await act()));
+
+describe("an attestation that is taken back between the reading and the commit", () => {
+  const taken = () => take(attestation, other).then((reply) => expectStatus(reply, 200));
+
+  it("is not registered with", async () => {
+    await registered(attestation, other);
+    meanwhile(taken);
+    const fault = ["verification_attestation.attestation_id", "invalid_value"];
+    expect(faultsOf(await register(attestation))).toEqual([422, "validation_failed", [fault]]);
+  });
+
+  it("is not recorded", async () => {
+    await registered(attestation, other);
+    const principalId = await world.principal();
+    meanwhile(taken);
+    const fault = ["attestation_id", "invalid_value"];
+    expect(faultsOf(await record(principalId, attestation))).toEqual([422, "validation_failed", [fault]]);
+  });
+
+  it("by another credential is taken back once, and both answers say when", async () => {
+    const principalId = await registered(attestation);
+    meanwhile(async () => {
+      world.advance(5_000);
+      return taken();
+    });
+    const late = expectStatus(await take(attestation), 200);
+    const { data } = expectStatus(await world.call("GET", `/v1/principals/${principalId}/attestations`), 200);
+    expect(data[0].revoked_at).toBe(late.revoked_at);
+    expect(expectStatus(await take(attestation), 200)).toEqual(late);
+  });
+
+  it("by an operator in another's words keeps the first of them", async () => {
+    const principalId = await registered(attestation);
+    const ask = (reason: string, of: World) =>
+      revokeAs(of, attestation.attestation_id, operator(), { verifier_id: verifierId, reason });
+    meanwhile(async () => expectStatus(await ask("Dissolved.", other), 200));
+    expectStatus(await ask("Forged.", world), 200);
+    const { data } = expectStatus(await world.call("GET", `/v1/principals/${principalId}/attestations`), 200);
+    expect(data[0].revocation_reason).toBe("Dissolved.");
+  });
+});
+
+describe("a Verifier that is disabled between the reading and the commit", () => {
+  it("takes nothing back", async () => {
+    const principalId = await registered(attestation);
+    meanwhile(disable);
+    expect(outcome(await take(attestation))).toEqual([401, "invalid_credentials"]);
+    expect(await statusOf(principalId)).toBe("ACTIVE");
+  });
+
+  it("attests nothing: neither at registration nor when it is recorded", async () => {
+    const principalId = await world.principal();
+    meanwhile(disable);
+    expect(faultsOf(await record(principalId, attestation))).toEqual([
+      422,
+      "validation_failed",
+      [["verifier_id", "invalid_value"]],
+    ]);
+    expectStatus(await patchVerifier(other, verifierId, { status: "enabled" }), 200);
+    meanwhile(disable);
+    const fault = ["verification_attestation.verifier_id", "invalid_value"];
+    expect(faultsOf(await register(attestation))).toEqual([422, "validation_failed", [fault]]);
+  });
+});
+
+describe("an attestation that backs two thousand principals already", () => {
+  const BACKED = 2_000;
+  const readBy = async (work: () => Promise<unknown>): Promise<number> => {
+    world.meter.reset();
+    await work();
+    return world.meter.reading.rowsRead;
+  };
+
+  it("is registered with and recorded for a few rows read", async () => {
+    await registered(attestation);
+    const own = await world.principal();
+    const { db } = world.deps;
+    const [row] = await db.select().from(attestations).where(eq(attestations.verifierId, verifierId));
+    if (!row) throw new Error("no attestation");
+    const copies = Array.from({ length: BACKED }, (_, i) => ({ ...row, principalId: `prn_copy${i}` }));
+    for (let at = 0; at < copies.length; at += 100) {
+      await commit(
+        db,
+        copies.slice(at, at + 100).map((copy) => db.insert(attestations).values(copy)),
+      );
+    }
+    expect(await readBy(() => registered(attestation))).toBeLessThan(50);
+    expect(await readBy(async () => expectStatus(await record(own, attestation), 201))).toBeLessThan(50);
+  });
+});
