@@ -168,7 +168,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   metadata: "The platform's own pairs of names and values, at most 20; the service reads nothing in them.",
   "PrincipalStandingInput.reason": "The platform's own words, shown as `status_note`.",
   reactivate_agents:
-    "True returns all agents that the end of the last attestation took, each with a new certificate; else each waits for its own return.",
+    "True returns all agents that the end or the revocation of the last attestation took, each with a new certificate: none under a principal that " +
+    "something else stops, and none whose escrow is constrained. Else each waits for its own return.",
   recorded_at: "When the service recorded it.",
   revocation_reason: "Why it was taken back, as whoever did so says it.",
   "RevocationInput.verifier_id": "Whose attestation it is: an operator has to name it.",

@@ -92,7 +92,9 @@ export const principalStandingRoutes = [
     summary: "Record a renewed attestation",
     description:
       "It counts from now on: the principal returns to ACTIVE, unless something else stops it. Its agents stay SUSPENDED until each is returned " +
-      "by its status; `reactivate_agents` returns all that the end of the last attestation took. One that returns has a new certificate for the same key.",
+      "by its status; `reactivate_agents` returns all that the end or the revocation of the last attestation took, unless something else stops the " +
+      "principal, and without those whose escrow is constrained. One that returns has a new certificate for the same key. One that runs on keeps " +
+      "its own, which ends with the earlier attestation: `POST /v1/agents/{did}/certificate` gives it another before that.",
     surfaces: ["management"],
     params: principalParams,
     body: recordingInput,
