@@ -238,6 +238,14 @@ describe("a change is refused", () => {
         ["jwks.keys.0.d", "invalid_field"],
       ],
     ]);
+    for (const [, x] of WEAK) {
+      const weak = { jwks: { keys: [p256.jwk, { ...ed25519.jwk, x }] } };
+      expect(faultsOf(await patchVerifier(world, verifier_id, weak))).toEqual([
+        422,
+        "validation_failed",
+        [["jwks.keys.1.x", "invalid_value"]],
+      ]);
+    }
     for (const same of [{}, { name, jwks, status }]) {
       expect((await patchVerifier(world, verifier_id, same)).body.code).toBe("no_changes_requested");
     }
