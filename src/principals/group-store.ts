@@ -1,6 +1,6 @@
 // Store of principals as groups: those of an account, and those that one act moves together (PRN-24). The moves themselves are in store.ts.
 import { and, asc, eq, getTableColumns, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
-import { ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
+import { type AttestationStop, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -111,15 +111,21 @@ export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRo
   );
 };
 
+/** The attestation's part of the set that an act leaves, as `attestationStopAt` of standing.ts. */
+export const attestationStopAfter = (now: number): SQL<AttestationStop | null> =>
+  sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
+
+/** An end that nothing has recorded, as `endsUnrecorded` of expire.ts: no act on a group is of a closed account. */
+export const endedUnrecorded = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
+
 /** The status that an act leaves, as `statusOf` of standing.ts. */
-export function statusAfter({
-  platformStopped,
-  customerStopped,
-  attestationStop,
-}: Partial<Stops>): SQL<PrincipalStatus> {
+export function statusAfter(
+  { platformStopped, customerStopped, attestationStop }: Partial<Stops>,
+  now: number,
+): SQL<PrincipalStatus> {
   const flag = (value: boolean | undefined, column: SQL) => (value === undefined ? column : sql.raw(value ? "1" : "0"));
   const attested =
-    attestationStop === undefined ? sql`attestation_stop is null` : flag(attestationStop === null, sql``);
+    attestationStop === undefined ? sql`${attestationStopAfter(now)} is null` : flag(attestationStop === null, sql``);
   return sql<PrincipalStatus>`case
     when ${flag(platformStopped, sql`platform_stopped`)} or ${flag(customerStopped, sql`customer_stopped`)} then 'SUSPENDED'
     when ${attested} then 'ACTIVE' else 'ATTESTATION_EXPIRED' end`;

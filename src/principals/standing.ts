@@ -2,6 +2,7 @@
 import {
   type AccountStop,
   type AgentStatus,
+  type AttestationStop,
   isFinal,
   isRunning,
   type PrincipalStatus,
@@ -25,6 +26,12 @@ export function statusOf({ platformStopped, customerStopped, attestationStop }: 
   if (platformStopped || customerStopped) return "SUSPENDED";
   return attestationStop === null ? "ACTIVE" : "ATTESTATION_EXPIRED";
 }
+
+/** The attestation's part of the set at an instant, whether or not anything has recorded its end. */
+export const attestationStopAt = (
+  { attestationStop, attestationExpiresAt }: Pick<PrincipalRow, "attestationStop" | "attestationExpiresAt">,
+  now: number,
+): AttestationStop | null => attestationStop ?? (attestationExpiresAt <= now ? "attestation_expired" : null);
 
 /** Of several that hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
 export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {

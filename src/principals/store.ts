@@ -7,7 +7,7 @@ import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
-import { type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
+import { attestationStopAfter, type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
 export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
@@ -324,8 +324,9 @@ export const moveAll = (db: Database, { where, set, note }: GroupMove, now: numb
   db
     .update(principals)
     .set({
+      attestationStop: attestationStopAfter(now),
       ...set,
-      status: statusAfter(set),
+      status: statusAfter(set, now),
       ...(note !== undefined && { statusNote: note }),
       updatedAt: sql`max(${now}, ${principals.updatedAt} + 1)`,
     })

@@ -37,6 +37,13 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
   };
 }
 
+/**
+ * What events tell of a principal: its own standing. No event tells a stop of its account, nor the return, so that what has changed meanwhile
+ * would be untold for good.
+ */
+export const toToldPrincipal = (row: ListedPrincipal, now: number): PrincipalView =>
+  toPrincipalView({ ...row, accountStopped: null }, now);
+
 /** An attestation of a principal, at an instant. */
 export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView {
   return {

@@ -11,8 +11,8 @@ import { type AttestationColumns, currentAttestation } from "../principals/attes
 import { renewedNoticeAt } from "../principals/notices.ts";
 import { principalMachine } from "../principals/states.ts";
 import { attestPrincipal, insertAttestation } from "../principals/store.ts";
-import { toPrincipalView } from "../principals/views.ts";
-import { attestationEnds, endAttestations, endsUnrecorded } from "./expire.ts";
+import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
+import { attestationEnds, endAttestation, endsUnrecorded } from "./expire.ts";
 import { refuseWhileStopping, settleReports, stillStopping } from "./reports.ts";
 import { endOf, type Restating, restateAgents, restateReads, returnAgents } from "./restate-agents.ts";
 import { findCascade } from "./store.ts";
@@ -90,7 +90,9 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
         : []),
       ...(moved.from === moved.to
         ? []
-        : [recordEvent(db, before, now, { type: "principal.status_changed", object: view })]),
+        : [
+            recordEvent(db, before, now, { type: "principal.status_changed", object: toToldPrincipal(principal, now) }),
+          ]),
       ...restating.statements,
     ],
   };
@@ -105,7 +107,7 @@ async function recordEnd(deps: Deps, found: Found, now: number): Promise<Found &
   }
   // More agents than one batch takes: the end is recorded, and its cascade has to run out first.
   if (endOf(found) !== null) {
-    await endAttestations.record(deps, before.principalId);
+    await endAttestation(deps, before.principalId, now);
     throw stillStopping(before.status);
   }
   const agents = found.agents.filter(({ agent }) => isRunning(agent.status));

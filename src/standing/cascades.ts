@@ -7,7 +7,7 @@ import { FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
 import type { CascadeTrigger } from "../core/vocabulary.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { setAccountStopped } from "../principals/store.ts";
 import { settleReports } from "./reports.ts";
@@ -108,6 +108,19 @@ export function cascadeAccount(
 const beginBehind = (db: Database, principalId: string, begun: Begun, { stretch }: Slice): Statement[] =>
   stretch?.upTo ? [beginCascade(db, principalId, begun, stretch.upTo)] : [];
 
+/**
+ * The cause of agents that an unfinished stop has left: that stop has taken them, whatever stops their principal since. A return gives back only
+ * what was taken by what has gone.
+ */
+export const takenBy = (cascade: CascadeRow | null, cause: Cause): Cause =>
+  cascade?.trigger === "principal_stops" && cause.trigger === "principal_stops" ? causeOf(cascade) : cause;
+
+const causeOf = ({ trigger, reason, actorType, actorId }: CascadeRow): Cause => ({
+  trigger,
+  reason,
+  actor: { type: actorType, id: actorId },
+});
+
 export const begunBy = ({ trigger, reason, actor }: Cause, startedAt: number): Begun => ({
   trigger,
   reason,
@@ -166,16 +179,15 @@ const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger
     const subject = subjectOf(subjectId);
     const { cascade, slice, principal } = await subject.read(db, subjectId, expected);
     if (!cascade || !slice) return { moved: false, left: null };
-    const { trigger, actorType, actorId } = cascade;
+    const { trigger } = cascade;
     // The slice was read for another trigger.
     if (trigger !== expected) return { moved: false, left: trigger };
     const now = deps.clock.now();
     const last = isLast(slice);
-    const cause = { ...cascade, actor: { type: actorType, id: actorId } };
     await commitAll(deps, [
       guardCascade(db, cascade),
       ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
-      ...sliceStatements(deps, cause, slice, now),
+      ...sliceStatements(deps, causeOf(cascade), slice, now),
       ...(slice.stretch?.upTo ? [advanceCascade(db, cascade, slice.stretch.upTo)] : []),
       // A stretch refuses by itself what began to run after the reading.
       ...(last && !slice.stretch ? [refuseLeft(db, subject.left(subjectId, trigger))] : []),

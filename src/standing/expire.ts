@@ -4,7 +4,7 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import { readBatch } from "../db/batch.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordActivity } from "../journal/activity.ts";
@@ -12,14 +12,14 @@ import { recordEvent } from "../journal/events.ts";
 import { findEndedAttestations } from "../principals/due-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { changePrincipal, findPrincipalById } from "../principals/store.ts";
-import { toPrincipalView } from "../principals/views.ts";
+import { toToldPrincipal } from "../principals/views.ts";
 import { CASCADES_AT_ONCE, type Cascading, stopAgents } from "./cascades.ts";
 import { settleReports } from "./reports.ts";
 import type { Cause } from "./slice.ts";
 import { findCascade } from "./store.ts";
 import { type FoundOfPrincipals, stopReads } from "./subjects.ts";
 
-const CAUSE: Cause = {
+export const END: Cause = {
   trigger: "principal_stops",
   reason: "attestation",
   actor: { type: "system", id: "attestation_expiry" },
@@ -38,13 +38,15 @@ export const endAttestations: EachJob = {
     const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
     return due;
   },
-  record: endAttestation,
+  record: (deps, principalId) => endAttestation(deps, principalId, deps.clock.now()),
 };
 
-/** Records the end of one principal's attestation. Returns false when it was recorded before, or the attestation was renewed. */
-async function endAttestation(deps: Deps, principalId: string): Promise<boolean> {
+/**
+ * Records the end of one principal's attestation by an instant: a sandbox may be ahead of real time (ACC-9). Returns false when it was recorded
+ * before, or the attestation was renewed.
+ */
+export async function endAttestation(deps: Deps, principalId: string, now: number): Promise<boolean> {
   const { db } = deps;
-  const now = deps.clock.now();
   const {
     principal: before,
     cascade,
@@ -52,7 +54,7 @@ async function endAttestation(deps: Deps, principalId: string): Promise<boolean>
   } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
     cascade: findCascade(db, principalId),
-    ...stopReads(db, principalId, CAUSE.trigger),
+    ...stopReads(db, principalId, END.trigger),
   });
   if (!before || !endsUnrecorded(before, now)) return false;
   const stopping = attestationEnds(deps, before, { ...found, cascade }, now);
@@ -74,8 +76,17 @@ export function attestationEnds(
   { cascade, ...found }: FoundOfPrincipals & { readonly cascade: CascadeRow | null },
   now: number,
 ): Cascading & { readonly after: PrincipalRow } {
-  const { db } = deps;
-  const { principalId } = before;
+  const { after, statements } = principalEnds(deps.db, before, cascade, now);
+  return { after, ...stopAgents(deps, { principals: [after], statements }, END, found, now) };
+}
+
+/** The same of the principal alone: its agents follow with what stops it in the same batch. */
+export function principalEnds(
+  db: Database,
+  before: PrincipalRow,
+  cascade: CascadeRow | null,
+  now: number,
+): { readonly after: PrincipalRow; readonly statements: Statement[] } {
   const ended = move(principalMachine, before.status, "attestation_ends");
   const updatedAt = Math.max(now, before.updatedAt + 1);
   const after: PrincipalRow = { ...before, status: ended.to, attestationStop: "attestation_expired", updatedAt };
@@ -84,11 +95,11 @@ export function attestationEnds(
     ...changePrincipal(db, before, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",
-      actor: CAUSE.actor,
-      subject: { type: "principal", id: principalId },
+      actor: END.actor,
+      subject: { type: "principal", id: before.principalId },
       changes: { status: { from: ended.from, to: ended.to } },
     }),
-    recordEvent(db, before, now, { type: "principal.status_changed", object: toPrincipalView(after, now) }),
+    recordEvent(db, before, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) }),
   ];
-  return { after, ...stopAgents(deps, { principals: [after], statements }, CAUSE, found, now) };
+  return { after, statements };
 }

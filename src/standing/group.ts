@@ -2,12 +2,13 @@
 // takes the first ones and their first slice of agents with it; the others' entries, events and agents follow by their cascades.
 import type { Deps } from "../context.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
-import type { Condition, Database, ReadResults } from "../db/batch.ts";
+import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { findGroup, type GroupMove, groupIds, refuseChangedPrincipals } from "../principals/group-store.ts";
-import { statusOf } from "../principals/standing.ts";
+import { attestationStopAt, statusOf } from "../principals/standing.ts";
 import { moveAll } from "../principals/store.ts";
 import { begunBy, type Cascading, stopAgents } from "./cascades.ts";
+import { END, endsUnrecorded } from "./expire.ts";
 import { reportStatements } from "./reports.ts";
 import type { Cause } from "./slice.ts";
 import { keepReports } from "./store.ts";
@@ -31,40 +32,75 @@ export type GroupAct = GroupMove & { readonly action: ActivityAction; readonly c
 export function moveGroup(deps: Deps, act: GroupAct, { principals, ...found }: Found, now: number): Cascading {
   const { db } = deps;
   const first = principals.slice(0, FIRST_PRINCIPALS);
-  const moved = first.map((before) => movedBy(act, before, now));
+  const isEnded = (before: PrincipalRow) => endsBefore(act) && endsUnrecorded(before, now);
+  const moved = first.map((before) => movedBy(act, before, isEnded(before), now));
   const statements = [
     refuseChangedPrincipals(db, first),
     keepReports(
       db,
       act,
       begunBy(act.cause, now),
+      endsBefore(act) ? { action: ENDED, begun: begunBy(END, now) } : null,
       first.map(({ principalId }) => principalId),
     ),
     moveAll(db, act, now),
     ...reportStatements(db, moved, now),
   ];
-  const after = moved.map(({ principal }) => principal);
-  const more = principals.length > first.length;
-  return stopAgents(deps, { principals: after, statements, more }, act.cause, found, now);
+  // Agents are of the stop that came first: with an end that nobody has recorded, of that.
+  const { ended = [], standing = [] } = Object.groupBy(moved, ({ reports }) =>
+    reports.length > 1 ? "ended" : "standing",
+  );
+  const both = ended.length > 0 && standing.length > 0;
+  const more = both || principals.length > first.length;
+  const stop = (each: readonly Moved[], cause: Cause, above: readonly Statement[]) =>
+    stopAgents(
+      deps,
+      { principals: each.map(({ principal }) => principal), statements: above, more },
+      cause,
+      found,
+      now,
+    );
+  if (ended.length === 0) return stop(standing, act.cause, statements);
+  const ends = stop(ended, END, statements);
+  if (standing.length === 0) return ends;
+  // One run goes on with all of them: they begin at one instant.
+  const { statements: others, rest } = stop(standing, act.cause, []);
+  return { statements: [...ends.statements, ...others], rest };
 }
 
-/** A principal after the act, as the statement of all moves it, and its report. */
-function movedBy({ set, note, action, cause }: GroupAct, before: PrincipalRow, now: number) {
+const ENDED = "principal.attestation_expired";
+
+/** Whether an end that nobody has recorded comes before the act: not before one that says itself how the attestation stands, nor a return. */
+const endsBefore = ({ set, cause }: GroupAct): boolean =>
+  cause.trigger === "principal_stops" && set.attestationStop === undefined;
+
+type Moved = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
+
+/** A principal after the act, as the statement of all moves it, and its reports. */
+function movedBy({ set, note, action, cause }: GroupAct, before: PrincipalRow, isEnded: boolean, now: number): Moved {
+  const stops = { attestationStop: attestationStopAt(before, now), ...set };
   const principal: PrincipalRow = {
     ...before,
-    ...set,
-    status: statusOf({ ...before, ...set }),
+    ...stops,
+    status: statusOf({ ...before, ...stops }),
     ...(note !== undefined && { statusNote: note }),
     updatedAt: Math.max(now, before.updatedAt + 1),
+  };
+  const from = isEnded ? "ATTESTATION_EXPIRED" : before.status;
+  const end: PrincipalReport = {
+    action: ENDED,
+    actor: END.actor,
+    at: now,
+    changes: { status: { from: before.status, to: from } },
   };
   const report: PrincipalReport = {
     action,
     actor: cause.actor,
     at: now,
     changes: {
-      status: { from: before.status, to: principal.status },
+      status: { from, to: principal.status },
       ...(typeof note === "string" && { reason: { from: before.statusNote, to: note } }),
     },
   };
-  return { principal, reports: [report] };
+  return { principal, reports: [...(isEnded ? [end] : []), report] };
 }

@@ -9,9 +9,9 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { customerFaults, refuseSuspended } from "../principals/grouping.ts";
 import type { PrincipalPatch } from "../principals/schema.ts";
-import { statusOf } from "../principals/standing.ts";
+import { attestationStopAt, statusOf } from "../principals/standing.ts";
 import { changePrincipal, findByReference, findPrincipal } from "../principals/store.ts";
-import { toPrincipalView } from "../principals/views.ts";
+import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
 import { findCascade } from "./store.ts";
@@ -50,7 +50,7 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
       }),
       ...(after.status === before.status
         ? []
-        : [recordEvent(db, after, now, { type: "principal.status_changed", object: view })]),
+        : [recordEvent(db, after, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) })]),
     ],
     view,
   );
@@ -82,12 +82,16 @@ function changeable(principal: PrincipalRow | null | undefined): PrincipalRow {
 function patched(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {
   const { customer_id: customerId = before.customerId, external_ref: externalRef = before.externalRef } = patch;
   const customerStopped = before.customerStopped && customerId === before.customerId;
-  const status = before.status === "CLOSED" ? before.status : statusOf({ ...before, customerStopped });
+  // An end that nobody has recorded, because it stopped nobody then.
+  const attestationStop =
+    customerStopped === before.customerStopped ? before.attestationStop : attestationStopAt(before, now);
+  const status = before.status === "CLOSED" ? before.status : statusOf({ ...before, customerStopped, attestationStop });
   // What was said to the suspension of the customer goes with it.
   const statusNote = status === before.status ? before.statusNote : null;
   const { metadata = before.metadata } = patch;
   const updatedAt = Math.max(now, before.updatedAt + 1);
-  return { ...before, customerId, externalRef, metadata, customerStopped, status, statusNote, updatedAt };
+  const stops = { customerStopped, attestationStop, status };
+  return { ...before, customerId, externalRef, metadata, ...stops, statusNote, updatedAt };
 }
 
 function changesBetween(before: PrincipalRow, after: PrincipalRow): Changes {

@@ -11,11 +11,12 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import type { PrincipalView } from "../principals/schema.ts";
-import { effectivePrincipalStatus, statusOf } from "../principals/standing.ts";
+import { attestationStopAt, effectivePrincipalStatus, statusOf } from "../principals/standing.ts";
 import { type PrincipalTrigger, principalMachine } from "../principals/states.ts";
 import { changePrincipal, findPrincipal } from "../principals/store.ts";
-import { toPrincipalView } from "../principals/views.ts";
-import { stopAgents } from "./cascades.ts";
+import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
+import { stopAgents, takenBy } from "./cascades.ts";
+import { END, endsUnrecorded, principalEnds } from "./expire.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
 import type { StandingInput } from "./schema.ts";
 import type { Cause } from "./slice.ts";
@@ -27,7 +28,7 @@ type Moved = Move<PrincipalStatus>;
 /** Of a principal that its customer or its attestation has stopped already, the reason alone is added: it stays stopped when they let it go. */
 export async function suspendPrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
   const trigger = "principal_stops";
-  const { found, before, actor, first } = await readOwn(call, principalId, trigger);
+  const { found, before, actor, first, taken } = await readOwn(call, principalId, trigger);
   if (before.platformStopped) throw refusalOf(before, call.now);
   const moved = move(principalMachine, before.status, "suspend");
   const after = changed(
@@ -36,7 +37,7 @@ export async function suspendPrincipal(call: ManagementCall, principalId: string
     call.now,
   );
   const change: Change = { before, after, moved, action: "principal.suspended", first };
-  return stop(call, change, found, { trigger, reason: "principal", actor });
+  return stop(call, change, found, taken({ trigger, reason: "principal", actor }));
 }
 
 /** Restores the principal alone: its agents stay suspended until each is returned. */
@@ -47,11 +48,13 @@ export async function reactivatePrincipal(call: ManagementCall, principalId: str
     cascade: findCascade(db, principalId),
   });
   const before = known(principal);
-  const left = { ...before, platformStopped: false };
-  const moved = move(principalMachine, before.status, REACTIVATIONS[statusOf(left)]);
+  // An end that nobody has recorded, because it stopped nobody then.
+  const attestationStop = attestationStopAt(before, rulingOf(call, before));
+  const left = { platformStopped: false, attestationStop };
+  const moved = move(principalMachine, before.status, REACTIVATIONS[statusOf({ ...before, ...left })]);
   if (!before.platformStopped) throw refusalOf(before, now);
   if (moved.to === "ACTIVE") refuseWhileStopping(cascade, before.status);
-  const after = changed(before, { status: moved.to, platformStopped: false, statusNote: input.reason ?? null }, now);
+  const after = changed(before, { ...left, status: moved.to, statusNote: input.reason ?? null }, now);
   const view = toPrincipalView(after, now);
   const first = settleReports(db, [{ principal: before, cascade }], now);
   const change: Change = { before, after, moved, action: "principal.reactivated", first };
@@ -113,10 +116,19 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
     ...present({ running: trigger === "principal_closes" ? hasAgentIn(call.db, principalId, RUNNING) : null }),
     ...stopReads(call.db, principalId, trigger),
   });
-  const before = known(principal);
-  const first = settleReports(call.db, [{ principal: before, cascade }], call.now);
-  return { before, found, actor: caller.actor, first };
+  const own = known(principal);
+  const { actor } = caller;
+  // As if the job had recorded it at its instant: the end was before this.
+  if (endsUnrecorded(own, rulingOf(call, own))) {
+    const { after: before, statements: first } = principalEnds(call.db, own, cascade, call.now);
+    return { before, found, actor, first, taken: (): Cause => END };
+  }
+  const first = settleReports(call.db, [{ principal: own, cascade }], call.now);
+  return { before: own, found, actor, first, taken: (cause: Cause) => takenBy(cascade, cause) };
 }
+
+/** What the end of an attestation is judged by. The tenant principal is of both environments, so no sandbox's clock ends it for good. */
+const rulingOf = ({ deps, now }: ManagementCall, { tenant }: PrincipalRow): number => (tenant ? deps.clock.now() : now);
 
 function known(principal: PrincipalRow | null): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
@@ -124,7 +136,10 @@ function known(principal: PrincipalRow | null): PrincipalRow {
 }
 
 type Set = Partial<
-  Pick<PrincipalRow, "status" | "closed" | "statusReason" | "statusNote" | "platformStopped" | "customerId">
+  Pick<
+    PrincipalRow,
+    "status" | "closed" | "statusReason" | "statusNote" | "platformStopped" | "attestationStop" | "customerId"
+  >
 >;
 
 const changed = (before: PrincipalRow, set: Set, now: number): PrincipalRow => ({
@@ -173,4 +188,4 @@ function moveStatements(
 const statusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
   moved.from === moved.to
     ? []
-    : [recordEvent(db, after, now, { type: "principal.status_changed", object: toPrincipalView(after, now) })];
+    : [recordEvent(db, after, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) })];

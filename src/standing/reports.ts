@@ -1,12 +1,12 @@
 // Reports of principals that moved with others (PRN-24): each gets an entry of its own and, where its status has changed, an event. What the
 // batch of the move has no room for waits in the principal's cascade: a slice of it writes the report, or what changes the principal before.
 import { ServiceError } from "../core/errors.ts";
-import type { PrincipalStatus } from "../core/vocabulary.ts";
+import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { CascadeRow, PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
-import { toPrincipalView } from "../principals/views.ts";
+import { toToldPrincipal } from "../principals/views.ts";
 import { clearReports, guardReports } from "./store.ts";
 
 /** A principal after its moves, and their reports in order. */
@@ -44,10 +44,19 @@ function actStatements(db: Database, act: readonly One[], now: number): Statemen
       db,
       now,
       "principal.status_changed",
-      moved.map(({ principal, report: { at } }) => ({ owner: principal, object: toPrincipalView(principal, at) })),
+      moved.map(({ principal, report }) => ({
+        owner: principal,
+        object: toToldPrincipal(movedBy(report, principal), report.at),
+      })),
     ),
   ];
 }
+
+/** The principal in the status that one of several reports gives it. */
+const movedBy = ({ changes }: PrincipalReport, principal: PrincipalRow): PrincipalRow => ({
+  ...principal,
+  status: PRINCIPAL_STATUSES.find((status) => status === changes["status"]?.to) ?? principal.status,
+});
 
 /**
  * What a change of principals writes first: the reports of their earlier moves that are still to be written. Refused when another run has

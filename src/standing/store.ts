@@ -4,7 +4,7 @@ import { type Due, FIRST } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
-import { type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
+import { endedUnrecorded, type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
 
 /** As an id, or as an expression of the trip that finds it. */
 export type SubjectId = string | SQL<string>;
@@ -117,41 +117,67 @@ export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subj
   return db.update(cascades).set({ report: null }).where(sql`subject_id in (select value from json_each(${subjects}))`);
 };
 
+/** The end of an attestation that nothing has recorded: what reports it, and who has taken the agents by it. */
+export type Ending = { readonly action: ActivityAction; readonly begun: Begun };
+const ENDING = sql`json_object('status', json_object('from', 'ACTIVE', 'to', 'ATTESTATION_EXPIRED'))`;
+
+const reportOf = (action: ActivityAction, { actorType, actorId, startedAt }: Begun, changes: SQL): SQL =>
+  sql`json_object('action', ${action}, 'actor', json_object('type', ${actorType}, 'id', ${actorId}),
+    'at', ${startedAt}, 'changes', ${changes})`;
+
 /**
  * Keeps, before the move, what each principal of the group will have to report, except those that its own batch reports. A cascade that runs
- * already goes on as the last stop has it, and keeps its earlier reports.
+ * already keeps its earlier reports, and a stop that runs already who took its agents. An end that nothing has recorded is reported first.
  */
 export const keepReports = (
   db: Database,
   { action, ...move }: GroupMove & { readonly action: ActivityAction },
-  { trigger, reason, actorType, actorId, startedAt }: Begun,
+  begun: Begun,
+  end: Ending | null,
   reported: readonly string[],
 ): Statement => {
-  const report = sql`json_array(json_object('action', ${action},
-    'actor', json_object('type', ${actorType}, 'id', ${actorId}), 'at', ${startedAt}, 'changes', ${changesOf(move)}))`;
+  const { trigger, startedAt } = begun;
+  const ended = end ? endedUnrecorded(startedAt) : sql`false`;
+  const own = reportOf(action, begun, changesOf(move, ended, startedAt));
+  const report = end
+    ? sql`case when ${ended} then json_array(${reportOf(end.action, end.begun, ENDING)}, ${own}) else json_array(${own}) end`
+    : sql`json_array(${own})`;
+  const taker = (name: "reason" | "actorType" | "actorId") =>
+    end ? sql`case when ${ended} then ${end.begun[name]} else ${begun[name]} end` : sql`${begun[name]}`;
+  const first = (name: "reason" | "actor_type" | "actor_id") =>
+    sql.raw(`case when cascades."trigger" = 'principal_stops' then cascades.${name} else excluded.${name} end`);
   const stops = trigger !== "principal_returns";
   return db
     .insert(cascades)
     .select(
-      sql`select ${principals.principalId}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt}, ${report},
+      sql`select ${principals.principalId}, ${trigger}, ${taker("reason")}, ${taker("actorType")}, ${taker("actorId")}, ${startedAt}, ${report},
         ${FIRST.at}, ${FIRST.id} from ${principals} where ${movable(move.where)}
         and ${principals.principalId} not in (select value from json_each(${JSON.stringify(reported)}))`,
     )
     .onConflictDoUpdate({
       target: cascades.subjectId,
       set: {
-        // Another stop begins with the first agent again: some may run again since.
-        ...(stops && { trigger, reason, actorType, actorId, afterAt: FIRST.at, afterDid: FIRST.id }),
+        // Agents that an earlier stop has left are still those that it took. Behind a return the stop begins with the first agent again.
+        ...(stops && {
+          trigger,
+          reason: first("reason"),
+          actorType: first("actor_type"),
+          actorId: first("actor_id"),
+          afterAt: FIRST.at,
+          afterDid: FIRST.id,
+        }),
         startedAt: sql`max(excluded.started_at, ${cascades.startedAt} + 1)`,
         report: sql`case when ${cascades.report} is null then excluded.report
-          else json_insert(${cascades.report}, '$[#]', excluded.report -> 0) end`,
+          when excluded.report -> 1 is null then json_insert(${cascades.report}, '$[#]', excluded.report -> 0)
+          else json_insert(${cascades.report}, '$[#]', excluded.report -> 0, '$[#]', excluded.report -> 1) end`,
       },
     });
 };
 
 /** What an act changes of a principal, as group.ts says it of those that it reports itself. */
-const changesOf = ({ set, note }: GroupMove): SQL => {
-  const status = sql`'status', json_object('from', ${principals.status}, 'to', ${statusAfter(set)})`;
+const changesOf = ({ set, note }: GroupMove, ended: SQL, now: number): SQL => {
+  const from = sql`case when ${ended} then 'ATTESTATION_EXPIRED' else ${principals.status} end`;
+  const status = sql`'status', json_object('from', ${from}, 'to', ${statusAfter(set, now)})`;
   if (typeof note !== "string") return sql`json_object(${status})`;
   return sql`json_object(${status}, 'reason', json_object('from', ${principals.statusNote}, 'to', ${note}))`;
 };

@@ -70,6 +70,7 @@ export class Model {
 
   suspend(principal: Principal): Outcome {
     if (principal.closed || principal.stops.has("platform")) return INVALID;
+    this.recordEnd(principal);
     principal.stops.add("platform");
     this.#stopAgents(principal, "principal");
     return [200];
@@ -104,6 +105,7 @@ export class Model {
     if (customer.suspended) return INVALID;
     customer.suspended = true;
     for (const principal of this.membersOf(customer)) {
+      this.recordEnd(principal);
       principal.stops.add("customer");
       this.#stopAgents(principal, "principal");
     }
@@ -149,7 +151,7 @@ export class Model {
     return [200];
   }
 
-  /** What the job does, and a recording before its own. */
+  /** What the job does, and a recording or a suspension before its own. */
   recordEnd(principal: Principal): void {
     if (this.principalState(principal) === "ATTESTATION_EXPIRED") this.#stopAgents(principal, "attestation");
   }

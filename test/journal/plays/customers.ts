@@ -2,6 +2,8 @@
 import { agentBody, expectStatus, principalBody, type World } from "../../support/world.ts";
 import { anHour, must, type Play, type Plays } from "./stage.ts";
 
+const HOUR_MS = 3_600_000;
+
 export const customer = async (world: World): Promise<string> =>
   (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
 
@@ -38,11 +40,17 @@ async function group(world: World, agents: boolean): Promise<Group> {
 
 /** A play of a customer's standing, after calls on it and on its principals. */
 const deciding =
-  (verb: string, agents: boolean, before: (path: string, principals: readonly string[]) => readonly string[]): Play =>
+  (
+    verb: string,
+    agents: boolean,
+    before: (path: string, principals: readonly string[]) => readonly string[],
+    waitsMs = 0,
+  ): Play =>
   async ({ world }) => {
     const { customerId, principal, agent } = await group(world, agents);
     const path = `/v1/customers/${customerId}`;
     for (const call of before(path, principal)) await act(world, call);
+    world.advance(waitsMs);
     return async () => {
       await act(world, `${path}/${verb}`);
       return { customer: [customerId], principal, agent };
@@ -65,11 +73,13 @@ export const CUSTOMER_PLAYS: Plays = {
   },
   suspendCustomer: {
     "agents of its principals run": deciding("suspend", true, nothing),
+    "agents of its principals run, after an end that no job has recorded": deciding("suspend", true, nothing, HOUR_MS),
     "something else has stopped its principals already": deciding("suspend", false, suspendingEach),
     "it groups nobody": ofCustomer((world, path) => act(world, `${path}/suspend`)),
   },
   reactivateCustomer: {
     "nothing else stops its principals": deciding("reactivate", true, suspending),
+    "their attestations have ended meanwhile": deciding("reactivate", true, suspending, HOUR_MS),
     "their platform stops them too": deciding("reactivate", true, (path, principals) => [
       ...suspending(path),
       ...suspendingEach(path, principals),

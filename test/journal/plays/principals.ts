@@ -4,6 +4,8 @@ import { finishCascades } from "../../../src/standing/cascades.ts";
 import { agentBody, env, principalBody, type World } from "../../support/world.ts";
 import { anHour, must, type Play, type Plays, store } from "./stage.ts";
 
+const HOUR_MS = 3_600_000;
+
 type Owned = { readonly principalId: string; readonly did: string };
 
 const act = (world: World, principalId: string, verb: string) =>
@@ -69,19 +71,23 @@ const withAgents =
 
 const doing = (verb: string) => (world: World, principalId: string) => act(world, principalId, verb);
 const suspended = doing("suspend");
+const waits = async (world: World): Promise<void> => world.advance(HOUR_MS);
+async function leavable(world: World, principalId: string): Promise<void> {
+  await patch(world, principalId, { customer_id: await customer(world) });
+  await stopByCustomer(principalId);
+}
 
 export const PRINCIPAL_PLAYS: Plays = {
   suspendPrincipal: {
     "agents run": withAgents(doing("suspend")),
+    "agents run, after an end that no job has recorded": withAgents(doing("suspend"), waits),
     "its customer has stopped it already": of(doing("suspend"), (_world, principalId) => stopByCustomer(principalId)),
   },
   reactivatePrincipal: {
     "nothing else stops it": of(doing("reactivate"), suspended),
     "its attestation has ended meanwhile": of(doing("reactivate"), async (world, principalId) => {
-      await env.DB.prepare("update principals set attestation_stop = 'attestation_expired' where principal_id = ?")
-        .bind(principalId)
-        .run();
       await suspended(world, principalId);
+      await waits(world);
     }),
   },
   closePrincipal: {
@@ -89,6 +95,7 @@ export const PRINCIPAL_PLAYS: Plays = {
       await suspended(world, principalId);
       await world.run(finishCascades);
     }),
+    "after an end that no job has recorded": of(doing("close"), waits),
     "a customer groups it": of(doing("close"), async (world, principalId) =>
       patch(world, principalId, { customer_id: await customer(world) }),
     ),
@@ -104,9 +111,13 @@ export const PRINCIPAL_PLAYS: Plays = {
     },
     "it leaves a suspended customer": of(
       (world, principalId) => patch(world, principalId, { customer_id: null }),
+      leavable,
+    ),
+    "it leaves a suspended customer, and its attestation has ended meanwhile": of(
+      (world, principalId) => patch(world, principalId, { customer_id: null }),
       async (world, principalId) => {
-        await patch(world, principalId, { customer_id: await customer(world) });
-        await stopByCustomer(principalId);
+        await leavable(world, principalId);
+        await waits(world);
       },
     ),
   },

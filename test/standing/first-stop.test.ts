@@ -1,0 +1,233 @@
+// An agent that several stops meet is of the first of them, whether or not a job has written it before the next one: a return gives back only
+// what was taken by what has gone (PRN-16, PRN-17, PRN-21).
+import { eq } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { platforms } from "../../src/db/tables/accounts.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { activityEntries } from "../../src/db/tables/journal.ts";
+import { cascades, principals, restatements } from "../../src/db/tables/principals.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { FIRST_PRINCIPALS } from "../../src/standing/group.ts";
+import { finishRestatements } from "../../src/standing/restate-agents.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { attestationBy } from "../verifiers/support.ts";
+import { crowd, each, inStatus, operator, reinstate, storedAgent, suspend, suspensions } from "./account-support.ts";
+import {
+  grouped,
+  historyOf,
+  ofCustomer,
+  ofPrincipal,
+  readPrincipal,
+  regroup,
+  statesTold,
+  stored,
+  withQueue,
+} from "./customer-support.ts";
+import { revokeAs } from "./revocation-support.ts";
+
+const HOUR_MS = 3_600_000;
+const AND_BACK = { placeholder: true, reactivate_agents: true };
+const ENDED = "principal.attestation_expired: ACTIVE → ATTESTATION_EXPIRED";
+const SUSPENDED = "principal.suspended: ATTESTATION_EXPIRED → SUSPENDED";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(restatements);
+});
+
+const anHour = (): Json => ({
+  attestation_id: `att_${crypto.randomUUID()}`,
+  verifier_id: `ver-${world.platformId}`,
+  model: "kyb",
+  issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+  expires_at: new Date(world.now() + HOUR_MS).toISOString(),
+});
+const record = (principalId: string, body: unknown) =>
+  world.call("POST", `/v1/principals/${principalId}/attestations`, { body });
+const takeBack = async ({ attestation_id, verifier_id }: Json) =>
+  expectStatus(await revokeAs(world, attestation_id, operator(), { verifier_id }), 200);
+const withAgent = () =>
+  world.principal({ verification_attestation: anHour() }).then((principal_id) => world.consumer({ principal_id }));
+
+/** How many agents have which reason. */
+async function reasons(): Promise<Json> {
+  const own = await world.deps.db.select().from(agents).where(eq(agents.platformId, world.platformId));
+  const by = Map.groupBy(own, ({ suspensionReason }) => String(suspensionReason));
+  return Object.fromEntries([...by].map(([reason, all]) => [reason, all.length]));
+}
+const takers = async (did: string) =>
+  (await world.deps.db.select().from(activityEntries).where(eq(activityEntries.subjectId, did)))
+    .filter(({ action }) => action === "agent.suspended")
+    .map(({ actorType }) => actorType);
+/** The attestations of all principals of the world have ended. */
+async function endAll(): Promise<void> {
+  await world.deps.db
+    .update(principals)
+    .set({ attestationExpiresAt: world.now() })
+    .where(eq(principals.platformId, world.platformId));
+}
+
+describe("a revocation over a suspension that is not done", () => {
+  it("leaves the agents to the suspension, so that no renewal gives them back", { timeout: 60_000 }, async () => {
+    const attestation = attestationBy(`ver-${world.platformId}`);
+    const { first, dids } = await crowd(world, 450);
+    const { principalId } = first;
+    expectStatus(await record(principalId, attestation), 201);
+    await world.run(finishRestatements);
+    const { held } = withQueue(world);
+    expectStatus(await ofPrincipal(held, principalId, "suspend"), 200);
+    await takeBack(attestation);
+    await world.run(finishCascades);
+    expect(await reasons()).toEqual({ principal: 450 });
+    expect(await suspensions(world)).toEqual(each(dids));
+    expectStatus(await ofPrincipal(world, principalId, "reactivate"), 200);
+    expectStatus(await record(principalId, AND_BACK), 201);
+    await world.run(finishRestatements);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+  });
+
+  it("does so for each principal of a customer", { timeout: 60_000 }, async () => {
+    const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
+    const { verification_attestation } = await readPrincipal(world, principalIds[0] ?? "");
+    const { held } = withQueue(world);
+    expectStatus(await ofCustomer(held, customerId, "suspend"), 200);
+    // The copies have no rows of attestations, so the first one tells of all.
+    await takeBack(verification_attestation);
+    await world.run(finishCascades);
+    expect(await reasons()).toEqual({ principal: FIRST_PRINCIPALS + 10 });
+  });
+});
+
+describe("a suspension over an end that no job has recorded", () => {
+  it.each(["with the job between them", "without"])("is of the same effect %s", async (job) => {
+    const { principalId, did } = await withAgent();
+    world.advance(2 * HOUR_MS);
+    if (job !== "without") await world.run(endAttestations);
+    expectStatus(await ofPrincipal(world, principalId, "suspend"), 200);
+    expect(await storedAgent(world, did)).toMatchObject({ suspensionReason: "attestation" });
+    expect(await takers(did)).toEqual(["system"]);
+    expectStatus(await ofPrincipal(world, principalId, "reactivate"), 200);
+    expect(await historyOf(world, principalId)).toEqual([
+      ENDED,
+      SUSPENDED,
+      "principal.reactivated: SUSPENDED → ATTESTATION_EXPIRED",
+    ]);
+    expect(await statesTold(world, principalId)).toEqual(["ATTESTATION_EXPIRED", "SUSPENDED", "ATTESTATION_EXPIRED"]);
+    expectStatus(await record(principalId, AND_BACK), 201);
+    expect((await storedAgent(world, did))?.status).toBe("ACTIVE");
+  });
+
+  it.each(["with the job between them", "without"])("is logged before a closing %s", async (job) => {
+    const { principalId } = await withAgent();
+    world.advance(2 * HOUR_MS);
+    if (job !== "without") await world.run(endAttestations);
+    expectStatus(await ofPrincipal(world, principalId, "close"), 200);
+    expect(await historyOf(world, principalId)).toEqual([ENDED, "principal.closed: ATTESTATION_EXPIRED → CLOSED"]);
+  });
+
+  it("leaves a half-written end its agents", { timeout: 60_000 }, async () => {
+    const { first, dids } = await crowd(world, 450);
+    expectStatus(await record(first.principalId, anHour()), 201);
+    await world.run(finishRestatements);
+    world.advance(2 * HOUR_MS);
+    const { held } = withQueue(world);
+    await held.run(endAttestations, held.deps);
+    expect(await reasons()).toMatchObject({ attestation: 200 });
+    expectStatus(await ofPrincipal(held, first.principalId, "suspend"), 200);
+    await world.run(finishCascades);
+    expect(await reasons()).toEqual({ attestation: 450 });
+    expect(await suspensions(world)).toEqual(each(dids));
+  });
+
+  it.each(["with the job between them", "without"])(
+    "is of the same effect for each principal of a customer, %s",
+    { timeout: 60_000 },
+    async (job) => {
+      const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
+      await endAll();
+      // Two stand: one that the batch of the suspension reports, and one that its cascade does.
+      const standing = [...principalIds.slice(0, 1), ...principalIds.slice(-1)];
+      for (const id of standing) {
+        const later = { attestationExpiresAt: world.now() + 24 * HOUR_MS };
+        await world.deps.db.update(principals).set(later).where(eq(principals.principalId, id));
+      }
+      if (job !== "without") await world.run(endAttestations);
+      await world.run(finishCascades);
+      expectStatus(await ofCustomer(world, customerId, "suspend"), 200);
+      await world.run(finishCascades);
+      expect(await reasons()).toEqual({ attestation: FIRST_PRINCIPALS + 8, principal: 2 });
+      expect((await stored(world)).principals).toEqual({ SUSPENDED: FIRST_PRINCIPALS + 10 });
+      for (const id of principalIds) {
+        const stands = standing.includes(id);
+        expect(await historyOf(world, id)).toEqual(
+          stands ? ["principal.suspended: ACTIVE → SUSPENDED"] : [ENDED, SUSPENDED],
+        );
+        expect(await statesTold(world, id)).toEqual(stands ? ["SUSPENDED"] : ["ATTESTATION_EXPIRED", "SUSPENDED"]);
+      }
+      expectStatus(await ofCustomer(world, customerId, "reactivate"), 200);
+      await world.run(finishCascades);
+      expect((await stored(world)).principals).toEqual({ ACTIVE: 2, ATTESTATION_EXPIRED: FIRST_PRINCIPALS + 8 });
+    },
+  );
+});
+
+describe("an attestation that ends while something else stops its principal", () => {
+  it("is recorded and told once, by the return", async () => {
+    const { customerId, principalIds } = await grouped(world, 2, 0);
+    const [returned = "", left = ""] = principalIds;
+    const own = await world.principal();
+    expectStatus(await ofPrincipal(world, own, "suspend"), 200);
+    expectStatus(await ofCustomer(world, customerId, "suspend"), 200);
+    await endAll();
+    await world.run(endAttestations);
+    expect(expectStatus(await regroup(world, left, null), 200).status).toBe("ATTESTATION_EXPIRED");
+    expectStatus(await ofCustomer(world, customerId, "reactivate"), 200);
+    expect(expectStatus(await ofPrincipal(world, own, "reactivate"), 200).status).toBe("ATTESTATION_EXPIRED");
+    // Nothing is left for the job.
+    expect(await world.run(endAttestations)).toBe(0);
+    const now = (id: string) => historyOf(world, id).then((entries) => entries.at(-1));
+    expect([await now(own), await now(returned), await now(left)]).toEqual([
+      "principal.reactivated: SUSPENDED → ATTESTATION_EXPIRED",
+      "principal.reactivated: SUSPENDED → ATTESTATION_EXPIRED",
+      "principal.updated: SUSPENDED → ATTESTATION_EXPIRED",
+    ]);
+    for (const id of [own, returned, left]) {
+      expect(await readPrincipal(world, id)).toMatchObject({ status_reason: "attestation_expired" });
+      expect(await statesTold(world, id)).toEqual(["SUSPENDED", "ATTESTATION_EXPIRED"]);
+    }
+  });
+});
+
+describe("an attestation that ends or is taken back while the account is suspended", () => {
+  it("is told as what it is: the return of the account tells nothing", async () => {
+    const [taken, over] = [attestationBy(`ver-${world.platformId}`), anHour()];
+    const revoked = await world.principal({ verification_attestation: taken });
+    const ended = await world.principal({ verification_attestation: over });
+    expectStatus(await suspend(world), 200);
+    await takeBack(taken);
+    world.advance(2 * HOUR_MS);
+    await world.run(endAttestations);
+    expectStatus(await reinstate(world), 200);
+    for (const id of [revoked, ended]) {
+      expect(await statesTold(world, id)).toEqual([(await readPrincipal(world, id)).status]);
+      expect(await statesTold(world, id)).toEqual(["ATTESTATION_EXPIRED"]);
+    }
+  });
+});
+
+describe("a renewal of a principal with many agents, on a clock that was moved", () => {
+  it("succeeds as soon as they are suspended", { timeout: 60_000 }, async () => {
+    const { first } = await crowd(world, 250);
+    expectStatus(await record(first.principalId, anHour()), 201);
+    await world.run(finishRestatements);
+    const moved = { clockOffsetMs: 2 * HOUR_MS };
+    await world.deps.db.update(platforms).set(moved).where(eq(platforms.platformId, world.platformId));
+    const { status, body } = await record(first.principalId, AND_BACK);
+    expect([status, body.code]).toEqual([409, "invalid_status"]);
+    await world.run(finishCascades);
+    expectStatus(await record(first.principalId, AND_BACK), 201);
+  });
+});
