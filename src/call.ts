@@ -22,6 +22,8 @@ type Base<S extends Surface, C> = {
   /** By how many milliseconds that clock is ahead of real time (ACC-9): block times are shifted by it before they are compared. */
   readonly ahead: number;
   readonly requestId: string;
+  /** True once others have changed what it was decided on: a stop then takes nothing with it that they could go on changing. */
+  readonly contended: boolean;
   /** Work that continues after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
   /** One trip: the reads, together with the authentication that allows them. */

@@ -60,7 +60,14 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       deletePassword(db, platformId),
     ],
   };
-  const cascading = cascadeAccount(deps, above, { trigger: TRIGGER, reason: "platform", actor }, found, now);
+  const cascading = cascadeAccount(
+    deps,
+    above,
+    { trigger: TRIGGER, reason: "platform", actor },
+    found,
+    now,
+    call.contended,
+  );
   await call.commit(
     [
       ...cascading.statements,

@@ -12,7 +12,7 @@ import { accountReads } from "../standing/subjects.ts";
 import { recordNotice } from "./notices.ts";
 import { toPlatformView } from "./profile.ts";
 import { type PlatformTrigger, platformMachine } from "./states.ts";
-import { findPlatform, type PlatformChange, updatePlatform } from "./store.ts";
+import { findPlatform, movePlatform, type PlatformChange } from "./store.ts";
 
 type Reasoned = { readonly reason: string };
 
@@ -72,8 +72,8 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
   const moved = decision.moveOf(before);
   const set = decision.set(before, reason);
   const view = toPlatformView({ ...before, ...set, status: moved.to });
-  const above = { platformId, statements: updatePlatform(db, before, set, now, moved) };
-  const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now);
+  const above = { platformId, statements: movePlatform(db, before, set, now, moved) };
+  const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now, call.contended);
   await call.commit(
     [
       ...cascading.statements,

@@ -150,6 +150,22 @@ export const updatePlatform = (
       ),
   );
 
+/** Moves an account from its state, whatever else of it changes meanwhile: what it is about goes on changing it, and shall not hold it off. */
+export const movePlatform = (
+  db: Database,
+  { platformId }: PlatformRow,
+  set: PlatformChange,
+  now: number,
+  { from, to }: Move<PlatformStatus>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(platforms)
+      .set({ ...set, status: to, updatedAt: sql`max(${now}, ${platforms.updatedAt} + 1)` })
+      .where(and(eq(platforms.platformId, platformId), eq(platforms.status, from))),
+  );
+
 /** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-25). */
 export const whileOpen = (db: Database, platformId: string): Statement =>
   guard(

@@ -102,6 +102,7 @@ export async function openCall(
     locked: false,
     offset: 0,
     platformId: null,
+    contended: false,
   };
   try {
     return await attempt(run, handle);
@@ -178,6 +179,8 @@ type Run = {
   offset: number;
   /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
+  /** True after a conflict. */
+  contended: boolean;
 };
 
 type Locks = {
@@ -205,7 +208,10 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
         run.db = run.incoming.deps.db;
         continue;
       }
-      if (thrown instanceof Conflict && tried < CONFLICT_TRIES) continue;
+      if (thrown instanceof Conflict && tried < CONFLICT_TRIES) {
+        run.contended = true;
+        continue;
+      }
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
     }
@@ -226,6 +232,7 @@ function callOf(run: Run): AnyCall {
     now: deps.clock.now() + run.offset,
     ahead: aheadOf(deps.clock) + run.offset,
     requestId,
+    contended: run.contended,
     background,
     read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
     commit: (statements: readonly Statement[], view: unknown, owner?: string) =>

@@ -80,7 +80,8 @@ export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundO
 
 /**
  * Moves all agents of an account, and with the account's end its principals. `statements` move the account itself; the principals know of it
- * from the same commit on, by one statement for all of them.
+ * from the same commit on, by one statement for all of them. `contended`: the first agents follow with the others, because those who keep
+ * changing them would hold it off.
  */
 export function cascadeAccount(
   deps: Deps,
@@ -88,10 +89,12 @@ export function cascadeAccount(
   cause: Cause,
   found: FoundOfAccount,
   now: number,
+  contended: boolean,
 ): Cascading {
   const { db } = deps;
   const { trigger } = cause;
-  const slice = sliceOfAccount(trigger, found);
+  const first = contended ? { ...found, agents: [], principals: [] } : found;
+  const slice = sliceOfAccount(trigger, first);
   return {
     statements: [
       ...statements,
@@ -100,7 +103,7 @@ export function cascadeAccount(
       // An agent that was registered after the reading is met by the cascade: a busy account can be closed.
       ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
-    rest: (slices) => runRest(deps, platformId, trigger, isLast(slice), slices),
+    rest: (slices) => runRest(deps, platformId, trigger, !contended && isLast(slice), slices),
   };
 }
 

@@ -79,7 +79,7 @@ async function decideStanding(
     action: principalAction,
     cause: { trigger: cascade, reason: "principal", actor },
   } as const;
-  const moving = moveGroup(deps, act, found, now);
+  const moving = moveGroup(deps, act, found, now, call.contended);
   const changes = {
     status: { from: moved.from, to: moved.to },
     ...(note !== null && { reason: { from: before.statusNote, to: note } }),

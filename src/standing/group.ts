@@ -28,10 +28,19 @@ type Found = ReadResults<ReturnType<typeof groupReads>>;
 /** What one act does to the principals of a group, how each of them reports it, and why their agents follow. */
 export type GroupAct = GroupMove & { readonly action: ActivityAction; readonly cause: Cause };
 
-/** Moves a group, behind the statements of what stands above it. */
-export function moveGroup(deps: Deps, act: GroupAct, { principals, ...found }: Found, now: number): Cascading {
+/**
+ * Moves a group, behind the statements of what stands above it. `contended`: its first principals are reported by their cascades as well,
+ * because those who keep changing them would hold the move off.
+ */
+export function moveGroup(
+  deps: Deps,
+  act: GroupAct,
+  { principals, ...found }: Found,
+  now: number,
+  contended: boolean,
+): Cascading {
   const { db } = deps;
-  const first = principals.slice(0, FIRST_PRINCIPALS);
+  const first = contended ? [] : principals.slice(0, FIRST_PRINCIPALS);
   const isEnded = (before: PrincipalRow) => endsBefore(act) && endsUnrecorded(before, now);
   const moved = first.map((before) => movedBy(act, before, isEnded(before), now));
   const statements = [

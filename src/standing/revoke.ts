@@ -110,7 +110,7 @@ async function revoke(
     action: "principal.attestation_revoked",
     cause: { trigger: TRIGGER, reason: "attestation", actor },
   } as const;
-  const moving = moveGroup(deps, act, found, now);
+  const moving = moveGroup(deps, act, found, now, call.contended);
   await call.commit([...also, ...markRevoked(db, attestation, reason, now), ...moving.statements], view);
   // What it leaves when it fails is continued by a job.
   call.background(moving.rest().catch(() => undefined));
