@@ -57,6 +57,8 @@ describe("between the reading and the commit of a suspension", () => {
       world.meter.beforeBatch(2, async () => void expectStatus(await act(principalId), 200));
       expectStatus(await ofCustomer(world, customerId, "suspend"), 200);
       expect((await readPrincipal(world, principalId)).status).toBe(shown);
+      // What was changed meanwhile is reported by its cascade.
+      await world.run(finishCascades);
       expect(await historyOf(world, principalId)).toEqual(entries);
     }
   });
