@@ -4,6 +4,7 @@
 export type PrincipalState = "ACTIVE" | "ATTESTATION_EXPIRED" | "SUSPENDED" | "CLOSED";
 export type AgentState = "DRAFT" | "ACTIVE" | "SUSPENDED" | "REVOKED" | "TERMINATED";
 export type Role = "CONSUMER" | "PROVIDER";
+export type SuspensionReason = "principal" | "attestation" | "platform" | "operator";
 
 export type Customer = { readonly id: string; suspended: boolean; deleted: boolean };
 export type Attestation = { readonly id: string; readonly end: number; revoked: boolean };
@@ -22,18 +23,22 @@ export type Agent = {
   readonly principal: Principal;
   /** As its own last move left it: the end of an attestation by its date moves nobody before it is recorded. */
   own: AgentState;
-  reason: "principal" | "attestation" | "platform" | null;
+  reason: SuspensionReason | null;
 };
 
 /** What a call is answered: a status, and of a refusal its code. */
 export type Outcome = readonly [status: number, code?: string];
 export const INVALID: Outcome = [409, "invalid_status"];
+export const ACCOUNT_SUSPENDED: Outcome = [403, "account_suspended"];
+const REFUSED: Outcome = [422, "validation_failed"];
 
 export class Model {
   now: number;
   readonly customers: Customer[] = [];
   readonly principals: Principal[] = [];
   readonly agents: Agent[] = [];
+  /** The operator stops all principals at once. */
+  accountSuspended = false;
 
   constructor(now: number) {
     this.now = now;
@@ -43,9 +48,32 @@ export class Model {
 
   principalState(principal: Principal): PrincipalState {
     if (principal.closed) return "CLOSED";
-    if (principal.stops.size > 0) return "SUSPENDED";
+    if (this.accountSuspended || principal.stops.size > 0) return "SUSPENDED";
     const { revoked, end } = principal.attestation;
     return revoked || end <= this.now ? "ATTESTATION_EXPIRED" : "ACTIVE";
+  }
+
+  /** Of several reasons the highest is shown. */
+  statusReason(principal: Principal): string | null {
+    const { stops, attestation } = principal;
+    const reasons: Record<PrincipalState, string | null> = {
+      ACTIVE: null,
+      CLOSED: "platform",
+      SUSPENDED: this.accountSuspended ? "operator" : stops.has("platform") ? "platform" : "customer",
+      ATTESTATION_EXPIRED: attestation.revoked ? "attestation_revoked" : "attestation_expired",
+    };
+    return reasons[this.principalState(principal)];
+  }
+
+  suspensionReason(agent: Agent): SuspensionReason | null {
+    if (this.agentState(agent) !== "SUSPENDED") return null;
+    return agent.own === "SUSPENDED" ? agent.reason : this.#stopReason(agent.principal);
+  }
+
+  /** Whose stop it is that keeps the agents from running. */
+  #stopReason(principal: Principal): SuspensionReason {
+    if (this.accountSuspended) return "operator";
+    return this.principalState(principal) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
   }
 
   agentState({ own, principal }: Agent): AgentState {
@@ -58,12 +86,37 @@ export class Model {
     return this.principalState(principal) === "ACTIVE";
   }
 
+  /** Those that are not deleted. */
+  clients(): Customer[] {
+    return this.customers.filter(({ deleted }) => !deleted);
+  }
+
   agentsOf(principal: Principal): Agent[] {
     return this.agents.filter((agent) => agent.principal === principal);
   }
 
   membersOf(customer: Customer): Principal[] {
     return this.principals.filter((principal) => principal.customer === customer);
+  }
+
+  // ---- The account -----------------------------------------------------------------------------------------------------------
+
+  suspendAccount(): Outcome {
+    if (this.accountSuspended) return INVALID;
+    this.accountSuspended = true;
+    for (const principal of this.principals) this.#stopAgents(principal, "operator");
+    return [200];
+  }
+
+  /** An agent whose principal something else stops by now stays SUSPENDED for that. */
+  reinstateAccount(): Outcome {
+    if (!this.accountSuspended) return INVALID;
+    this.accountSuspended = false;
+    for (const agent of this.agents.filter(({ reason }) => reason === "operator")) {
+      if (this.stands(agent.principal)) Object.assign(agent, { own: "ACTIVE", reason: null });
+      else agent.reason = this.#stopReason(agent.principal);
+    }
+    return [200];
   }
 
   // ---- Principals and customers --------------------------------------------------------------------------------------------
@@ -127,8 +180,10 @@ export class Model {
 
   // ---- Attestations --------------------------------------------------------------------------------------------------------
 
-  /** Answers whether it is taken; the service draws the id of a placeholder. */
+  /** One that was taken back, or that the principal has had, is a fault of the body and comes first. */
   attest(principal: Principal, attestation: Attestation, returning: boolean): Outcome {
+    const had = [principal.attestation, ...principal.earlier].includes(attestation);
+    if (attestation.revoked || had) return REFUSED;
     if (principal.closed) return INVALID;
     this.recordEnd(principal);
     principal.earlier.push(principal.attestation);
@@ -188,7 +243,7 @@ export class Model {
     return [200];
   }
 
-  #stopAgents(principal: Principal, reason: "principal" | "attestation"): void {
+  #stopAgents(principal: Principal, reason: "principal" | "attestation" | "operator"): void {
     for (const agent of this.agentsOf(principal)) {
       if (agent.own === "ACTIVE") Object.assign(agent, { own: "SUSPENDED", reason });
     }
