@@ -17,12 +17,14 @@ const BEGINNING: readonly Step[] = [
   ...[0, 0, 1, 1].map((a, b): Step => ({ act: "agent", a, b })),
   ...[0, 1, 2, 3].map((a): Step => ({ act: "activate", a, b: 0 })),
 ];
-/** What ends for good, and what refuses everything else, comes seldom. */
+/** What ends for good, and what refuses everything else, comes seldom; what gives back comes often, else soon nothing runs. */
 const SELDOM: readonly Act[] = ["close", "terminate", "deleteCustomer", "suspendAccount", "reinstateAccount"];
-const OFTEN = ACT_NAMES.filter((act) => !SELDOM.includes(act));
+const GIVING: readonly Act[] = ["attest", "reactivate", "reactivateCustomer", "returnAgent", "activate"];
+const USUAL = ACT_NAMES.filter((act) => !SELDOM.includes(act) && !GIVING.includes(act));
 const act = fc.oneof(
-  { weight: 4, arbitrary: fc.constantFrom(...OFTEN) },
-  { weight: 1, arbitrary: fc.constantFrom(...ACT_NAMES) },
+  { weight: 5, arbitrary: fc.constantFrom(...USUAL) },
+  { weight: 4, arbitrary: fc.constantFrom(...GIVING) },
+  { weight: 1, arbitrary: fc.constantFrom(...SELDOM) },
 );
 const step = fc.record({ act, a: fc.nat(11), b: fc.nat(11) });
 // A history that fails shrinks to null steps, so that what is left of it can be read.
@@ -40,6 +42,7 @@ it("of histories, every surface says what the model says", { timeout: TIMEOUT_MS
       }
       await compareAll(play);
     }),
-    { ...runs(), numRuns: HISTORIES },
+    // In time to tell of the history that failed.
+    { ...runs(), numRuns: HISTORIES, interruptAfterTimeLimit: 0.9 * TIMEOUT_MS, markInterruptAsFailure: true },
   );
 });
