@@ -40,13 +40,13 @@ export async function compareSome(played: Played, n: number): Promise<void> {
   const { principals, agents } = played.model;
   const one = <T>(from: readonly T[]): T[] => [pick(from, n)].filter((found) => found !== undefined);
   await compareLists(played);
-  await compareEach(played, one(principals), one(agents), one(played.model.clients()));
+  await compareEach(played, one(principals), one(agents), one(played.model.clients()), n);
 }
 
 export async function compareAll(played: Played): Promise<void> {
   const { principals, agents } = played.model;
   await compareLists(played);
-  await compareEach(played, principals, agents, played.model.clients());
+  await compareEach(played, principals, agents, played.model.clients(), principals.length);
 }
 
 async function compareEach(
@@ -54,11 +54,12 @@ async function compareEach(
   principals: readonly Principal[],
   agents: readonly Agent[],
   customers: readonly Customer[],
+  n: number,
 ): Promise<void> {
   if (!played.model.accountSuspended) {
-    for (const principal of principals) await comparePrincipal(played, principal);
+    for (const principal of principals) await comparePrincipal(played, principal, n);
     for (const agent of agents) await compareManaged(played, agent);
-    for (const customer of customers) await compareCustomer(played, customer);
+    for (const customer of customers) await compareCustomer(played, customer, n);
   }
   for (const agent of agents) await comparePublic(played, agent);
 }
@@ -116,7 +117,7 @@ async function page(played: Played, list: string, read: Reading, state?: string,
 
 // ---- One ---------------------------------------------------------------------------------------------------------------------
 
-async function comparePrincipal(played: Played, principal: Principal): Promise<void> {
+async function comparePrincipal(played: Played, principal: Principal, n: number): Promise<void> {
   const { id, customer } = principal;
   const read = await ok(played, `/v1/principals/${id}`);
   expect({ ...Object.fromEntries([ofPrincipal(read)]), of: read.customer_id }).toEqual({
@@ -125,17 +126,25 @@ async function comparePrincipal(played: Played, principal: Principal): Promise<v
   });
   const agents = agentsShown(played, played.model.agentsOf(principal));
   expect(await page(played, `agents?principal_id=${id}`, ofAgent)).toEqual(agents);
+  await compareWithin(played, `agents?principal_id=${id}`, ofAgent, agents, pick(AGENT_STATES, n));
 }
 
-async function compareCustomer(played: Played, customer: Customer): Promise<void> {
+async function compareCustomer(played: Played, customer: Customer, n: number): Promise<void> {
   const members = played.model.membersOf(customer);
   const read = await ok(played, `/v1/customers/${customer.id}`);
   expect({ ...Object.fromEntries([ofCustomer(read)]), count: read.principal_count }).toEqual({
     ...customersShown([customer]),
     count: members.length,
   });
-  const grouped = await page(played, `principals?customer_id=${customer.id}`, ofPrincipal);
-  expect(grouped).toEqual(principalsShown(played, members));
+  const grouped = principalsShown(played, members);
+  expect(await page(played, `principals?customer_id=${customer.id}`, ofPrincipal)).toEqual(grouped);
+  await compareWithin(played, `principals?customer_id=${customer.id}`, ofPrincipal, grouped, pick(PRINCIPAL_STATES, n));
+}
+
+/** Those of a list that are in one state, which are found in another way than those of all lists. */
+async function compareWithin(played: Played, list: string, read: Reading, shown: Shown, state = ""): Promise<void> {
+  const expected = Object.fromEntries(Object.entries(shown).filter(([, [status]]) => status === state));
+  expect(await page(played, `${list}&status=${state}`, read, state)).toEqual(expected);
 }
 
 async function compareManaged(played: Played, agent: Agent): Promise<void> {
