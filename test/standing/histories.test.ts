@@ -38,6 +38,11 @@ const EXAMPLES: readonly (readonly Step[])[] = [
     { act: "returnAgent", a: 0, b: 0 },
   ],
   [
+    { act: "suspendCustomer", a: 0, b: 0 },
+    { act: "suspend", a: 0, b: 0 },
+    { act: "reactivate", a: 0, b: 0 },
+  ],
+  [
     { act: "suspendAccount", a: 0, b: 0 },
     { act: "revoke", a: 1, b: 1 },
     { act: "reinstateAccount", a: 0, b: 0 },
@@ -59,7 +64,7 @@ it("of histories, every surface says what the model says", { timeout: TIMEOUT_MS
     }),
     {
       ...runs(),
-      examples: EXAMPLES.map((steps) => [[...steps]]),
+      examples: EXAMPLES.map((steps): [Step[]] => [[...steps]]),
       numRuns: HISTORIES + EXAMPLES.length,
       // In time to tell of the history that failed.
       interruptAfterTimeLimit: 0.9 * TIMEOUT_MS,
