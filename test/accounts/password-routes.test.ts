@@ -166,7 +166,7 @@ describe("asking for a reset", () => {
     const waiting = freshAddress();
     await register(world, waiting);
     const closed = await signUp(world);
-    await env.DB.prepare("update platforms set status = 'CLOSED' where platform_id = ?").bind(closed.platformId).run();
+    await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = 1 where platform_id = ?").bind(closed.platformId).run();
     const suspended = await signUp(world);
     await env.DB.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?")
       .bind(suspended.platformId)
@@ -308,7 +308,7 @@ describe("the reset", () => {
       "of a closed account",
       async (email: string) => {
         const link = await resetLink(email);
-        await env.DB.prepare("update platforms set status = 'CLOSED' where email = ?").bind(email).run();
+        await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = 1 where email = ?").bind(email).run();
         return link;
       },
     ],
