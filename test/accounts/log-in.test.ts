@@ -29,7 +29,9 @@ const codeOf = ({ status, body }: Reply) => [status, body.code];
 const counted = (replies: readonly Reply[], status: number) =>
   replies.filter((reply) => reply.status === status).length;
 const setStatus = (status: string, platformId: string) =>
-  env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, platformId).run();
+  env.DB.prepare("update platforms set status = ?, closed_at = ? where platform_id = ?")
+    .bind(status, status === "CLOSED" ? 1 : null, platformId)
+    .run();
 
 const storeHash = (platformId: string, hash: string) =>
   env.DB.prepare("update passwords set hash = ? where platform_id = ?").bind(hash, platformId).run();

@@ -166,7 +166,9 @@ describe("asking for a reset", () => {
     const waiting = freshAddress();
     await register(world, waiting);
     const closed = await signUp(world);
-    await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = 1 where platform_id = ?").bind(closed.platformId).run();
+    await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = 1 where platform_id = ?")
+      .bind(closed.platformId)
+      .run();
     const suspended = await signUp(world);
     await env.DB.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?")
       .bind(suspended.platformId)
