@@ -58,7 +58,8 @@ it("of histories, every surface says what the model says", { timeout: TIMEOUT_MS
         if (!one) continue;
         const answers = await play.step(one);
         if (answers) expect([n, one, answers[0]]).toEqual([n, one, answers[1]]);
-        await compareSome(play, one.a + n);
+        // The beginning is the same of all, so its end is compared alone.
+        if (n >= BEGINNING.length - 1) await compareSome(play, one.a + n);
       }
       await compareAll(play);
     }),
