@@ -58,9 +58,7 @@ beforeAll(async () => {
       .bind(Date.now() - 1, expired.principalId),
     db.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?").bind(suspendedWorld.platformId),
     // Its keys and sessions end with it: these are what a race with the closing would leave.
-    db
-      .prepare("update platforms set status = 'CLOSED', closed_at = 1 where platform_id = ?")
-      .bind(closedWorld.platformId),
+    db.prepare("update platforms set status = 'CLOSED' where platform_id = ?").bind(closedWorld.platformId),
   ]);
   sessions.unknown = (await newSessionToken()).token;
   sessions.idle = await world.session({ usedAt: Date.now() - SESSION_IDLE_HOURS * HOUR_MS });
