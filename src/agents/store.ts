@@ -193,6 +193,9 @@ export type BulkMove = {
   readonly also?: SQL | undefined;
 };
 
+/** A call on a sandbox's moved clock may have been later than a job that follows it. */
+const notBefore = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
+
 /**
  * Moves all of the agents, or none: each must have the status and the certificate that were read. Of a stretch, no other agent may be in one
  * of the statuses: one that began to run after the reading is read the next time. A stretch reads each of its rows once, names read them twice.
@@ -209,6 +212,7 @@ export const moveAgents = (
       .update(agents)
       .set({
         ...set,
+        updatedAt: notBefore(set.updatedAt),
         // Malformed JSON fails the whole batch.
         status: sql`case when ${isAsRead(part)} then ${to} else json('unread') end`,
         suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
@@ -266,7 +270,7 @@ export const advanceVersions = (
       .set({
         version: sql`${agents.version} + 1`,
         revision: sql`${agents.revision} + 1`,
-        updatedAt: sql`max(${agents.updatedAt}, ${now})`,
+        updatedAt: notBefore(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1`),
@@ -308,7 +312,7 @@ export const returnRecertified = (db: Database, each: readonly Recertified[], no
         recertified: true,
         version: sql`${agents.version} + 1`,
         revision: sql`${agents.revision} + 1`,
-        updatedAt: sql`max(${agents.updatedAt}, ${now})`,
+        updatedAt: notBefore(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(
@@ -326,6 +330,9 @@ export const passOnAgents = (
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
 ): Statement[] =>
   named(each).flatMap(({ where, part }) => [
-    db.update(agents).set(set).where(and(where, sql`suspension_reason = 'operator'`)),
+    db
+      .update(agents)
+      .set({ ...set, updatedAt: notBefore(set.updatedAt) })
+      .where(and(where, sql`suspension_reason = 'operator'`)),
     allOf(db, part),
   ]);

@@ -20,15 +20,15 @@ const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLo
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;
 const BIDI_CONTROL = /\p{Bidi_Control}/u;
-const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
-/** Letters, digits, punctuation and symbols; U+2800 is a symbol without a dot. */
-const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
+/** U+2800 is a Braille symbol without a dot. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]/u;
+const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** The fault of a name, as a sentence; null for a good one. An invisible character would let one name pass for another. */
 export function nameFault(name: string): string | null {
   if (CONTROL.test(name)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";
-  if (IGNORABLE.test(name)) return "Must not contain invisible characters.";
+  if (INVISIBLE.test(name)) return "Must not contain invisible characters.";
   return VISIBLE.test(name) ? null : "Must contain a visible character.";
 }
 

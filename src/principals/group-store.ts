@@ -1,8 +1,8 @@
 // Store of principals as groups: those of an account, and those that one act moves together (PRN-24). The moves themselves are in store.ts.
 import { and, asc, eq, getTableColumns, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
-import { type AttestationStop, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
+import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
-import { type CascadeRow, cascades, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { type CascadeRow, cascades, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import type { Stops } from "./standing.ts";
 
@@ -63,7 +63,16 @@ export type GroupMove = {
 };
 
 /** The principals that a customer groups. */
-export const groupedUnder = (tenant: Tenant, customerId: string): Condition =>
+export const groupedUnder = (tenant: Tenant, customerId: string): Condition => grouped(tenant, sql`${customerId}`);
+
+/** The same while the customer is in one of the statuses: of one whose move will be refused nothing is read, however many it groups. */
+export const groupedWhile = (tenant: Tenant, customerId: string, statuses: readonly CustomerStatus[]): Condition =>
+  grouped(
+    tenant,
+    sql`(select customer_id from customers where customer_id = ${customerId} and ${inArray(customers.status, [...statuses])})`,
+  );
+
+const grouped = (tenant: Tenant, customerId: SQL): Condition =>
   sql`${within(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
 
 /** A closed one moves no more. */

@@ -1,7 +1,7 @@
 // A platform suspends and reactivates one of its customers, and with it all principals that it groups (PRN-24). Each of them keeps what else
 // stops it; agents follow a suspension, and are returned one by one.
 import type { ManagementCall } from "../call.ts";
-import { move } from "../core/machine.ts";
+import { move, statesMovedBy } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
 import { known, ownCustomer } from "../customers/read.ts";
 import type { CustomerView } from "../customers/schema.ts";
@@ -11,7 +11,7 @@ import { toCustomerView } from "../customers/views.ts";
 import { present } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { groupedUnder, isGroupStopping } from "../principals/group-store.ts";
+import { groupedUnder, groupedWhile, isGroupStopping } from "../principals/group-store.ts";
 import { groupReads, moveGroup } from "./group.ts";
 import { stillStopping } from "./reports.ts";
 import type { StandingInput } from "./schema.ts";
@@ -54,10 +54,11 @@ async function decideStanding(
   { trigger, action, cascade, customerStopped, principalAction }: Decision,
 ): Promise<CustomerView> {
   const { db, deps, now, tenant, environment } = call;
+  const group = groupedWhile(tenant, customerId, statesMovedBy(customerMachine, trigger));
   const { caller, customer, stopping, ...found } = await call.read({
     ...ownCustomer(call, customerId),
-    ...present({ stopping: customerStopped ? null : isGroupStopping(db, groupedUnder(tenant, customerId)) }),
-    ...groupReads(db, groupedUnder(tenant, customerId), cascade),
+    ...present({ stopping: customerStopped ? null : isGroupStopping(db, group) }),
+    ...groupReads(db, group, cascade),
   });
   const before = known(customer);
   const moved = move(customerMachine, before.status, trigger);

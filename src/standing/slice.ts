@@ -81,7 +81,8 @@ function movedBy(cause: Cause, before: OwningAgent, now: number): Moved {
   const { agent } = before;
   const moved = move(agentMachine, agent.status, triggerOf(cause.trigger, agent));
   const suspendedFrom = moved.to === "SUSPENDED" ? moved.from : null;
-  const set = { ...columnsOf(moved.to, cause, now), suspendedFrom, statusNote: null };
+  const { suspensionReason, updatedAt } = columnsOf(moved.to, cause, now);
+  const set = { suspensionReason, suspendedFrom, statusNote: null, updatedAt: Math.max(agent.updatedAt, updatedAt) };
   return { before, agent: { ...agent, ...set, status: moved.to }, move: moved };
 }
 

@@ -46,6 +46,7 @@ describe.each(FIELDS)("%s", (field, send) => {
     ["nothing visible", "\u3164"],
     ["marks alone", "\u0301\u0301"],
     ["an empty Braille cell", "\u2800"],
+    ["an empty Braille cell between words", "Acme\u2800Ltd"],
   ])("of %s is 422, and names nothing", async (_name, value) => {
     const reply = await send(value);
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);

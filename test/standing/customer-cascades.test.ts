@@ -264,6 +264,22 @@ describe("what is done to a principal whose suspension is not reported yet", () 
   });
 });
 
+describe("a refused act on a customer", () => {
+  it("reads none of its principals", async () => {
+    const rowsOf = async (verb: string, customerId: string): Promise<number> => {
+      world.meter.reset();
+      expect(outcome(await ofCustomer(world, customerId, verb))).toEqual([409, "invalid_status"]);
+      return world.meter.reading.rowsRead;
+    };
+    const few = (await grouped(world, 1, 1)).customerId;
+    const many = (await grouped(world, 120, 1)).customerId;
+    expect(await rowsOf("reactivate", many)).toBe(await rowsOf("reactivate", few));
+    for (const customerId of [few, many]) expectStatus(await ofCustomer(world, customerId, "suspend"), 200);
+    await world.run(finishCascades);
+    expect(await rowsOf("suspend", many)).toBe(await rowsOf("suspend", few));
+  });
+});
+
 describe("a principal with 2,000 agents", () => {
   it("that dies in the third slice of ten reports each agent once", { timeout: 120_000 }, async () => {
     const { first, dids } = await crowd(world, 10 * SLICE);

@@ -252,6 +252,22 @@ describe("the end of a principal", () => {
     expect(issued.map(({ listedStatus }) => listedStatus)).toEqual([CERTIFICATE_STATUS.invalid]);
   });
 
+  it("never sets an agent's last change back, by a slice that a job writes on the real clock", async () => {
+    const ahead = world.now() + HOUR_MS;
+    const dids = await run(SLICE + 1);
+    await world.deps.db.update(agents).set({ updatedAt: ahead }).where(eq(agents.principalId, principalId));
+    await stop("suspend", SUSPENDS, true);
+    await world.run(finishCascades);
+    expect(await inStatus("SUSPENDED")).toEqual(dids);
+    const rows = await world.deps.db.select().from(agents).where(eq(agents.principalId, principalId));
+    expect(new Set(rows.map(({ updatedAt }) => updatedAt))).toEqual(new Set([ahead]));
+    const told = await world.deps.db.select().from(events).where(eq(events.type, "agent.status_changed"));
+    const own = told.flatMap(({ object }) =>
+      object["status"] === "SUSPENDED" && object["principal_id"] === principalId ? [object["updated_at"]] : [],
+    );
+    expect(new Set(own)).toEqual(new Set([new Date(ahead).toISOString()]));
+  });
+
   it("takes over an unfinished suspension, and is continued after a crash", async () => {
     const dids = await run(2 * SLICE + 1);
     await stop("suspend", SUSPENDS, true);
