@@ -1,5 +1,5 @@
 // Store of unfinished cascades.
-import { and, asc, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Due, FIRST } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -151,8 +151,7 @@ export const keepReports = (
     .insert(cascades)
     .select(
       sql`select ${principals.principalId}, ${trigger}, ${taker("reason")}, ${taker("actorType")}, ${taker("actorId")}, ${startedAt}, ${report},
-        ${FIRST.at}, ${FIRST.id} from ${principals} where ${movable(move.where)}
-        and ${principals.principalId} not in (select value from json_each(${JSON.stringify(reported)}))`,
+        ${FIRST.at}, ${FIRST.id} from ${principals} where ${and(movable(move.where), notInArray(principals.principalId, [...reported]))}`,
     )
     .onConflictDoUpdate({
       target: cascades.subjectId,

@@ -108,7 +108,7 @@ it.each(ACTS)("of $name waits for no slice but the first", async ({ batches, pre
   const { first } = await crowd(world, COUNT);
   const { path, headers, body } = await prepare(first.principalId);
   const gate = Promise.withResolvers<void>();
-  const slow = failingBatches(env.DB, async (batch) => {
+  const slow = failingBatches(env.DB, async (batch): Promise<"never"> => {
     if (batch > batches) await gate.promise;
     return "never";
   });
