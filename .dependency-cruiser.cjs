@@ -23,6 +23,7 @@ const FEATURES = [
   "principals",
   "ratings",
   "escrow",
+  "intents",
   "identity",
   "agents",
   "standing",

@@ -110,6 +110,26 @@ export const MANAGEMENT: readonly Case[] = [
     ask: ({ stage, idle }) => manage(stage, "POST", `${agentPath(idle.did)}/certificate`),
   },
   {
+    route: "POST /v1/agents/{did}/rotate-key",
+    status: 200,
+    timed: "effect",
+    // The second one of an agent: it ends the grace of the first.
+    ask: async (play) => {
+      const { did } = await agent(play.stage, play.stage.platform, "PROVIDER", play.principalId);
+      const ask = manage(play.stage, "POST", `${agentPath(did)}/rotate-key`, { grace_hours: 1 });
+      await must(play.stage, ask, 200);
+      return keyed(play, ask);
+    },
+  },
+  {
+    route: "POST /v1/agents/{did}/revoke",
+    status: 200,
+    ask: async ({ stage, principalId }) => {
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "POST", `${agentPath(did)}/revoke`, { reason: "Withdrawn." });
+    },
+  },
+  {
     route: "PATCH /v1/agents/{did}",
     status: 200,
     timed: "effect",

@@ -82,6 +82,7 @@ const AGENTS = {
 async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent }> {
   const number = await freeNumber(stage);
   const provider = await register(stage.show.bind(stage), "provider", number);
+  await showEnds(stage, number);
   const consumer = await register(stage.ask.bind(stage), "consumer", number);
   await stage.show("patchAgent", {
     params: { did: consumer.did },
@@ -106,6 +107,20 @@ async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent
     provider: { ...provider, certificate: held },
     consumer: { ...consumer, certificate: pick(renewed, "certificate") },
   };
+}
+
+/** Another provider, whose key is rotated and which is then revoked: the play goes on without it. */
+async function showEnds(stage: Stage, number: string): Promise<void> {
+  const found = await stage.ask("listPrincipals", {
+    query: { external_ref: `${PRINCIPALS.provider.external_ref}${number.replace(" ", "-")}` },
+  });
+  const principal_id = pick<{ principal_id: string }[]>(found, "data")[0]?.principal_id;
+  const drafted = await stage.ask("registerAgent", { body: { principal_id, ...AGENTS.provider } });
+  const params = { did: pick<string>(drafted, "did") };
+  await stage.ask("activateAgent", { params, headers: { "Idempotency-Key": crypto.randomUUID() } });
+  const headers = { "Idempotency-Key": crypto.randomUUID() };
+  await stage.show("rotateAgentKey", { params, headers, body: { grace_hours: 24 } });
+  await stage.show("revokeAgent", { params, body: { reason: "Its operator has closed." } });
 }
 
 /** Names and references are taken once: the first play on a service has them bare, a later one with a number. */

@@ -126,6 +126,7 @@ function draftOf(
     certificateExpiresAt: null,
     keyId: null,
     publicJwk: null,
+    earlierKey: null,
     ratingWeight: 0,
     ratingWeighted: 0,
     ratingInteractions: 0,

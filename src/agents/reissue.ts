@@ -4,21 +4,25 @@ import type { ManagementCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
+import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import { sourceReads } from "./store.ts";
 
+/** Refuses an agent that gets no further certificate: one without any, one that has ended, one whose principal does not stand. */
+export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
+  const standing = effectivePrincipalStatus(principal, now);
+  if (certificate !== null && !isFinal(agent.status) && standing === "ACTIVE") return;
+  throw new ServiceError("invalid_status", { detail: { status: agent.status, principal_status: standing } });
+}
+
 export async function reissueCertificate(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
   const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
   const before = sourceOf(found);
-  const { status } = before.agent;
-  const standing = effectivePrincipalStatus(before.principal, now);
-  if (before.certificate === null || isFinal(status) || standing !== "ACTIVE") {
-    throw new ServiceError("invalid_status", { detail: { status, principal_status: standing } });
-  }
+  refuseUncertified(before, now);
   const certificate = await certify(call, before.agent, before.principal, place);
   const view = {
     did,

@@ -7,7 +7,14 @@ import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts
 import type { AgentRow } from "../db/tables/agents.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
-import { clearPlace, insertCertificate, listCertificates, replaceCertificates } from "../identity/certificate-store.ts";
+import {
+  clearPlace,
+  endEarlierKeys,
+  insertCertificate,
+  listCertificates,
+  replaceCertificates,
+} from "../identity/certificate-store.ts";
+import { endIntentsOf } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
@@ -42,6 +49,8 @@ export type AgentChange = {
   readonly certificate?: IssuedCertificate | null;
   /** The end of earlier certificates, in real time; absent when they stay as they are (AGT-22). */
   readonly earlierCountUntil?: number;
+  /** True where those of a key before the present one end at once. */
+  readonly endsEarlierKey?: boolean;
   /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
@@ -56,6 +65,10 @@ export type AgentChange = {
 const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
   sells(after.economicRole) && !isFinal(before.status) && isFinal(after.status);
 
+/** A key counts no longer than its certificates. */
+const graceBy = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
+  earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
+
 /** Returns the agent after the change, and the statements of the change. */
 export async function reviseAgent(
   db: Database,
@@ -64,10 +77,17 @@ export async function reviseAgent(
   change: AgentChange,
   now: number,
 ): Promise<{ after: AidSource; statements: Statement[] }> {
-  const { newVersion, certificate, earlierCountUntil, activity, events = [], listing, also } = change;
+  const { newVersion, certificate, earlierCountUntil, endsEarlierKey, activity, events = [], listing, also } = change;
   const { version, revision } = before.agent;
   const numbers = newVersion ? { version: version + 1, revision: revision + 1 } : {};
-  const agent: AgentRow = { ...before.agent, ...change.set, ...certificate?.columns, ...numbers, updatedAt: now };
+  const agent: AgentRow = {
+    ...before.agent,
+    ...graceBy(before.agent, earlierCountUntil),
+    ...change.set,
+    ...certificate?.columns,
+    ...numbers,
+    updatedAt: now,
+  };
   const after: AidSource = {
     ...before,
     agent,
@@ -82,6 +102,8 @@ export async function reviseAgent(
       ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: before.principal, also }),
       ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
       ...(agent.status !== before.agent.status ? listCertificates(db, before.agent, agent.status) : []),
+      ...(isFinal(agent.status) ? endIntentsOf(db, [agent.did], deps.clock.now()) : []),
+      ...(endsEarlierKey ? [endEarlierKeys(db, before.agent)] : []),
       ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),

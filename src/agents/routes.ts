@@ -8,6 +8,7 @@ import { getAgent, getAgents, precheckAgent } from "./read.ts";
 import { precheckRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
 import { registrationFaults } from "./roles.ts";
+import { rotateAgentKey } from "./rotate.ts";
 import {
   agentInput,
   agentList,
@@ -16,12 +17,15 @@ import {
   agentQuery,
   agentView,
   credentialsView,
+  keyRotationInput,
   returnedAgentView,
+  revocationInput,
+  rotatedCredentialsView,
   scopePatch,
   statusPatch,
 } from "./schema.ts";
 import { patchScope, precheckScopePatch } from "./scope.ts";
-import { patchStatus } from "./status.ts";
+import { patchStatus, revokeAgent } from "./status.ts";
 
 export const agentRoutes = [
   route({
@@ -138,6 +142,48 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params }) => reissueCertificate(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/rotate-key",
+    operationId: "rotateAgentKey",
+    tag: "Agents",
+    summary: "Rotate an agent's key",
+    description:
+      "Draws another key pair and issues its certificate. The private key is in this answer only. The key before it and its certificates end at " +
+      "once, or after `grace_hours`; a further rotation ends an earlier grace.",
+    params: agentParams,
+    body: keyRotationInput,
+    optionalBody: true,
+    status: 200,
+    response: {
+      schema: rotatedCredentialsView,
+      description: "The agent's credentials, and the end of the previous key.",
+    },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "secret",
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => rotateAgentKey(call, params.did, body),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/revoke",
+    operationId: "revokeAgent",
+    tag: "Agents",
+    summary: "Revoke an agent",
+    description:
+      "For good: its certificates are invalid, and its open payment intents end unless they were paid. Its tasks and disputes go on.",
+    params: agentParams,
+    body: revocationInput,
+    status: 200,
+    response: { schema: agentView, description: "The agent." },
+    errors: ["not_found", "invalid_status"],
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => revokeAgent(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   route({

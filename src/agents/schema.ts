@@ -4,6 +4,7 @@ import {
   CAPABILITIES_MAX,
   DISPUTE_WINDOW_DAYS_DEFAULT,
   DISPUTE_WINDOW_DAYS_MAX,
+  ROTATION_GRACE_HOURS_MAX,
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
@@ -146,6 +147,16 @@ export const statusPatch = z
 
 export type StatusPatch = z.infer<typeof statusPatch>;
 
+export const revocationInput = z
+  .strictObject({ reason: text(500) })
+  .register(z.globalRegistry, { id: "AgentRevocationInput" });
+export type RevocationInput = z.infer<typeof revocationInput>;
+
+export const keyRotationInput = z
+  .strictObject({ grace_hours: z.number().int().min(0).max(ROTATION_GRACE_HOURS_MAX).default(0) })
+  .register(z.globalRegistry, { id: "AgentKeyRotationInput" });
+export type KeyRotationInput = z.infer<typeof keyRotationInput>;
+
 const suspensionReason = z.enum(SUSPENSION_REASONS).register(z.globalRegistry, { id: "SuspensionReason" });
 
 const agentFields = {
@@ -240,3 +251,9 @@ export const credentialsView = z
     warnings: z.array(agentWarning),
   })
   .register(z.globalRegistry, { id: "AgentCredentials" });
+export type CredentialsView = z.infer<typeof credentialsView>;
+
+export const rotatedCredentialsView = credentialsView
+  .extend({ previous_key_expires_at: instant })
+  .register(z.globalRegistry, { id: "RotatedAgentCredentials" });
+export type RotatedCredentialsView = z.infer<typeof rotatedCredentialsView>;

@@ -1,4 +1,4 @@
-// Suspends, returns and terminates an agent (AGT-15 to AGT-18).
+// Suspends, returns, terminates and revokes an agent (AGT-15 to AGT-18, AGT-31).
 import type { ManagementCall } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -13,7 +13,7 @@ import { type DrawnPlace, findPlace } from "../identity/certificate-store.ts";
 import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import type { ReturnedAgentView, StatusPatch } from "./schema.ts";
+import type { AgentView, ReturnedAgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
 import { sourceReads, whileAttested, whileSuspendedBy } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -36,19 +36,41 @@ const RETURNED: Reported = { action: "agent.reactivated", listing: "status_chang
 export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<ReturnedAgentView> {
-  const { db, tenant, now, deps } = call;
+  const { db, tenant, now } = call;
   const { caller, place, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
     ...present({ place: patch.status === "ACTIVE" ? findPlace(db) : null }),
   });
   const before = sourceOf(found);
-  const { from, to } = moveOf(before, patch, now);
-  if (from === to) return keepSuspended(call, before, patch, caller.actor);
+  const moved = moveOf(before, triggerOf(before, patch), now);
+  const act = { reason: patch.reason ?? null, actor: caller.actor };
+  if (moved.from === moved.to) return keepSuspended(call, before, act);
+  return changeStatus(call, before, moved, act, place ?? null);
+}
+
+/** Withdraws an agent for good: it is listed as revoked, its certificates are invalid, and what nobody has paid it ends (AGT-31). */
+export async function revokeAgent(call: ManagementCall, did: string, { reason }: RevocationInput): Promise<AgentView> {
+  const { caller, ...found } = await call.read(sourceReads(call.db, call.tenant, did));
+  const before = sourceOf(found);
+  const moved = moveOf(before, "revoke", call.now);
+  return changeStatus(call, before, moved, { reason, actor: caller.actor }, null);
+}
+
+type Act = { readonly reason: string | null; readonly actor: Actor };
+
+async function changeStatus(
+  call: ManagementCall,
+  before: AidSource,
+  { from, to }: Move<AgentStatus>,
+  { reason, actor }: Act,
+  place: DrawnPlace | null,
+): Promise<ReturnedAgentView> {
+  const { db, now, deps } = call;
   const runs = isRunning(to);
   const { attestationExpiresAt: endsAt } = before.principal;
   if (runs) refuseReturn(before, now);
   const { action, listing } = reportOf(to);
-  const certificate = runs ? await recertify(call, before, to, place ?? null) : null;
+  const certificate = runs ? await recertify(call, before, to, place) : null;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -58,7 +80,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
         status: to,
         suspensionReason: to === "SUSPENDED" ? "platform" : null,
         suspendedFrom: to === "SUSPENDED" ? from : null,
-        statusNote: patch.reason ?? null,
+        statusNote: reason,
         // A restatement of the principal may still have to write it.
         ...(runs && { endsAt }),
       },
@@ -66,7 +88,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
       certificate,
       ...(certificate !== null && { earlierCountUntil: systemClock.now() }),
       ...(runs && { also: whileAttested(now, endsAt) }),
-      activity: { action, actor: caller.actor, changes: { status: { from, to } } },
+      activity: { action, actor, changes: { status: { from, to } } },
       events: ["agent.status_changed"],
       listing,
     },
@@ -95,7 +117,7 @@ async function recertify(
  * Suspends an agent that its principal or its account has stopped already: it stays stopped when they let it go (AGT-19). Its state is the
  * same, so nothing but the log tells of it.
  */
-async function keepSuspended(call: ManagementCall, before: AidSource, patch: StatusPatch, actor: Actor) {
+async function keepSuspended(call: ManagementCall, before: AidSource, { reason, actor }: Act) {
   const { db, now, deps } = call;
   const { suspensionReason } = before.agent;
   const { after, statements } = await reviseAgent(
@@ -103,7 +125,7 @@ async function keepSuspended(call: ManagementCall, before: AidSource, patch: Sta
     deps,
     before,
     {
-      set: { suspensionReason: "platform", statusNote: patch.reason ?? null },
+      set: { suspensionReason: "platform", statusNote: reason },
       newVersion: false,
       also: whileSuspendedBy(suspensionReason),
       activity: {
@@ -120,13 +142,15 @@ async function keepSuspended(call: ManagementCall, before: AidSource, patch: Sta
   return view;
 }
 
-function moveOf({ agent, principal }: AidSource, patch: StatusPatch, now: number): Move<AgentStatus> {
+/** An agent that was suspended while FUNDING returns to FUNDING (AGT-16). */
+const triggerOf = ({ agent }: AidSource, { status }: StatusPatch): AgentTrigger =>
+  status === "ACTIVE" && agent.suspendedFrom === "FUNDING" ? "patch_funding" : TRIGGERS[status];
+
+function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: number): Move<AgentStatus> {
   const shown = shownStatus(agent.status, principal, now);
   // The agents of a CLOSED principal have ended, whether or not their rows say it yet.
   const status = isFinal(shown.status) ? shown.status : agent.status;
-  // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
-  const waited = patch.status === "ACTIVE" && agent.suspendedFrom === "FUNDING";
-  const moved = tryMove(agentMachine, status, waited ? "patch_funding" : TRIGGERS[patch.status]);
+  const moved = tryMove(agentMachine, status, trigger);
   const repeated = moved.ok && moved.move.from === moved.move.to && isOwn(agent);
   if (moved.ok && !repeated) return moved.move;
   const code = moved.ok ? "invalid_status" : moved.code;

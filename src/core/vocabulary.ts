@@ -183,6 +183,7 @@ export const ACTIVITY_ACTIONS = [
   "agent.scope_changed",
   "agent.markets_changed",
   "agent.certificate_reissued",
+  "agent.key_rotated",
   "agent.suspended",
   "agent.reactivated",
   "agent.revoked",

@@ -2,7 +2,7 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { findPublicAgent } from "../identity/store.ts";
-import { findIntent, ofIntent } from "../payments/store.ts";
+import { findIntent, ofIntent } from "../intents/store.ts";
 import { judgePayment, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";

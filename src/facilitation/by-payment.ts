@@ -7,7 +7,7 @@ import { findNetwork, type Network } from "../chain/networks.ts";
 import { present, readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
-import { findNamedIntentOf, findOpenIntentOf } from "../payments/store.ts";
+import { findNamedIntentOf, findOpenIntentOf } from "../intents/store.ts";
 import { judgePayment, type Mined, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";

@@ -4,7 +4,7 @@ import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, type Network } from "../chain/networks.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { isOlderThan, judgeSettlement } from "../payments/states.ts";
+import { isOlderThan, judgeSettlement } from "../intents/states.ts";
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };

@@ -3,7 +3,7 @@ import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { present } from "../db/batch.ts";
-import { findIntent } from "../payments/store.ts";
+import { findIntent } from "../intents/store.ts";
 import { type Pair, unverified } from "./evidence.ts";
 import type { NamedParties } from "./schema.ts";
 

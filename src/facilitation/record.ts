@@ -12,9 +12,9 @@ import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables
 import { credited } from "../escrow/changes.ts";
 import { creditEscrow } from "../escrow/store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
+import { settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { spendStatements } from "../payments/spend-store.ts";
-import { settleIntent } from "../payments/store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
 import { insertTask } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";

@@ -1,5 +1,6 @@
 // Store of certificates, and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
 import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
+import { systemClock } from "../core/clock.ts";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -37,6 +38,21 @@ export const replaceCertificates = (db: Database, did: string, replacedAt: numbe
     .where(
       and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
     );
+
+/** Ends the certificates of all keys but the present one: a rotation ends the grace of an earlier one (AGT-32). Real time. */
+export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did" | "keyId">): Statement => {
+  const now = systemClock.now();
+  return db
+    .update(certificates)
+    .set({ replacedAt: now })
+    .where(
+      and(
+        eq(certificates.did, did),
+        ne(certificates.keyId, keyId ?? ""),
+        or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
+      ),
+    );
+};
 
 /** Many at once, as `replaceCertificates`. */
 export const replaceCertificatesOf = (db: Database, dids: readonly string[], replacedAt: number): Statement =>

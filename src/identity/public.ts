@@ -1,7 +1,7 @@
 // Public readings of an agent beside its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). One trip each; state is
 // computed at the instant of the reading and never cached.
 import type { PublicCall } from "../call.ts";
-import { toIsoOrNull } from "../core/clock.ts";
+import { systemClock, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
@@ -62,21 +62,33 @@ export async function getDidDocument(call: PublicCall, did: string) {
 }
 
 function didDocument(agent: AgentRow, issuer: string, final: boolean) {
-  const { did, publicJwk, keyId } = agent;
+  const { did } = agent;
   const context = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
-  if (publicJwk === null || final) return { "@context": context, id: did, verificationMethod: [] };
-  const method = `${did}#${keyId}`;
+  const keys = final ? [] : keysOf(agent);
+  if (keys.length === 0) return { "@context": context, id: did, verificationMethod: [] };
+  const methods = keys.map(({ keyId, publicJwk }) => ({
+    id: `${did}#${keyId}`,
+    type: "JsonWebKey",
+    controller: did,
+    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
+  }));
+  const ids = methods.map(({ id }) => id);
   return {
     "@context": context,
     id: did,
-    verificationMethod: [
-      { id: method, type: "JsonWebKey", controller: did, publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId } },
-    ],
-    authentication: [method],
-    assertionMethod: [method],
+    verificationMethod: methods,
+    authentication: ids,
+    assertionMethod: ids,
     service: [
       { id: `${did}#aid`, type: "AgentIdentityDocument", serviceEndpoint: `${issuer}/v1/agents/${did}/aid` },
       { id: `${did}#endpoint`, type: "AgentEndpoint", serviceEndpoint: agent.endpointUrl },
     ],
   };
+}
+
+/** The keys that count at this instant of real time, the newest first: two during the grace of a rotation (AGT-32). */
+function keysOf({ keyId, publicJwk, earlierKey }: AgentRow) {
+  if (keyId === null || publicJwk === null) return [];
+  const graced = earlierKey !== null && earlierKey.until > systemClock.now() ? [earlierKey] : [];
+  return [{ keyId, publicJwk }, ...graced];
 }

@@ -6,11 +6,11 @@ import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { intentMachine } from "../intents/states.ts";
+import { findDueIntents, moveIntents } from "../intents/store.ts";
 import type { BulkJob, Ran, RowFailure, Slice } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { releaseStatements } from "./spend-store.ts";
-import { intentMachine } from "./states.ts";
-import { findDueIntents, moveIntents } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
 /** The intents of one batch, and of one message: recorded one by one, each sends up to six statements (JOB-12). */

@@ -9,6 +9,7 @@ import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findAncestors, findEscrows, findPublicAgent, findTimedAgent } from "../identity/store.ts";
+import { insertIntent } from "../intents/store.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
@@ -17,7 +18,6 @@ import { findDeal, refuseIneligible } from "./eligibility.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
 import { countOpenedByProvider, findSpenders, holdStatements, type SpenderRow } from "./spend-store.ts";
-import { insertIntent } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {

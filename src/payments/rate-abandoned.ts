@@ -7,13 +7,13 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";
 import { findPublicAgent } from "../identity/store.ts";
+import { LATE_MS } from "../intents/states.ts";
+import { findIntent, findUnratedIntents, markRated, ofIntent } from "../intents/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
 import { findCounterparty, findHeaviest } from "../ratings/store.ts";
-import { LATE_MS } from "./states.ts";
-import { findIntent, findUnratedIntents, markRated, ofIntent } from "./store.ts";
 
 export const rateAbandonedIntents: EachJob = {
   kind: "each",

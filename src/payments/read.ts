@@ -2,9 +2,9 @@
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { findIntent, findIntentFor } from "../intents/store.ts";
 import { refuseStrangers } from "./order.ts";
 import type { IntentView } from "./schema.ts";
-import { findIntent, findIntentFor } from "./store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {

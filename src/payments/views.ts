@@ -4,8 +4,8 @@ import { amountOn, caip2Of, type Network, networkNamed } from "../chain/networks
 import type { Config } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { effectiveIntentStatus } from "../intents/states.ts";
 import type { AddressView, IntentView } from "./schema.ts";
-import { effectiveIntentStatus } from "./states.ts";
 
 type Place = Omit<AddressView, "intent_id" | "expires_at">;
 

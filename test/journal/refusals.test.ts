@@ -108,6 +108,15 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   registerAgent: [["a body without its fields", "validation_failed", () => post("/v1/agents", {})]],
   activateAgent: [["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))]],
   reissueAgentCertificate: [["a DRAFT", "invalid_status", () => post(agentAt(draft, "/certificate"))]],
+  rotateAgentKey: [
+    ["a longer grace", "validation_failed", () => post(agentAt(consumer.did, "/rotate-key"), { grace_hours: 25 })],
+    ["a DRAFT", "invalid_status", () => post(agentAt(draft, "/rotate-key"))],
+    ["a TERMINATED agent", "invalid_status", () => post(agentAt(terminated, "/rotate-key"))],
+  ],
+  revokeAgent: [
+    ["no reason", "validation_failed", () => post(agentAt(consumer.did, "/revoke"), {})],
+    ["a TERMINATED agent", "invalid_status", () => post(agentAt(terminated, "/revoke"), { reason: "Again." })],
+  ],
   patchAgent: [
     ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did), { colour: "red" })],
     [

@@ -4,8 +4,8 @@ import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
+import { findOpenIntentOf } from "../../src/intents/store.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { findOpenIntentOf } from "../../src/payments/store.ts";
 import type { Agent, World } from "../support/world.ts";
 import { buyer, delegateOf, intentOf, openIntent, settle, settlementOf, spendState, useSeller } from "./support.ts";
 

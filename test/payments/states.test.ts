@@ -9,7 +9,7 @@ import {
   intentMachine,
   judgeSettlement,
   LATE_MS,
-} from "../../src/payments/states.ts";
+} from "../../src/intents/states.ts";
 
 const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
   OPEN: { settle: "SETTLED", expire: "ABANDONED", settle_late: "invalid_status" },

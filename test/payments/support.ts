@@ -13,8 +13,8 @@ import {
   spendLedger,
   spendSums,
 } from "../../src/db/tables/money.ts";
+import { findIntent, settleIntent } from "../../src/intents/store.ts";
 import { spendStatements } from "../../src/payments/spend-store.ts";
-import { findIntent, settleIntent } from "../../src/payments/store.ts";
 import { type Agent, createWorld, type Reply, type World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";

@@ -11,6 +11,9 @@ import type {
   Tier,
 } from "../../core/vocabulary.ts";
 
+/** The public key of an agent. */
+export type AgentJwk = { kty: "EC"; crv: "P-256"; x: string; y: string };
+
 export const agents = sqliteTable(
   "agents",
   {
@@ -51,7 +54,9 @@ export const agents = sqliteTable(
     /** True once it has more certificates than the current one: with one alone, its row is found by its key. */
     recertified: integer({ mode: "boolean" }).notNull().default(false),
     keyId: text(),
-    publicJwk: text({ mode: "json" }).$type<{ kty: "EC"; crv: "P-256"; x: string; y: string }>(),
+    publicJwk: text({ mode: "json" }).$type<AgentJwk>(),
+    /** The key before the last rotation, which counts until an instant of real time (AGT-32). */
+    earlierKey: text({ mode: "json" }).$type<{ keyId: string; publicJwk: AgentJwk; until: number }>(),
     // Ratings: forward-decayed sums, and the rating that was published last (TSK-15).
     ratingWeight: real().notNull().default(0),
     ratingWeighted: real().notNull().default(0),

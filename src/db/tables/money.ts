@@ -68,10 +68,10 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_open_pair")
       .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)
       .where(sql`status in ('OPEN', 'ABANDONED')`),
-    // Counts the open intents that a provider opened itself for one consumer (PAY-6).
+    // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all of a provider that ends (AGT-31).
     index("payment_intents_by_provider")
-      .on(t.providerDid, t.consumerDid, t.expiresAt)
-      .where(sql`status = 'OPEN' and opened_by = provider_did`),
+      .on(t.providerDid, t.consumerDid, t.expiresAt, t.openedBy)
+      .where(sql`status = 'OPEN'`),
     index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
   ],
 );

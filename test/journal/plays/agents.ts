@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { agents, certificates, statusLists } from "../../../src/db/tables/agents.ts";
 import { listedStatusOf } from "../../../src/identity/certificate-store.ts";
 import { proofTimestamp, signProof } from "../../../src/protocol/proof.ts";
+import { openIntent, seller } from "../../payments/support.ts";
 import { agentBody, type World } from "../../support/world.ts";
 import { customer } from "./customers.ts";
 import { anHour, HOUR, must, ofAgent, ofNobody, type Play, type Plays, store } from "./stage.ts";
@@ -19,6 +20,18 @@ const narrow = patchScope({ max_transaction_value: "5" });
 
 const become = (status: string) => (world: World, did: string) =>
   must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } }));
+
+const rotate = (body?: unknown) => (world: World, did: string) =>
+  must(200, world.call("POST", `/v1/agents/${did}/rotate-key`, body === undefined ? {} : { body }));
+const revoke = (world: World, did: string) =>
+  must(200, world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "Sanctioned." } }));
+
+/** A consumer with an open intent. */
+async function buying(world: World): Promise<string> {
+  const buyer = await world.consumer();
+  await must(201, openIntent(world, buyer, await seller(world), "1.00"));
+  return buyer.did;
+}
 
 async function suspended(world: World): Promise<string> {
   const did = await consumer(world);
@@ -110,6 +123,16 @@ export const AGENT_PLAYS: Plays = {
   reissueAgentCertificate: {
     always: ofAgent(consumer, (world, did) => must(200, world.call("POST", `/v1/agents/${did}/certificate`))),
   },
+  rotateAgentKey: {
+    "without a grace": ofAgent(consumer, rotate()),
+    "with a grace of 24 hours": ofAgent(consumer, rotate({ grace_hours: 24 })),
+  },
+  revokeAgent: {
+    "a consumer": ofAgent(consumer, revoke),
+    "a provider, which its principal counts no more": ofAgent(provider, revoke),
+    "an agent with an open intent, which ends": ofAgent(buying, revoke),
+    "a DRAFT": ofAgent(draft, revoke),
+  },
   patchAgent: {
     "the profile or the address": ofAgent(consumer, patch({ endpoint_url: "https://moved.example/v1" })),
     "the reference or the metadata alone": ofAgent(consumer, patch({ external_ref: "bot-7", metadata: { team: "b" } })),
@@ -130,6 +153,7 @@ export const AGENT_PLAYS: Plays = {
     "ACTIVE, suspended while it waited for its escrow": ofAgent(waitingSuspended, become("ACTIVE")),
     TERMINATED: ofAgent(consumer, become("TERMINATED")),
     "TERMINATED, of a provider, which its principal counts no more": ofAgent(provider, become("TERMINATED")),
+    "TERMINATED, of an agent with an open intent, which ends": ofAgent(buying, become("TERMINATED")),
     "TERMINATED, of a DRAFT": ofAgent(draft, become("TERMINATED")),
   },
   verifyProof: {

@@ -1,11 +1,11 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
-import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
-import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
 /** Intents are stored without their hash: the one that a payment names is searched among so many of its pair and amount. */
@@ -93,6 +93,33 @@ export const findDueIntents = (db: Database, now: number, after: Due, slice: num
       .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
       .limit(slice),
   );
+
+const DIDS_AT_ONCE = 20;
+
+/**
+ * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
+ * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
+ * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
+ */
+export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
+  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
+    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
+    const at = sql`${wall} + case when environment = 'sandbox' then
+      (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
+    return db
+      .update(paymentIntents)
+      .set({ expiresAt: at, abandonRated: true })
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'OPEN' and intent_id in (
+            select intent_id from payment_intents where status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
+            union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
+          or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
+          sql`expires_at > ${at}`,
+        ),
+      );
+  });
 
 export const insertIntent = (db: Database, intent: IntentRow): Statement => db.insert(paymentIntents).values(intent);
 

@@ -1,0 +1,57 @@
+// Rotates an agent's key (AGT-32). The new one counts from the commit on; the one before it counts until the end of its grace, to the second,
+// and each rotation ends the grace of an earlier one.
+import type { ManagementCall } from "../call.ts";
+import { systemClock, toIso } from "../core/clock.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/certificate-store.ts";
+import { drawKey, toCredentials } from "./keys.ts";
+import { refuseUncertified } from "./reissue.ts";
+import { reviseAgent, sourceOf } from "./revise.ts";
+import type { KeyRotationInput, RotatedCredentialsView } from "./schema.ts";
+import { sourceReads } from "./store.ts";
+
+export async function rotateAgentKey(
+  call: ManagementCall,
+  did: string,
+  { grace_hours }: KeyRotationInput,
+): Promise<RotatedCredentialsView> {
+  const { db, tenant, now, deps } = call;
+  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
+  const before = sourceOf(found);
+  refuseUncertified(before, now);
+  // Certificates and proofs are judged on the real clock, so a grace is of real time too.
+  const wall = systemClock.now();
+  const { keyId, publicJwk, earlierKey } = before.agent;
+  const until = wall + grace_hours * HOUR_MS;
+  const kept = grace_hours > 0 && keyId !== null && publicJwk !== null ? { keyId, publicJwk, until } : null;
+  const key = await drawKey();
+  const agent = { ...before.agent, ...key.columns };
+  const certificate = await certify(call, agent, before.principal, place);
+  const view = {
+    ...(await toCredentials(agent, before.principal, certificate, key)),
+    previous_key_expires_at: toIso(until),
+  };
+  const { statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: { ...key.columns, earlierKey: kept },
+      newVersion: true,
+      certificate,
+      endsEarlierKey: earlierKey !== null && earlierKey.until > wall,
+      earlierCountUntil: until,
+      activity: {
+        action: "agent.key_rotated",
+        actor: caller.actor,
+        changes: { key_id: { from: keyId, to: certificate.row.keyId } },
+      },
+      events: ["agent.key_rotated"],
+      listing: "updated",
+    },
+    now,
+  );
+  await call.commit(statements, view);
+  return view;
+}

@@ -1,0 +1,201 @@
+// Revoking an agent, and what the end of an agent does to what is unpaid (AGT-31). Whoever ends it, what was paid before is settled.
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { abandonIntents } from "../../src/payments/abandon.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { asConsumer, asProvider, paid, pairOf } from "../facilitation/support.ts";
+import { buyer, dailyLimit, delegateOf, intentOf, openIntent, seller, spendState } from "../payments/support.ts";
+import { dumpDatabase } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { agentIn, readAgent, STATES } from "./support.ts";
+
+const UNRATED = { ratingInteractions: 0, ratingWeight: 0 };
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const revoke = (did: string, body: unknown = { reason: "Sanctioned." }, of = world, key = of.key): Promise<Reply> =>
+  of.call("POST", `/v1/agents/${did}/revoke`, { body, key });
+const terminate = (did: string): Promise<Reply> =>
+  world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } });
+const ratingOf = async (did: string) => {
+  const { ratingInteractions, ratingWeight } = agents;
+  const found = await world.deps.db
+    .select({ ratingInteractions, ratingWeight })
+    .from(agents)
+    .where(eq(agents.did, did));
+  return found[0];
+};
+const outcome = ({ status, body }: Reply): [number, string] => [status, body?.code];
+const publicly = async (path: string): Promise<Json> => expectStatus(await world.call("GET", path, { key: null }), 200);
+const eventsOf = async (did: string, type: string): Promise<Json[]> => {
+  const { data } = expectStatus(await world.call("GET", `/v1/platform/activity?subject_id=${did}&limit=50`), 200);
+  return data.filter(({ action }: Json) => action === type);
+};
+
+describe("a revocation", () => {
+  it.each(STATES.map((state) => [state, state === "REVOKED" || state === "TERMINATED" ? "invalid_status" : "passes"]))(
+    "of an agent that is %s: %s",
+    async (state, expected) => {
+      const did = await agentIn(world, state as (typeof STATES)[number]);
+      const before = await dumpDatabase();
+      const reply = await revoke(did);
+      if (expected === "passes") {
+        const shown = { did, status: "REVOKED", status_reason: "Sanctioned.", suspension_reason: null };
+        expect(expectStatus(reply, 200)).toMatchObject(shown);
+        expect(await readAgent(world, did)).toMatchObject(shown);
+      } else {
+        expect(outcome(reply)).toEqual([409, expected]);
+        expect(reply.body.detail).toEqual({ status: state });
+        expect(await dumpDatabase()).toEqual(before);
+      }
+    },
+  );
+
+  it("needs a reason, and takes nothing else", async () => {
+    const { did } = await world.consumer();
+    for (const [body, fields] of [
+      [{}, { reason: "required" }],
+      [{ reason: "" }, { reason: "too_short" }],
+      [{ reason: "x".repeat(501) }, { reason: "too_long" }],
+      [{ reason: 7 }, { reason: "invalid_type" }],
+      [{ reason: "x", status: "ACTIVE" }, { status: "unknown_field" }],
+    ] as const) {
+      const reply = await revoke(did, body);
+      const faults = Object.fromEntries(reply.body.field_errors.map(({ field, code }: Json) => [field, code]));
+      expect([reply.status, faults]).toEqual([422, fields]);
+    }
+    expect((await readAgent(world, did)).status).toBe("ACTIVE");
+  });
+
+  it("is of the platform's own agents in the key's environment", async () => {
+    const { did } = await world.consumer();
+    const other = await createWorld();
+    for (const reply of [await revoke(did, undefined, other), await revoke(did, undefined, world, world.liveKey)]) {
+      expect(outcome(reply)).toEqual([404, "not_found"]);
+    }
+    expect((await readAgent(world, did)).status).toBe("ACTIVE");
+  });
+
+  it("shows at once on every surface, and ends what the agent may do", async () => {
+    const agent = await world.consumer();
+    const { version } = await readAgent(world, agent.did);
+    expectStatus(await revoke(agent.did), 200);
+    expect(await publicly(`/v1/agents/${agent.did}/status`)).toMatchObject({ status: "REVOKED" });
+    const aid = await publicly(`/v1/agents/${agent.did}/aid`);
+    expect([aid.live.status, aid.version]).toEqual(["REVOKED", version]);
+    expect((await publicly(`/v1/agents/${agent.did}/did.json`)).verificationMethod).toEqual([]);
+    expect(outcome(await world.as(agent, "GET", "/v1/payment-intents/pin_none"))).toEqual([
+      401,
+      "aeap_verification_failed",
+    ]);
+    const edits: [string, string, unknown][] = [
+      ["PATCH", "", { endpoint_url: "https://moved.example" }],
+      ["PATCH", "/scope", { capabilities: ["x"] }],
+    ];
+    for (const [method, path, body] of edits) {
+      const refused = await world.call(method, `/v1/agents/${agent.did}${path}`, { body });
+      expect(outcome(refused)).toEqual([409, "agent_status_not_mutable"]);
+    }
+    for (const path of ["/certificate", "/activate", "/rotate-key"]) {
+      expect(outcome(await world.call("POST", `/v1/agents/${agent.did}${path}`))).toEqual([409, "invalid_status"]);
+    }
+    expect(await eventsOf(agent.did, "agent.revoked")).toMatchObject([
+      { changes: { status: { from: "ACTIVE", to: "REVOKED" } } },
+    ]);
+  });
+
+  it("stops the agent's delegates, which nobody has ended", async () => {
+    const shop = await seller(world);
+    const head = await world.consumer();
+    const delegate = await delegateOf(world, head);
+    expectStatus(await openIntent(world, delegate, shop, "1.00"), 201);
+    expectStatus(await revoke(head.did), 200);
+    expect(outcome(await openIntent(world, delegate, shop, "1.00"))).toEqual([409, "agent_not_active"]);
+    expect((await readAgent(world, delegate.did)).status).toBe("ACTIVE");
+  });
+});
+
+describe.each([
+  ["a revocation", (did: string) => revoke(did)],
+  ["a termination", (did: string) => terminate(did)],
+  [
+    "the end of its principal",
+    async (did: string) => {
+      const { principal_id } = await readAgent(world, did);
+      expectStatus(await world.call("POST", `/v1/principals/${principal_id}/suspend`), 200);
+      return world.call("POST", `/v1/principals/${principal_id}/close`);
+    },
+  ],
+])("by %s", (_name, end) => {
+  const isAbandoned = async (consumer: Agent, intent: Json): Promise<string> =>
+    expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200).status;
+
+  it("what nobody has paid a provider ends at once, is reported once, and rates nobody", async () => {
+    const shop = await seller(world);
+    const [one, two] = [await world.consumer(), await world.consumer()];
+    const bystander = await seller(world);
+    const intents = [await world.intent(one, shop), await world.intent(two, shop)];
+    const kept = await world.intent(one, bystander);
+    expectStatus(await end(shop.did), 200);
+    expect([await isAbandoned(one, intents[0]), await isAbandoned(two, intents[1])]).toEqual([
+      "ABANDONED",
+      "ABANDONED",
+    ]);
+    expect(await isAbandoned(one, kept)).toBe("OPEN");
+    await world.run(abandonIntents);
+    for (const { intent_id } of intents) {
+      expect(await intentOf(world, intent_id)).toMatchObject({ status: "ABANDONED", abandonRated: true });
+    }
+    // It had nothing to do with its end.
+    world.advance(DAY_MS + HOUR_MS);
+    await world.run(rateAbandonedIntents);
+    expect(await ratingOf(one.did)).toEqual(UNRATED);
+    world.advance(-DAY_MS - HOUR_MS);
+  });
+
+  it("what a consumer has not paid ends at once; its window stays held until nothing can have been paid in time", async () => {
+    const shop = await seller(world);
+    const consumer = await buyer(world, dailyLimit("100"));
+    const intent = await world.intent(consumer, shop, "10.00");
+    const holdsOf = async () => (await spendState(world, consumer.did)).map(({ intents: _, ...held }) => held);
+    const held = await holdsOf();
+    expectStatus(await end(consumer.did), 200);
+    expect((await intentOf(world, intent.intent_id)).expiresAt).toBeLessThanOrEqual(world.now());
+    expect(expectStatus(await world.as(shop, "GET", `/v1/payment-intents/${intent.intent_id}`), 200).status).toBe(
+      "ABANDONED",
+    );
+    await world.run(abandonIntents);
+    expect(await holdsOf()).toEqual(held);
+  });
+
+  it("what was paid before is settled", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    expectStatus(await end(purchase.provider.did), 200);
+    expect(expectStatus(await asConsumer(world, purchase), 200)).toMatchObject({
+      status: "settled",
+      intent_id: purchase.intent.intent_id,
+    });
+    const bought = await paid(world, await pairOf(world));
+    expectStatus(await end(bought.consumer.did), 200);
+    expect(expectStatus(await asProvider(world, bought), 200).status).toBe("settled");
+  });
+});
+
+describe("a revocation and an intent at the same moment", () => {
+  it("never leave an intent that was opened after the answer", async () => {
+    for (let round = 0; round < 50; round++) {
+      const [shop, consumer] = [await seller(world), await world.consumer()];
+      const victim = round % 2 === 0 ? shop : consumer;
+      const [ended, opened] = await Promise.all([revoke(victim.did), openIntent(world, consumer, shop, "1.00")]);
+      expect(ended.status).toBe(200);
+      expect([201, 401, 409]).toContain(opened.status);
+      if (opened.status !== 201) continue;
+      // It was opened before: the revocation has ended it, or had not read it and was then refused and read again.
+      expect((await intentOf(world, opened.body.intent_id)).expiresAt).toBeLessThanOrEqual(world.now());
+    }
+  });
+});
