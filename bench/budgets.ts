@@ -198,7 +198,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /.well-known/aeap-ca-jwks.json": pure(2 * KIB),
   "GET /.well-known/aeap": pure(KIB),
   "GET /v1/rating-method": pure(2 * KIB),
-  "POST /v1/verify/certificate": pure(4 * KIB),
+  "POST /v1/verify/certificate": read(3, 4 * KIB),
   "POST /v1/verify/proof (challenge)": pure(KIB, { objects: 1 }),
   "POST /v1/verify/proof (bound)": pure(KIB),
   "POST /v1/verify/aid": pure(KIB),

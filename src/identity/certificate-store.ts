@@ -30,6 +30,18 @@ export const findLiveCertificate = (db: Database, did: string, jti: string, now:
       ),
   );
 
+export const findCertificate = (
+  db: Database,
+  did: string,
+  jti: string,
+): Read<Pick<CertificateRow, "replacedAt"> | null> =>
+  readOne(
+    db
+      .select({ replacedAt: certificates.replacedAt })
+      .from(certificates)
+      .where(and(eq(certificates.did, did), eq(certificates.jti, jti))),
+  );
+
 /** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
 export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
   db

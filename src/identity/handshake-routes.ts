@@ -64,7 +64,9 @@ export const handshakeRoutes = [
     operationId: "verifyCertificate",
     tag: "Verification",
     summary: "Check a certificate",
-    description: "What anyone can do offline from the published keys. Says nothing of the agent's present state.",
+    description:
+      "Signature and dates, which anyone can check offline from the published keys, and whether it still counts: where not, `reason` is " +
+      "`revoked`, `replaced`, `expired` or `unknown`, or the fault of the certificate. A suspension does not end it: that is in the agent's status.",
     body: certificateInput,
     status: 200,
     response: { schema: certificateCheck, description: "Whether it holds, and if not, why." },

@@ -6,11 +6,15 @@ import { toIso } from "../core/clock.ts";
 import { decodeBase64Url } from "../core/encoding.ts";
 import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
+import { isFinal } from "../core/vocabulary.ts";
 import { verifyAid } from "../protocol/aid.ts";
-import { verifyCertificate } from "../protocol/certificate.ts";
+import { type CertificateClaims, verifyCertificate } from "../protocol/certificate.ts";
 import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { verifyProof } from "../protocol/proof.ts";
+import { liveOf } from "./aid.ts";
+import { findCertificate } from "./certificate-store.ts";
 import type { ProofInput } from "./handshake-schema.ts";
+import { findPublicAgent } from "./store.ts";
 
 const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => {
   const bytes = decodeBase64Url(env.NONCE_KEY);
@@ -31,13 +35,30 @@ export async function issueChallenge(call: PublicCall) {
   };
 }
 
+/** Signature and dates, as anyone can check them offline, and what only the service knows: whether it still counts (IDN-25). */
 export async function checkCertificate(call: PublicCall, certificate: string) {
   const checked = await certificateOf(call, certificate);
-  if (!checked.ok)
-    return { valid: false, reason: checked.reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
+  const reason = checked.ok ? await endOf(call, checked.claims) : checked.reason;
+  if (!checked.ok || reason !== null) {
+    return { valid: false, reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
+  }
   const { claims } = checked;
   const { cert_tier, economic_role } = claims.aeap;
   return { valid: true, reason: null, agent_id: claims.sub, cert_tier, economic_role, claims };
+}
+
+/** What has ended a certificate before its date; null while it counts. A suspension does not: the agent's status tells of it. */
+async function endOf(
+  call: PublicCall,
+  { sub, jti }: CertificateClaims,
+): Promise<"unknown" | "revoked" | "replaced" | null> {
+  const { found, certificate } = await call.read({
+    found: findPublicAgent(call.db, sub),
+    certificate: findCertificate(call.db, sub, jti),
+  });
+  if (!found || !certificate) return "unknown";
+  if (isFinal(liveOf(found.agent, found.principal, call.now).status)) return "revoked";
+  return certificate.replacedAt !== null && certificate.replacedAt <= wall() ? "replaced" : null;
 }
 
 export async function checkProof(call: PublicCall, input: ProofInput) {

@@ -137,9 +137,14 @@ describe("an operation that writes goes to the primary with both of its trips:",
   });
 });
 
-describe("a verification that is asked for in good form needs no database, and no copy of one:", () => {
-  const VERIFICATIONS: readonly [path: string, body: () => Promise<unknown>, verdict: Record<string, unknown>][] = [
-    ["/v1/verify/certificate", async () => ({ certificate: agent.certificate }), { valid: true }],
+describe("a verification that is asked for in good form needs no copy of the database:", () => {
+  const VERIFICATIONS: readonly [
+    path: string,
+    body: () => Promise<unknown>,
+    verdict: Record<string, unknown>,
+    trips?: number,
+  ][] = [
+    ["/v1/verify/certificate", async () => ({ certificate: agent.certificate }), { valid: true }, 1],
     ["/v1/verify/proof", boundProof, { verified: true }],
     ["/v1/verify/proof", challengeProof, { verified: true }],
     ["/v1/verify/aid", async () => ({ aid: await readAid() }), { valid: true }],
@@ -165,12 +170,12 @@ describe("a verification that is asked for in good form needs no database, and n
     return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp };
   }
 
-  it.each(VERIFICATIONS)("%s", async (path, bodyOf, verdict) => {
+  it.each(VERIFICATIONS)("%s", async (path, bodyOf, verdict, trips = 0) => {
     const body = await bodyOf();
     reset();
     const reply = await observed.call("POST", path, { key: null, body });
     expect(expectStatus(reply, 200)).toMatchObject(verdict);
-    expect([seen.primary, seen.replica, seen.constraints]).toEqual([0, 0, []]);
+    expect([seen.primary, seen.replica, seen.constraints]).toEqual([trips, 0, []]);
   });
 
   it("is every POST that writes nothing to the database", () => {
