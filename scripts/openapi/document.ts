@@ -6,7 +6,7 @@ import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS } from "./parts.ts";
-import { refusalsOf, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
+import { refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import type { Document, Json, Operation } from "./types.ts";
@@ -25,6 +25,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
   const responses = {
     ...sharedRefusals(routes, schemas, usual),
     ...(routes.some(isConditional) && { NotModified }),
+    ...Object.assign({}, ...routes.map(namedOutcomes)),
   };
   const shared = { responses, parameters: parameters.shared(routes) };
   return {
@@ -92,6 +93,7 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters, usual:
       ...successOf(route, schemas),
       ...(isConditional(route) && { 304: { $ref: "#/components/responses/NotModified" } }),
       ...refusalsOf(route, usual),
+      ...outcomesOf(route),
     },
   };
 }
@@ -130,7 +132,7 @@ export const isFile = (type: string): boolean => FILES.has(type);
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas): Record<string, Json> {
-  const { description, schema, types = ["application/json"] } = route.response;
+  const { description, schema, types = ["application/json"], forms } = route.response;
   const headers = Object.fromEntries(headersOf(route).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   if (route.status === 204) return { 204: { description, headers } };
   const recorded = EXAMPLES[route.operationId];
@@ -140,10 +142,45 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
       isFile(type)
         ? {}
         : {
-            schema: type.endsWith("jwt") ? reference("Jws") : (TEXTS[type] ?? schemas.of(schema, "output")),
-            ...exampleOf(type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+            schema: type.endsWith("jwt")
+              ? reference("Jws")
+              : (TEXTS[type] ?? schemas.of(forms?.[type] ?? schema, "output")),
+            ...exampleOf(
+              recorded?.forms?.[type] ?? (type.endsWith("json") ? recorded?.response : recorded?.texts?.[type]),
+            ),
           },
     ]),
   );
   return { [route.status]: { description, headers, content } };
 }
+
+// ---- Outcomes of a route's own -------------------------------------------------------------------------------------------
+
+const outcomeName = ({ operationId }: Route, status: string): string =>
+  `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}${status}`;
+
+/** Their types are those of the success, where the schemas stand; a refusal that has a code is an envelope too. */
+function namedOutcomes(route: Route): Record<string, Json> {
+  const coded = new Map<number, string>(saidBy(route));
+  const entries = Object.entries(route.outcomes ?? {}).map(([status, { description, types }]) => {
+    const codes = coded.get(Number(status));
+    const said = codes === undefined ? description : `${description}\n\n${codes}`;
+    const all = codes !== undefined ? [...types, "application/json", "application/problem+json"] : types;
+    const content = Object.fromEntries(all.map((type) => [type, {}]));
+    return [
+      outcomeName(route, status),
+      { description: said, headers: REQUEST_ID_HEADER, ...(all.length > 0 && { content }) },
+    ];
+  });
+  return Object.fromEntries(entries);
+}
+
+const REQUEST_ID_HEADER = { "Request-Id": { $ref: "#/components/headers/Request-Id" } };
+
+const outcomesOf = (route: Route): Record<string, Json> =>
+  Object.fromEntries(
+    Object.keys(route.outcomes ?? {}).map((status) => [
+      status,
+      { $ref: `#/components/responses/${outcomeName(route, status)}` },
+    ]),
+  );

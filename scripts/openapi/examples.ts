@@ -7,6 +7,8 @@ export type Example = {
   readonly response?: unknown;
   /** Answers of other types than JSON, by their type. */
   readonly texts?: Readonly<Record<string, string>>;
+  /** Answers of a route whose types show different things, by their type. */
+  readonly forms?: Readonly<Record<string, unknown>>;
 };
 
 const file = join(import.meta.dirname, "examples.json");

@@ -40,7 +40,7 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
 }
 
 /** What each status of an operation says: the codes that it gives under it. */
-const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[] =>
+export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[] =>
   [...Map.groupBy(codesOf(route), (code) => ERRORS[code].status)]
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [status, codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n")]);

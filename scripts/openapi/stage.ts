@@ -43,6 +43,10 @@ export class Stage {
     const route = routeOf(operationId);
     const { value, type, reply } = await this.#call(route, ask);
     const { texts, ...known } = this.#shown.get(operationId) ?? {};
+    if (route.response.forms) {
+      this.#shown.set(operationId, { ...known, forms: { ...known.forms, [type]: value } });
+      return value;
+    }
     this.#shown.set(operationId, {
       ...known,
       ...(ask.body !== undefined && { request: presentable(ask.body) }),
@@ -60,8 +64,12 @@ export class Stage {
     const missing = OPERATIONS.flatMap((route) => {
       const shown = this.#shown.get(route.operationId);
       if (!shown) return [route.operationId];
-      const texts = typesOf(route).filter((type) => !type.endsWith("json") && !isFile(type));
-      return texts.filter((type) => shown.texts?.[type] === undefined).map((type) => `${route.operationId} (${type})`);
+      const { forms } = route.response;
+      const kept = { ...shown.texts, ...shown.forms };
+      const texts = forms
+        ? Object.keys(forms)
+        : typesOf(route).filter((type) => !type.endsWith("json") && !isFile(type));
+      return texts.filter((type) => kept[type] === undefined).map((type) => `${route.operationId} (${type})`);
     });
     must(missing.length === 0, `no example is played of ${missing.join(", ")}: see scripts/openapi/play.ts`);
     return Object.fromEntries(OPERATIONS.map(({ operationId }) => [operationId, this.#shown.get(operationId) ?? {}]));
@@ -79,7 +87,8 @@ export class Stage {
     if (reply.status === 204) return { value: null, type: "", reply };
     const type = (reply.headers.get("content-type") ?? "").split(";")[0] ?? "";
     must(typesOf(route).includes(type), `${said} ${type}, which it does not declare`);
-    return { value: type.endsWith("json") ? JSON.parse(reply.text) : reply.text, type, reply };
+    const isJson = type.endsWith("json") || route.response.forms?.[type] !== undefined;
+    return { value: isJson ? JSON.parse(reply.text) : reply.text, type, reply };
   }
 
   async #credential(route: Route, ask: Ask, sent: Parameters<typeof agentHeaders>[1]): Promise<Record<string, string>> {

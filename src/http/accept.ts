@@ -13,3 +13,27 @@ export function acceptWeights(accept: string | undefined): (type: string) => num
 /** True when the client accepts the type by its own name; a wildcard names none. */
 export const acceptsByName = (accept: string | undefined, type: string): boolean =>
   parseAccept(accept ?? "").some((range) => range.type.toLowerCase() === type && range.q > 0);
+
+/** A representation that a route offers. A profile is part of a type's name: `application/ld+json` alone names none. */
+export type Offer = { readonly type: string; readonly profile?: string };
+
+/**
+ * The offer that the client prefers: by its weight, then one that it names before one that a wildcard covers, then in the order of the
+ * offers. Undefined when it accepts none.
+ */
+export function preferredOf<O extends Offer>(accept: string | undefined, offers: readonly O[]): O | undefined {
+  const ranges = parseAccept(accept ?? "*/*").map(({ type, params, q }) => ({
+    type: type.toLowerCase(),
+    profile: params["profile"],
+    q,
+  }));
+  const judged = offers.map((offer) => {
+    const named = ranges.find(({ type, profile }) => type === offer.type && profile === offer.profile);
+    const wild = [`${offer.type.split("/")[0]}/*`, "*/*"];
+    const covering = wild.map((type) => ranges.find((range) => range.type === type)).find(Boolean);
+    return { offer, weight: (named ?? covering)?.q ?? 0, named: named === undefined ? 0 : 1 };
+  });
+  return judged
+    .filter(({ weight }) => weight > 0)
+    .sort((one, other) => other.weight - one.weight || other.named - one.named)[0]?.offer;
+}

@@ -16,8 +16,8 @@ const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS, ...
 
 const rulesOf = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
   ...OWN,
-  ...routes.map(({ path, method, cors, effects }) => ({
-    pattern: new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
+  ...routes.map(({ path, method, cors, effects, rest }) => ({
+    pattern: new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, rest ? ".*" : "[^/]+")}$`),
     methods: method === "get" && !effects ? ["GET", "HEAD"] : [method.toUpperCase()],
     cors: cors === true,
   })),

@@ -23,6 +23,8 @@ export type Asked<P> = { readonly params: P; readonly query: Readonly<Record<str
 export type RouteOf<S extends Surface, P, Q, B> = {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
+  /** The path's last parameter takes the rest of the path, slashes too, and may be empty. */
+  readonly rest?: true;
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
@@ -43,7 +45,15 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   /** Faults across fields; they run on the raw body even when its schema found faults. */
   readonly rules?: (raw: unknown) => FieldError[];
   readonly status: 200 | 201 | 202 | 204;
-  readonly response: { readonly schema: z.ZodType; readonly description: string; readonly types?: readonly string[] };
+  readonly response: {
+    readonly schema: z.ZodType;
+    readonly description: string;
+    readonly types?: readonly string[];
+    /** The schemas of types that show different things, instead of `schema`. */
+    readonly forms?: Readonly<Record<string, z.ZodType>>;
+  };
+  /** Answers of further statuses with bodies of the route's own, by their status. A refusal among them is no envelope. */
+  readonly outcomes?: Readonly<Record<number, { readonly description: string; readonly types: readonly string[] }>>;
   readonly errors: readonly ErrorCode[];
   /** Accepts an Idempotency-Key. `secret` answers are sealed at rest. */
   readonly idempotency?: "plain" | "secret";

@@ -25,7 +25,7 @@ import { type Parsed, parsePart, queryObject } from "./validation.ts";
 
 export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
   const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
-  app.on(route.method.toUpperCase(), honoPath(route.path), async (context) => {
+  app.on(route.method.toUpperCase(), honoPath(route), async (context) => {
     if (deprecation) context.set("deprecation", deprecation);
     if (!route.multipart) return serve(context, route, entrances);
     const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
@@ -43,7 +43,8 @@ async function serve(context: AppContext, route: Route, entrances: Entrances, ad
   return finish(asked.incoming, await openCall(entrances, asked.incoming, handle, admitted));
 }
 
-export const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
+export const honoPath = ({ path, rest }: Pick<Route, "path" | "rest">): string =>
+  path.replace(/\{(\w+)\}/g, ":$1") + (rest ? "{.*}" : "");
 
 /** A request without its body and its values. */
 const bareRequest = (context: AppContext, route: Route): Incoming => {

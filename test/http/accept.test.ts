@@ -1,6 +1,6 @@
 // A client's weight of a type is that of the most specific range that covers it (RFC 9110, 12.5.1).
 import { describe, expect, it } from "vitest";
-import { acceptWeights } from "../../src/http/accept.ts";
+import { acceptWeights, preferredOf } from "../../src/http/accept.ts";
 
 describe("the weight of a type", () => {
   it.each([
@@ -16,5 +16,29 @@ describe("the weight of a type", () => {
   ])("under %s is %d for JSON and %d for a JWT", (accept, json, jwt) => {
     const weight = acceptWeights(accept);
     expect([weight("application/json"), weight("application/jwt")]).toEqual([json, jwt]);
+  });
+});
+
+describe("the preferred offer", () => {
+  const LD = "application/ld+json";
+  const offers = [
+    { type: "application/a" },
+    { type: LD, profile: "https://p.example" },
+    { type: LD },
+    { type: "text/b" },
+  ];
+  it.each([
+    [undefined, 0],
+    ["*/*", 0],
+    ["text/*", 3],
+    ["text/b, */*", 3],
+    ["text/b;q=0.5, */*", 0],
+    ["APPLICATION/LD+JSON", 2],
+    ['application/ld+json; profile="https://p.example"', 1],
+    ['application/ld+json; profile="https://q.example"', undefined],
+    ["application/a;q=0, */*", 1],
+    ["image/png", undefined],
+  ])("under %s is that of place %s", (accept, place) => {
+    expect(preferredOf(accept, offers)).toEqual(place === undefined ? undefined : offers[place]);
   });
 });

@@ -111,8 +111,14 @@ function operationOf(method: string, path: string) {
 const resolved = (known: Document, answer: Answer | undefined): Answer | undefined =>
   answer?.$ref === undefined ? answer : known.components.responses[answer.$ref.split("/").at(-1) ?? ""];
 
+/** An identifier of the resolver takes the rest of the path. */
 const patternOf = (template: string): RegExp =>
-  new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`);
+  new RegExp(
+    `^${template
+      .replace(/[.]/g, "\\.")
+      .replace("{identifier}", ".*")
+      .replace(/\{\w+\}/g, "[^/]+")}$`,
+  );
 
 function check(name: string, schema: Schema, known: Document, body: unknown): void {
   let validator = validators.get(name);

@@ -135,7 +135,7 @@ export class World {
     });
     const text = new TextDecoder().decode(bytes);
     const type = response.headers.get("content-type") ?? "";
-    const parsed: Json = /^application\/(?:[\w.-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
+    const parsed: Json = /^application\/(?:[\w.+-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
     if (response.ok && needsCredential(method, path)) traffic.callersAnswered += 1;
     return { status: response.status, body: parsed, headers: response.headers, text, bytes };
