@@ -37,6 +37,7 @@ import { errorResponse } from "./http/responses.ts";
 import type { Route } from "./http/route.ts";
 import { bindRoute } from "./http/router.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
+import { resolverRoutes } from "./identity/resolver-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
 import { activityRoutes } from "./journal/activity-routes.ts";
@@ -71,6 +72,7 @@ export const ROUTES: readonly Route[] = [
   ...customerStandingRoutes,
   ...agentRoutes,
   ...identityRoutes,
+  ...resolverRoutes,
   ...handshakeRoutes,
   ...marketRoutes,
   ...ratingRoutes,

@@ -86,7 +86,7 @@ export const IDENTITY: readonly Case[] = [
       return Number(rows[0]?.["exceptions"]);
     },
   },
-  ...(["status", "certificate", "rating", "did.json"] as const).map(
+  ...(["status", "certificate", "rating", "did.json", "did-web/did.json"] as const).map(
     (part): Case => ({
       route: `GET /v1/agents/{did}/${part}`,
       status: 200,
@@ -95,6 +95,19 @@ export const IDENTITY: readonly Case[] = [
     }),
   ),
   ...[
+    ["", "application/did-resolution"],
+    ["#aid", "application/did-url-dereferencing"],
+  ].map(
+    ([part = "", Accept = ""]): Case => ({
+      route: "GET /1.0/identifiers/{identifier}",
+      ...(part !== "" && { variant: "a part" }),
+      status: 200,
+      ask: ({ provider }) =>
+        anyone("GET", `/1.0/identifiers/${encodeURIComponent(`${provider.did}${part}`)}`, undefined, { Accept }),
+    }),
+  ),
+  ...[
+    "/contexts/aeap/v1",
     "/v1/markets",
     "/.well-known/aeap-ca-jwks",
     "/.well-known/aeap-ca-jwks.json",

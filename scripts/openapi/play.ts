@@ -180,6 +180,15 @@ async function handshake(stage: Stage, provider: Agent): Promise<void> {
   );
 }
 
+/** A result of each kind, and the document or a part of it in every type. */
+async function resolveEveryForm(stage: Stage, did: string): Promise<void> {
+  const types = ["did-resolution", "did", "did+json", "did+ld+json", "ld+json", "json"];
+  const asked = types.map((type) => [did, `application/${type}`] as const);
+  for (const [identifier, Accept] of [...asked, [`${did}#aid`, "application/did-url-dereferencing"] as const]) {
+    await stage.show("resolveDid", { params: { identifier }, headers: { Accept } });
+  }
+}
+
 async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise<void> {
   const { chain } = stage.service;
   const parties = { consumer_did: consumer.did, provider_did: provider.did };
@@ -207,6 +216,9 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
     await stage.show(operation, { params });
   }
   await stage.show("getAgentAid", { params, headers: { Accept: "application/jwt" } });
+  await stage.show("getAgentDidWebDocument", { params });
+  await stage.show("getContext");
+  await resolveEveryForm(stage, provider.did);
   await stage.show("getStatusList", { params: { n: "1" } });
   await stage.show("listPrincipals", { query: { limit: "1" } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });

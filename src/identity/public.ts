@@ -1,10 +1,9 @@
 // Public readings of an agent beside its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). One trip each; state is
 // computed at the instant of the reading and never cached.
 import type { PublicCall } from "../call.ts";
-import { systemClock, toIsoOrNull } from "../core/clock.ts";
+import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
-import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { ratingMethod } from "../ratings/method.ts";
@@ -12,6 +11,7 @@ import { liveRating } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
 import { findHeaviest } from "../ratings/store.ts";
 import { certificateIn, liveOf } from "./aid.ts";
+import { type DidForm, didDocument, keysOf } from "./did-document.ts";
 import { environmentOf, findCertified, findEscrows, findPublicAgent } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
@@ -51,44 +51,17 @@ export async function getCertificate(call: PublicCall, did: string) {
   };
 }
 
-/** W3C DID Core: the agent's key, its document and its endpoint. `deactivated` belongs to the metadata of a resolution. */
-export async function getDidDocument(call: PublicCall, did: string) {
+/** The agent's row, and whether its DID is deactivated: REVOKED and TERMINATED are final. Null where there is none. */
+export async function findSubject(call: PublicCall, did: string) {
   const { found } = await call.read({ found: findPublicAgent(call.db, did) });
-  if (!found) throw new ServiceError("not_found");
-  const { agent, principal } = found;
-  const final = isFinal(liveOf(agent, principal, call.now).status);
-  const { issuer } = call.deps.config;
-  return { document: didDocument(agent, issuer, final), deactivated: final };
+  if (!found) return null;
+  return { agent: found.agent, deactivated: isFinal(liveOf(found.agent, found.principal, call.now).status) };
 }
 
-function didDocument(agent: AgentRow, issuer: string, final: boolean) {
-  const { did } = agent;
-  const context = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
-  const keys = final ? [] : keysOf(agent);
-  if (keys.length === 0) return { "@context": context, id: did, verificationMethod: [] };
-  const methods = keys.map(({ keyId, publicJwk }) => ({
-    id: `${did}#${keyId}`,
-    type: "JsonWebKey",
-    controller: did,
-    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
-  }));
-  const ids = methods.map(({ id }) => id);
-  return {
-    "@context": context,
-    id: did,
-    verificationMethod: methods,
-    authentication: ids,
-    assertionMethod: ids,
-    service: [
-      { id: `${did}#aid`, type: "AgentIdentityDocument", serviceEndpoint: `${issuer}/v1/agents/${did}/aid` },
-      { id: `${did}#endpoint`, type: "AgentEndpoint", serviceEndpoint: agent.endpointUrl },
-    ],
-  };
-}
-
-/** The keys that count at this instant of real time, the newest first: two during the grace of a rotation (AGT-32). */
-function keysOf({ keyId, publicJwk, earlierKey }: AgentRow) {
-  if (keyId === null || publicJwk === null) return [];
-  const graced = earlierKey !== null && earlierKey.until > systemClock.now() ? [earlierKey] : [];
-  return [{ keyId, publicJwk }, ...graced];
+/** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` belongs to the metadata of a resolution. */
+export async function getDidDocument(call: PublicCall, did: string, form: DidForm) {
+  const subject = await findSubject(call, did);
+  if (!subject) throw new ServiceError("not_found");
+  const { agent, deactivated } = subject;
+  return didDocument(agent, deactivated ? [] : keysOf(agent), call.deps.config.issuer, form);
 }

@@ -1,16 +1,21 @@
-// Public routes of an agent. No answer may be cached but a document that was requested by number (IDN-21).
+// Public routes of an agent, and the context of its DID document. No answer may be cached but a document that was requested by number
+// (IDN-21), and the context, which never changes (IDN-31).
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { acceptWeights } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { type AidNumbers, getAid, type ServedAid } from "./aid-read.ts";
+import { agentContext } from "./did-document.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
+import { contextView } from "./resolver-schema.ts";
 import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const JSON_TYPE = "application/json";
 const JWT_TYPE = "application/jwt";
+const DOCUMENT_TYPE = "application/did+json";
+const LD_TYPE = "application/ld+json";
 
 type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
 
@@ -32,6 +37,39 @@ async function serve(aid: ServedAid, headers: AidAsked["headers"]): Promise<Answ
   const caching = { ETag: etag, Vary: "Accept", "Cache-Control": aid.immutable ? IMMUTABLE : "no-cache" };
   return answer(200, { ...caching, "Content-Type": type }, wantsJwt ? aid.jwt : aid.json);
 }
+
+const DOCUMENTS = {
+  aeap: {
+    path: "/v1/agents/{did}/did.json",
+    operationId: "getAgentDidDocument",
+    summary: "Resolve an agent's DID document",
+    description: "Also known as a did:web, whose document is the same under that id.",
+  },
+  web: {
+    path: "/v1/agents/{did}/did-web/did.json",
+    operationId: "getAgentDidWebDocument",
+    summary: "Resolve an agent's DID document as a did:web",
+    description: "Where a did:web resolver finds the `alsoKnownAs` of an agent's DID document.",
+  },
+} as const;
+
+const documentRoute = (form: keyof typeof DOCUMENTS) =>
+  route({
+    method: "get",
+    ...DOCUMENTS[form],
+    tag: "Identity",
+    params: agentParams,
+    status: 200,
+    response: { schema: didDocumentView, description: "The DID document.", types: [DOCUMENT_TYPE] },
+    errors: ["not_found"],
+    cors: true,
+    replica: () => true,
+    surfaces: ["public"],
+    handle: async (call, { params }) => {
+      const document = await getDidDocument(call, params.did, form);
+      return answer(200, { "Content-Type": DOCUMENT_TYPE }, JSON.stringify(document));
+    },
+  });
 
 export const identityRoutes = [
   route({
@@ -84,22 +122,23 @@ export const identityRoutes = [
     surfaces: ["public"],
     handle: (call, { params }) => getCertificate(call, params.did),
   }),
+  documentRoute("aeap"),
+  documentRoute("web"),
   route({
     method: "get",
-    path: "/v1/agents/{did}/did.json",
-    operationId: "getAgentDidDocument",
+    path: "/contexts/aeap/v1",
+    operationId: "getContext",
     tag: "Identity",
-    summary: "Resolve an agent's DID document",
-    params: agentParams,
+    summary: "The JSON-LD context of the DID documents",
+    description: "Defines the types of an agent's services. It never changes.",
     status: 200,
-    response: { schema: didDocumentView, description: "The DID document.", types: ["application/did+json"] },
-    errors: ["not_found"],
+    response: { schema: contextView, description: "The context.", types: [LD_TYPE] },
+    errors: [],
     cors: true,
-    replica: () => true,
     surfaces: ["public"],
-    handle: async (call, { params }) => {
-      const { document } = await getDidDocument(call, params.did);
-      return answer(200, { "Content-Type": "application/did+json" }, JSON.stringify(document));
+    handle: async (call) => {
+      const headers = { "Content-Type": LD_TYPE, "Cache-Control": IMMUTABLE };
+      return answer(200, headers, JSON.stringify(agentContext(call.deps.config.issuer)));
     },
   }),
 ];

@@ -135,21 +135,28 @@ export const aidView = z
   })
   .register(z.globalRegistry, { id: "AgentIdentityDocument" });
 
+export const verificationMethodView = z
+  .looseObject({
+    id: z.string(),
+    type: z.literal("JsonWebKey"),
+    controller: z.string(),
+    publicKeyJwk: z.looseObject({ ...ecKey, alg: z.literal("ES256"), kid: z.string() }),
+  })
+  .register(z.globalRegistry, { id: "VerificationMethod" });
+
+export const didServiceView = z
+  .looseObject({ id: z.string(), type: z.string(), serviceEndpoint: z.string() })
+  .register(z.globalRegistry, { id: "DidService" });
+
 export const didDocumentView = z
   .looseObject({
     "@context": z.array(z.string()),
     id: z.string(),
-    verificationMethod: z.array(
-      z.looseObject({
-        id: z.string(),
-        type: z.literal("JsonWebKey"),
-        controller: z.string(),
-        publicKeyJwk: z.looseObject({ ...ecKey, alg: z.literal("ES256"), kid: z.string() }),
-      }),
-    ),
+    alsoKnownAs: z.array(z.string()),
+    verificationMethod: z.array(verificationMethodView),
     authentication: z.array(z.string()).optional(),
     assertionMethod: z.array(z.string()).optional(),
-    service: z.array(z.looseObject({ id: z.string(), type: z.string(), serviceEndpoint: z.string() })).optional(),
+    service: z.array(didServiceView).optional(),
   })
   .register(z.globalRegistry, { id: "DidDocument" });
 

@@ -55,7 +55,14 @@ const READS: readonly Call[] = [
     status: 422,
     options: body(() => ({ economic_role: "PROVIDER" })),
   },
-  ...["aid", "status", "rating", "certificate", "did.json"].map(
+  {
+    budget: "GET /1.0/identifiers/{identifier}",
+    method: "GET",
+    path: () => agent().replace("/v1/agents", "/1.0/identifiers"),
+    status: 200,
+    options: none,
+  },
+  ...["aid", "status", "rating", "certificate", "did.json", "did-web/did.json"].map(
     (part): Call => ({
       budget: `GET /v1/agents/{did}/${part}`,
       method: "GET",

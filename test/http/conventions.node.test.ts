@@ -59,7 +59,8 @@ describe("a refusal", () => {
 
 describe("the version", () => {
   /** Paths that other documents fix, or that are of no version. */
-  const UNVERSIONED = /^\/(?:\.well-known\/[\w.-]+(?:\/\{\w+\})?|healthz)$/;
+  const UNVERSIONED =
+    /^\/(?:\.well-known\/[\w.-]+(?:\/\{\w+\})?|healthz|1\.0\/identifiers\/\{identifier\}|contexts\/aeap\/v1)$/;
 
   it.each(operations.map(({ path }) => path))("stands in %s, unless the path has none", (path) => {
     expect(path).toMatch(UNVERSIONED.test(path) ? UNVERSIONED : /^\/v1\//);

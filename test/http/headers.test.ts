@@ -131,6 +131,7 @@ describe("a service without an ISSUER", () => {
     ["a status list", () => "/.well-known/aeap-status-lists/1"],
     ["a version of an identity document", () => `/v1/agents/${did}/aid?version=1`],
     ["a DID document", () => `/v1/agents/${did}/did.json`],
+    ["the context of DID documents", () => "/contexts/aeap/v1"],
     ["the health check", () => "/healthz"],
   ])("lets nobody keep %s, which may name the Host that was asked", async (_name, path) => {
     for (const { headers } of await asked(path(), "")) {

@@ -59,7 +59,7 @@ async function ask(of: World, { method, path, surfaces, body }: Route, query = "
   const { did } = named.includes("public") ? read : agent;
   const concrete =
     path
-      .replace("{did}", did)
+      .replace(/\{(did|identifier)\}/, did)
       .replace("{n}", "1")
       .replace(/\{\w+\}/g, "x") + query;
   const rawBody = body ? '{"no_such_field":1}' : "";
@@ -80,11 +80,13 @@ const REPLICATED: Readonly<Record<string, string>> = {
   "getAgentAid?version=2": "a signed document by its version",
   "getAgentAid?revision=2": "a signed document by its revision",
   getAgentDidDocument: "a DID document",
+  getAgentDidWebDocument: "a DID document under its did:web",
+  resolveDid: "a resolution",
   getStatusList: "a status list",
 };
 /** These ask no database at all. */
 const PURE: ReadonlySet<string> = new Set([
-  ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"],
+  ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "getContext", "listMarkets", "getRatingMethod"],
   // Without a body that the schema takes they are refused before anything is read.
   ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier", "revokeAttestation"],
   ...["registerPlatform", "verifyEmail", "resendVerification", "logIn", "forgotPassword", "resetPassword"],
@@ -191,7 +193,7 @@ describe("with READ_REPLICAS on", () => {
     async (name) => {
       const [operationId, query] = name.split("?");
       const route = ROUTES.find((one) => one.operationId === operationId);
-      const path = route?.path.replace("{did}", read.did).replace("{n}", "1") ?? "";
+      const path = route?.path.replace(/\{(did|identifier)\}/, read.did).replace("{n}", "1") ?? "";
       const behind = await withEmptyCache(withVars(world, { DB: observe(env.DB, true), READ_REPLICAS: "on" }));
       reset();
       const reply = await behind.call("GET", `${path}${query ? `?${query}` : ""}`, { key: null });

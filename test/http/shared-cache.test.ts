@@ -195,7 +195,7 @@ describe("a status list", () => {
 });
 
 describe("an answer that changes, or is one caller's", () => {
-  it.each(["aid", "status", "certificate", "did.json", "rating"])(
+  it.each(["aid", "status", "certificate", "did.json", "did-web/did.json", "rating"])(
     "%s is read from the database each time",
     async (part) => {
       const path = `/v1/agents/${agent.did}/${part}`;

@@ -22,12 +22,15 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
   path: {
     market: "a code out of the public list; the market is its agent's",
     n: "the number of a public status list",
+    identifier: "a DID of the public registry, or any other text",
   },
   query: {
     ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "economic_role"]),
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
     ...words("instants", ["occurred_after", "occurred_before"]),
     ...words("of a public document", ["version", "revision"]),
+    ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
+    ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),
     ...words("of an order", ["market", "network", "amount"]),
     token: "of a page that reads nothing",
     platform_id: "the operator filters all accounts' entries",

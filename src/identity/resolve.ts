@@ -1,0 +1,140 @@
+// DID resolution and DID URL dereferencing by the algorithms of W3C DID Resolution 1.0 (sections 4 and 5): what a request asks for, and
+// the outcome, without the form in which it is written (resolver-routes.ts). IDN-32 to IDN-37.
+import type { PublicCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { isDid } from "../protocol/did.ts";
+import { type DidUrl, parseDidUrl } from "../protocol/did-url.ts";
+import { type DidDocument, didDocument, keysOf } from "./did-document.ts";
+import { findSubject } from "./public.ts";
+
+/** The error types of the recommendation that this resolver gives, with their HTTP status. */
+export const RESOLUTION_ERRORS = {
+  INVALID_DID: { status: 400, title: "The text is not a DID." },
+  INVALID_DID_URL: { status: 400, title: "The text is not a DID URL." },
+  INVALID_OPTIONS: { status: 400, title: "An option has a wrong value." },
+  NOT_FOUND: { status: 404, title: "The DID or the DID URL leads nowhere." },
+  REPRESENTATION_NOT_SUPPORTED: { status: 406, title: "None of the accepted media types is offered." },
+  METHOD_NOT_SUPPORTED: { status: 501, title: "This resolver resolves did:aeap alone." },
+  FEATURE_NOT_SUPPORTED: { status: 501, title: "This resolver does not have the option." },
+} as const;
+
+export class ResolutionError extends Error {
+  readonly type: keyof typeof RESOLUTION_ERRORS;
+
+  constructor(type: keyof typeof RESOLUTION_ERRORS, detail: string) {
+    super(detail);
+    this.name = "ResolutionError";
+    this.type = type;
+  }
+}
+
+/** A DID URL and its parameters with the options, which are the same to an algorithm that is passed both. */
+export type Asked = { readonly url: DidUrl; readonly parameters: ReadonlyMap<string, string> };
+
+type Metadata = { readonly created: string; readonly deactivated?: true };
+type Method = DidDocument["verificationMethod"][number];
+type Service = NonNullable<Extract<DidDocument, { service: unknown }>["service"]>[number];
+export type Content = DidDocument | ((Method | Service) & { readonly "@context": readonly string[] });
+
+/** `location`: the endpoint that the DID URL selects, beside the document with the selected service alone. */
+export type Resolved = { readonly content: Content; readonly location: string | null; readonly metadata: Metadata };
+
+/** True when a part of a document, or what a service leads to, is asked for. */
+export const isPart = ({ url: { path, fragment }, parameters }: Asked): boolean =>
+  path !== "" || fragment !== null || selectsService(parameters);
+
+export const selectsService = (parameters: Asked["parameters"]): boolean =>
+  ["service", "serviceType", "relativeRef"].some((name) => parameters.has(name));
+
+/** What a request asks for: a DID URL has its parameters in itself, or behind it in the query of the request. */
+export function readAsked(identifier: string, query: Iterable<readonly [string, string]>): Asked {
+  const url = parseDidUrl(identifier);
+  if (!url) {
+    throw /[/?#]/.test(identifier)
+      ? new ResolutionError("INVALID_DID_URL", "It breaks the grammar of DID Core, section 3.2.")
+      : new ResolutionError("INVALID_DID", "It breaks the grammar of DID Core, section 3.1.");
+  }
+  const parameters = new Map<string, string>();
+  for (const [name, value] of [...new URLSearchParams(url.query ?? ""), ...query]) {
+    if (parameters.has(name)) throw new ResolutionError("INVALID_OPTIONS", `${name} is given more than once.`);
+    parameters.set(name, value);
+  }
+  return { url, parameters };
+}
+
+const ASCII = /^[\x21-\x7e]*$/;
+const BOOLEAN = /^(true|false)$/;
+const SECOND = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
+const RELATIVE = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/?#-]|%[0-9A-Fa-f]{2})*$/;
+
+/** The options that are had, and their values. Nothing is cached and no URL is relative: `noCache` and `expandRelativeUrls` always hold. */
+const OPTIONS: ReadonlyMap<string, RegExp> = new Map([
+  ["service", ASCII],
+  ["serviceType", ASCII],
+  ["relativeRef", RELATIVE],
+  ["expandRelativeUrls", BOOLEAN],
+  ["noCache", BOOLEAN],
+]);
+/**
+ * Earlier documents are not kept: the end of an agent and that of a key's grace change the document, and make no version of the identity
+ * document that is kept.
+ */
+const NOT_SUPPORTED: ReadonlyMap<string, RegExp> = new Map([["versionTime", SECOND]]);
+
+function judge({ url: { did, method }, parameters }: Asked): void {
+  if (method !== "aeap") throw new ResolutionError("METHOD_NOT_SUPPORTED", `did:${method} is another method.`);
+  if (!isDid(did)) throw new ResolutionError("INVALID_DID", "A did:aeap ends with a lower-case UUID of version 4.");
+  for (const [name, value] of parameters) {
+    const syntax = OPTIONS.get(name) ?? NOT_SUPPORTED.get(name) ?? ASCII;
+    if (!syntax.test(value)) throw new ResolutionError("INVALID_OPTIONS", `The value of ${name} is malformed.`);
+    if (!OPTIONS.has(name)) throw new ResolutionError("FEATURE_NOT_SUPPORTED", `There is no option ${name}.`);
+  }
+}
+
+/** One trip. A deactivated DID has no part: its outcome is the document without keys. */
+export async function resolve(call: PublicCall, asked: Asked): Promise<Resolved> {
+  judge(asked);
+  const subject = await findSubject(call, asked.url.did);
+  if (!subject) throw new ResolutionError("NOT_FOUND", "No agent has this DID.");
+  const { agent, deactivated } = subject;
+  const document = didDocument(agent, deactivated ? [] : keysOf(agent), call.deps.config.issuer);
+  const created = `${toIso(agent.createdAt).slice(0, 19)}Z`;
+  if (deactivated) return { content: document, location: null, metadata: { created, deactivated } };
+  return { ...dereference(document, asked), metadata: { created } };
+}
+
+function dereference(document: DidDocument, { url, parameters }: Asked): Pick<Resolved, "content" | "location"> {
+  if (url.path !== "") throw new ResolutionError("NOT_FOUND", "A did:aeap has no paths.");
+  if (selectsService(parameters)) return selectService(document, url, parameters);
+  if (url.fragment === null) return { content: document, location: null };
+  const id = `${document.id}#${url.fragment}`;
+  const part = [...document.verificationMethod, ...servicesOf(document)].find((one) => one.id === id);
+  if (!part) throw new ResolutionError("NOT_FOUND", "The document has no such key and no such service.");
+  return { content: { "@context": document["@context"], ...part }, location: null };
+}
+
+const servicesOf = (document: DidDocument): readonly Service[] => ("service" in document ? document.service : []);
+
+function selectService(document: DidDocument, url: DidUrl, parameters: Asked["parameters"]) {
+  const [wanted, type, reference] = ["service", "serviceType", "relativeRef"].map((name) => parameters.get(name));
+  if (wanted === undefined && type === undefined)
+    throw new ResolutionError("INVALID_OPTIONS", "A relativeRef belongs to a service or a serviceType.");
+  const names = ({ id }: Service) => [id, `#${id.split("#")[1]}`, id.split("#")[1]];
+  const service = servicesOf(document).filter(
+    (one) => (wanted === undefined || names(one).includes(wanted)) && (type === undefined || one.type === type),
+  );
+  const [selected] = service;
+  if (!selected) throw new ResolutionError("NOT_FOUND", "The document has no such service.");
+  const location = endpointOf(selected.serviceEndpoint, reference ?? "", url.fragment);
+  return { content: { ...document, service }, location };
+}
+
+/** RFC 3986, section 5. A reference that leads to another host would make the DID URL anybody's redirect. */
+function endpointOf(endpoint: string, reference: string, fragment: string | null): string {
+  const target = reference === "" ? new URL(endpoint) : new URL(reference, endpoint);
+  if (target.origin !== new URL(endpoint).origin)
+    throw new ResolutionError("INVALID_OPTIONS", "The relativeRef leads to another host.");
+  if (fragment === null) return target.href;
+  if (target.hash !== "") throw new ResolutionError("INVALID_DID_URL", "The endpoint has a fragment of its own.");
+  return `${target.href}#${fragment}`;
+}

@@ -1,0 +1,154 @@
+// The DID resolver: the HTTP binding of W3C DID Resolution 1.0 (section 12.1), with the media types of the drafts before it, and the
+// envelope for clients that ask for a bare document (IDN-32 to IDN-37). Nothing is cached: a key counts or does not at the instant of the
+// reading.
+import { ServiceError } from "../core/errors.ts";
+import { type Offer, preferredOf } from "../http/accept.ts";
+import { type Answer, answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import {
+  type Asked,
+  isPart,
+  RESOLUTION_ERRORS,
+  ResolutionError,
+  type Resolved,
+  readAsked,
+  resolve,
+  selectsService,
+} from "./resolve.ts";
+import {
+  contentView,
+  dereferencingView,
+  identifierParams,
+  linkedView,
+  resolutionQuery,
+  resolutionView,
+} from "./resolver-schema.ts";
+
+const LD_TYPE = "application/ld+json";
+const RESULTS = ["application/did-resolution", "application/did-url-dereferencing", LD_TYPE] as const;
+const CONTENTS = ["application/did", "application/did+json", "application/did+ld+json", "application/json"] as const;
+
+/** A resolution result, a dereferencing result, or what was asked for itself. `says`: the representation that its metadata name. */
+type Form = Offer & { readonly kind: "resolution" | "dereferencing" | "content" | "uri"; readonly says: string };
+
+const form = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
+const drafted = (kind: Form["kind"], profile: string): Form => ({
+  ...form(kind, LD_TYPE, "application/did+ld+json"),
+  profile: `https://w3id.org/${profile}`,
+});
+
+const RESULT = form("resolution", "application/did-resolution");
+const RESOLUTION = [RESULT, drafted("resolution", "did-resolution")];
+const PART_RESULT = form("dereferencing", "application/did-url-dereferencing");
+const DEREFERENCING = [PART_RESULT, drafted("dereferencing", "did-url-dereferencing")];
+const CONTENT = [...CONTENTS, LD_TYPE].map((type) => form("content", type, type));
+const URI = form("uri", "text/uri-list", "text/uri-list");
+
+/** The form that the client prefers. A DID URL that asks for a part of a document is dereferenced, not resolved. */
+function formOf(accept: string | undefined, asked: Asked | undefined): Form | undefined {
+  if (!asked || !isPart(asked)) return preferredOf(accept, [...RESOLUTION, ...CONTENT, ...DEREFERENCING]);
+  const uri = selectsService(asked.parameters) ? [URI] : [];
+  return preferredOf(accept, [...DEREFERENCING, ...CONTENT, ...uri]);
+}
+
+const CONTEXT = "https://w3id.org/did-resolution/v1";
+
+const headersOf = ({ type, profile }: Offer) => ({
+  "Content-Type": profile === undefined ? type : `${type};profile="${profile}"`,
+  Vary: "Accept",
+});
+
+/** Only a document is written for a client that asked for nothing else. An endpoint is led to by 303, and not written. */
+function outcomeAnswer(form: Form, { content, location, metadata }: Resolved): Answer {
+  const { deactivated } = metadata;
+  if (location !== null && form.kind !== "content") return answer(303, { Location: location, Vary: "Accept" }, null);
+  const status = deactivated ? 410 : 200;
+  if (form.kind === "content") return answer(status, headersOf(form), JSON.stringify(content));
+  const shown = deactivated ? null : content;
+  const about = deactivated ? {} : { contentType: form.says };
+  return result(form, status, shown, about, metadata);
+}
+
+/** The envelope has no code for what only a resolver refuses: that is told in a result whatever was accepted. */
+function refusalAnswer(form: Form = RESULT, { type, message: detail }: ResolutionError): Answer {
+  const { status, title } = RESOLUTION_ERRORS[type];
+  if (form.kind === "content" && status === 400) throw new ServiceError("invalid_request", { message: detail });
+  if (form.kind === "content" && status === 404) throw new ServiceError("not_found", { message: detail });
+  const error = { type: `https://www.w3.org/ns/did#${type}`, title, detail };
+  return result(form, status, null, { error }, {});
+}
+
+function result(form: Form, status: number, content: unknown, about: object, metadata: object): Answer {
+  const written = form.kind === "uri" ? PART_RESULT : form.kind === "content" ? RESULT : form;
+  const body =
+    written.kind === "resolution"
+      ? { didDocument: content, didResolutionMetadata: about, didDocumentMetadata: metadata }
+      : { contentStream: content, content, dereferencingMetadata: about, contentMetadata: metadata };
+  return answer(status, headersOf(written), JSON.stringify({ "@context": CONTEXT, ...body }));
+}
+
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+export const resolverRoutes = [
+  route({
+    method: "get",
+    path: "/1.0/identifiers/{identifier}",
+    rest: true,
+    operationId: "resolveDid",
+    tag: "Identity",
+    summary: "Resolve a DID, or dereference a DID URL",
+    description:
+      "The HTTP binding of W3C DID Resolution for `did:aeap`. A key or a service is asked for by its DID URL, percent-encoded; " +
+      "`?service=` leads to the endpoint by 303. Errors stand in the result, or in the envelope for a client that accepts a bare " +
+      "document alone.",
+    params: identifierParams,
+    query: resolutionQuery,
+    status: 200,
+    response: {
+      schema: resolutionView,
+      description: "A result, or the document or its part alone, as `Accept` says.",
+      types: [...RESULTS, ...CONTENTS],
+      forms: {
+        "application/did-resolution": resolutionView,
+        "application/did-url-dereferencing": dereferencingView,
+        [LD_TYPE]: linkedView,
+        ...Object.fromEntries(CONTENTS.map((type) => [type, contentView])),
+      },
+    },
+    outcomes: {
+      303: { description: "The endpoint that the DID URL selects stands in `Location`.", types: [] },
+      400: { description: "`INVALID_DID`, `INVALID_DID_URL` or `INVALID_OPTIONS`.", types: RESULTS },
+      404: { description: "`NOT_FOUND`.", types: RESULTS },
+      406: { description: "`REPRESENTATION_NOT_SUPPORTED`.", types: RESULTS },
+      410: {
+        description: "The DID is deactivated: its agent is REVOKED or TERMINATED.",
+        types: [...RESULTS, ...CONTENTS],
+      },
+      501: { description: "`METHOD_NOT_SUPPORTED` or `FEATURE_NOT_SUPPORTED`.", types: RESULTS },
+    },
+    errors: ["invalid_request", "not_found"],
+    cors: true,
+    headers: ["accept"],
+    replica: () => true,
+    surfaces: ["public"],
+    handle: async (call, { params, query, headers }) => {
+      const { accept = headers["accept"], ...options } = query;
+      let asked: Asked | undefined;
+      try {
+        if (!PRINTABLE.test(query.accept ?? "")) throw new ResolutionError("INVALID_OPTIONS", "accept is malformed.");
+        asked = readAsked(
+          params.identifier,
+          Object.entries(options).map(([name, value]) => [name, String(value)]),
+        );
+        const form = formOf(accept, asked);
+        if (!form) throw new ResolutionError("REPRESENTATION_NOT_SUPPORTED", "See the types of the 200 in /docs.");
+        return outcomeAnswer(form, await resolve(call, asked));
+      } catch (thrown) {
+        if (!(thrown instanceof ResolutionError)) throw thrown;
+        // A copy of the database may not have heard of it: this code has the primary asked.
+        if (thrown.type === "NOT_FOUND" && call.db !== call.deps.db) throw new ServiceError("not_found");
+        return refusalAnswer(formOf(accept, asked), thrown);
+      }
+    },
+  }),
+];
