@@ -60,7 +60,8 @@ export function checkAnswer(method: string, path: string, status: number, type: 
   if (response.content === undefined) return;
   const content = response.content[media];
   if (!content) throw new Error(`${method} ${template} ${status} answered ${media}, which the document does not name`);
-  if (content.schema && media.endsWith("json")) check(`${method} ${template} ${status}`, content.schema, known, body);
+  if (content.schema && media.endsWith("json"))
+    check(`${method} ${template} ${status} ${media}`, content.schema, known, body);
 }
 
 /** True for an operation that nobody may call without a credential. */

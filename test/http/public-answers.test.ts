@@ -1,0 +1,235 @@
+// What anyone may read: every member of every public answer stands in the lists of public-fields.ts, and nothing that a platform keeps for
+// itself stands in any of them, neither in what is signed nor in a header (HTTP-41).
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import { honoPath } from "../../src/http/router.ts";
+import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { freshAddress, freshClient, mailedToken, PASSWORD } from "../accounts/support.ts";
+import { withEmptyCache } from "../support/variants.ts";
+import { type CallOptions, createWorld, type Json, type Reply, type World } from "../support/world.ts";
+import { BESIDE, COOKIE_BY, HEADERS, PROBLEM, PUBLIC, REFUSAL } from "./public-fields.ts";
+import { foreignTo, membersOf, readable, type Seen, type Shape } from "./public-shapes.ts";
+import { openStage, type Shown, type Stage } from "./public-stage.ts";
+
+let world: World;
+let stage: Stage;
+beforeAll(async () => {
+  world = await createWorld();
+  stage = await openStage(world);
+}, 120_000);
+
+const open = ROUTES.filter(({ surfaces }) => surfaces.includes("public"));
+const routeOf = (operationId: string) => {
+  const route = open.find((one) => one.operationId === operationId);
+  if (!route) throw new Error(`${operationId} is no public operation`);
+  return route;
+};
+const isOfAgent = (path: string): boolean => path.includes("{did}");
+
+// ---- Comparing an answer with its list -----------------------------------------------------------------------------------
+
+const seen = new Map<string, Seen>();
+const seenOf = (name: string): Seen => {
+  const found = seen.get(name) ?? new Set<string>();
+  seen.set(name, found);
+  return found;
+};
+
+/** The members of an answer that its list does not name. */
+function foreignIn(operationId: string, { status, body, headers, text }: Reply): string[] {
+  const strange = [...headers.keys()].filter(
+    (name) => !HEADERS.includes(name) && !(name === "set-cookie" && operationId === COOKIE_BY),
+  );
+  const type = headers.get("content-type") ?? "";
+  const { json, text: asText } = PUBLIC[operationId] ?? {};
+  const compare = (name: string, shape: Shape | undefined, value: unknown): string[] =>
+    shape === undefined ? [`${operationId}: no list for ${type}`] : foreignTo(shape, value, seenOf(name));
+  if (status >= 400) {
+    const [name, shape] = type.startsWith("application/problem") ? ["problem", PROBLEM] : ["refusal", REFUSAL];
+    return [...strange, ...compare(name as string, shape as Shape, body)];
+  }
+  if (type.includes("json")) return [...strange, ...compare(`${operationId} json`, json, body)];
+  if (asText === "page") return strange;
+  return [...strange, ...compare(`${operationId} text`, asText, text)];
+}
+
+/** The platform's own words in an answer, in what is signed and in the headers. */
+const ownIn = ({ text, headers }: Reply, but: readonly string[] = []): string[] => {
+  const said = readable(`${text}\n${[...headers].flat().join("\n")}`);
+  return stage.own.filter((word) => said.includes(word) && !but.includes(word));
+};
+
+async function ask(operationId: string, options: CallOptions = {}, query = "", did = ""): Promise<Reply> {
+  const { method, path } = routeOf(operationId);
+  const whole = `${path.replace("{did}", did).replace("{n}", "1")}${query}`;
+  const headers = { ...freshClient(), ...options.headers };
+  const reply = await world.call(method.toUpperCase(), whole, { ...options, key: null, headers });
+  expect([foreignIn(operationId, reply), ownIn(reply)], `${operationId} ${whole}`).toEqual([[], []]);
+  return reply;
+}
+
+// ---- The lists themselves ------------------------------------------------------------------------------------------------
+
+describe("the lists", () => {
+  it("name every public operation, and no other", () => {
+    expect(Object.keys(PUBLIC).sort()).toEqual(open.map(({ operationId }) => operationId).sort());
+  });
+
+  it("name everything that the app answers without a route", () => {
+    const routes = new Set(ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${honoPath(path)}`));
+    const bound = world.app.routes.map(({ method, path }) => `${method} ${path}`);
+    const beside = [...new Set(bound)].filter((one) => !one.startsWith("ALL ") && !routes.has(one));
+    expect(beside.sort()).toEqual([...BESIDE]);
+  });
+});
+
+// ---- Answers -------------------------------------------------------------------------------------------------------------
+
+const ROLES_AND_STATES = 21;
+
+describe("the public readings of an agent", () => {
+  const readings = open.filter(({ path }) => isOfAgent(path)).map(({ operationId }) => operationId);
+
+  const each = async (look: (shown: Shown) => Promise<unknown>): Promise<void> => {
+    expect(stage.shown).toHaveLength(ROLES_AND_STATES);
+    for (const shown of stage.shown) await look(shown);
+  };
+
+  it.each(readings)("%s tells of an agent in any state only what its list names", async (operationId) => {
+    await each(async ({ name, did, certificate }) => {
+      const { status } = await ask(operationId, {}, "", did);
+      expect(status, name).toBe(operationId === "getAgentCertificate" && !certificate ? 404 : 200);
+    });
+  });
+
+  it("the document says no more as a JWS, in an earlier version and in the present revision", async () => {
+    await each(async ({ did, certificate }) => {
+      const { body } = await ask("getAgentAid", {}, "", did);
+      for (const query of ["", `?version=${body.version}`, `?revision=${body.revision}`, "?version=99"]) {
+        for (const accept of ["application/json", "application/jwt"]) {
+          const { status } = await ask("getAgentAid", { headers: { Accept: accept } }, query, did);
+          const none = query === "?version=99" || (!certificate && (query !== "" || accept === "application/jwt"));
+          expect([query, accept, status]).toEqual([query, accept, none ? 404 : 200]);
+        }
+      }
+    });
+  });
+
+  it("the checks tell of a certificate and of a document only what these say", async () => {
+    await each(async ({ did, certificate }) => {
+      const { body: aid } = await ask("getAgentAid", {}, "", did);
+      expect((await ask("verifyAid", { body: { aid } })).body.valid).toBe(certificate !== undefined);
+      if (!certificate) return;
+      expect((await ask("verifyCertificate", { body: { certificate } })).body.valid).toBe(true);
+      const broken = { body: { certificate: `${certificate}x` } };
+      expect((await ask("verifyCertificate", broken)).body).toMatchObject({ valid: false, claims: null });
+    });
+  });
+
+  it("the check of a proof tells whose it is", async () => {
+    const { did, privateKey, certificate } = stage.caller;
+    const { nonce } = (await ask("getChallenge")).body;
+    const timestamp = proofTimestamp(Date.now());
+    const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
+    const body = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
+    for (const verified of [true, false]) expect((await ask("verifyProof", { body })).body.verified).toBe(verified);
+  });
+});
+
+describe("what the service tells of itself", () => {
+  it.each(["getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"])(
+    "%s",
+    async (operationId) => {
+      expect((await ask(operationId)).status).toBe(200);
+    },
+  );
+
+  it.each(["openVerificationPage", "openResetPage"])("%s says the same with any token", async (operationId) => {
+    const [one, other] = [await ask(operationId), await ask(operationId, {}, "?token=token-of-another")];
+    expect([one.status, other.text]).toEqual([200, one.text]);
+  });
+
+  it("a status list names no agent", async () => {
+    world = await withEmptyCache(world);
+    const { status, text } = await ask("getStatusList");
+    expect(status).toBe(200);
+    for (const { did } of stage.shown) expect(readable(text)).not.toContain(did.slice("did:aeap:".length));
+  });
+
+  it.each(BESIDE)("%s holds nothing of a platform", async (named) => {
+    const [method = "", path = ""] = named.split(" ");
+    const reply = await world.call(method, path.replace(":asset", "swagger-ui.css"), { key: null });
+    expect([reply.status < 400, ownIn(reply)]).toEqual([true, []]);
+    expect([...reply.headers.keys()].filter((name) => !HEADERS.includes(name))).toEqual([]);
+  });
+});
+
+describe("what the way into an account tells whoever holds its password or its link", () => {
+  it("is the account's own", async () => {
+    const email = freshAddress();
+    const account = { email, password: PASSWORD, legal_name: "Newcomer GmbH" };
+    expect((await ask("registerPlatform", { body: account })).status).toBe(201);
+    const token = mailedToken(world, email);
+    expect((await ask("verifyEmail", { body: { token } })).body.api_key.raw_key).toMatch(/^service_sandbox_/);
+    expect((await ask("resendVerification", { body: { email } })).status).toBe(202);
+    expect((await ask("logIn", { body: { email, password: PASSWORD } })).status).toBe(201);
+    expect((await ask("forgotPassword", { body: { email } })).status).toBe(202);
+    const reset = { token: mailedToken(world, email), new_password: "another battery staple" };
+    expect((await ask("resetPassword", { body: reset })).status).toBe(200);
+  });
+
+  it("is to a stranger nothing of an account that there is", async () => {
+    const email = `ops-${world.platformId}@platform.test`;
+    const asked: [string, Json, number][] = [
+      ["registerPlatform", { email, password: PASSWORD }, 409],
+      ["logIn", { email, password: "a wrong password" }, 401],
+      ["resendVerification", { email }, 202],
+      ["forgotPassword", { email }, 202],
+      ["verifyEmail", { token: "no-such-token" }, 422],
+      ["resetPassword", { token: "no-such-token", new_password: PASSWORD }, 422],
+    ];
+    for (const [operationId, body, status] of asked)
+      expect([operationId, (await ask(operationId, { body })).status]).toEqual([operationId, status]);
+  });
+});
+
+// ---- Refusals ------------------------------------------------------------------------------------------------------------
+
+describe.each(open.map(({ operationId }) => operationId))("the refusals of %s", (operationId) => {
+  const { method, path } = routeOf(operationId);
+  const wrong: [string, CallOptions, string][] =
+    method === "post"
+      ? [
+          ["no body", {}, ""],
+          ["no JSON", { rawBody: "{" }, ""],
+          ["a body that is too deep", { rawBody: "[".repeat(40) }, ""],
+          ["a body that is too large", { rawBody: `"${"a".repeat(300_000)}"` }, ""],
+          ["unknown members", { body: { platform_id: true } }, ""],
+          ["members of other types", { body: { certificate: 1, email: [], token: {}, password: null } }, ""],
+        ]
+      : [["an unknown parameter", {}, "?platform_id=plt_1"]];
+
+  it.each([...wrong, ["an unknown object", {}, ""] as const])(
+    "of %s name their envelope alone",
+    async (name, options, query) => {
+      for (const accept of ["application/json", "application/problem+json"]) {
+        const asked = { ...options, headers: { Accept: accept } };
+        const { status, body } = await ask(operationId, asked, query, "did:aeap:00000000-0000-4000-8000-000000000000");
+        const isThere = method === "get" && name === "an unknown object" && !isOfAgent(path);
+        expect(status >= 400, `${path} ${JSON.stringify(body)}`).toBe(!isThere);
+      }
+    },
+  );
+});
+
+it("every member that a list names was seen", () => {
+  const listed = Object.entries(PUBLIC).flatMap(([operationId, { json, text }]) => [
+    ...(json ? [[`${operationId} json`, json] as const] : []),
+    ...(text && text !== "page" ? [[`${operationId} text`, text] as const] : []),
+  ]);
+  const all = [...listed, ["refusal", REFUSAL] as const, ["problem", PROBLEM] as const];
+  const unseen = all.flatMap(([name, shape]) =>
+    membersOf(shape).flatMap((member) => (seenOf(name).has(member) ? [] : [`${name} ${member}`])),
+  );
+  expect(unseen).toEqual([]);
+});

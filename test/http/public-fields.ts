@@ -1,0 +1,327 @@
+// Every member that the service tells anyone, by operation. What stands here is what contract and specification name as public; a member
+// that a platform keeps for itself (its references, its words, its customers, its reasons) is named by no list.
+import { each, type Shape, signed } from "./public-shapes.ts";
+
+/** The forms of an operation's answers: of JSON, or of a text that is a JWS. A page of the service is the same for everybody. */
+export type PublicAnswer = { readonly json?: Shape; readonly text?: Shape | "page" };
+
+// ---- What the CA signs ---------------------------------------------------------------------------------------------------
+
+const JWK: Shape = { kty: true, crv: true, x: true, y: true };
+const SCOPE: Shape = {
+  authorized_actions: true,
+  capabilities: true,
+  dispute_window_days: true,
+  max_transaction_value: true,
+  spending_limit: { amount: true, currency: true, window_days: true },
+  minimum_counterparty_cert_tier: true,
+  minimum_counterparty_ar: true,
+  intents_from: true,
+};
+const DELEGATION: Shape = { delegated_by: true, chain: true };
+
+const CERTIFICATE_CLAIMS: Shape = {
+  iss: true,
+  sub: true,
+  jti: true,
+  iat: true,
+  nbf: true,
+  exp: true,
+  cnf: { jwk: JWK },
+  status: { status_list: { idx: true, uri: true } },
+  aeap: {
+    version: true,
+    agent_id: true,
+    economic_role: true,
+    cert_tier: true,
+    principal_id: true,
+    principal_name: true,
+    principal_country: true,
+    authorized_actions: true,
+    capabilities: true,
+    scope: SCOPE,
+    delegation: DELEGATION,
+    attestation: { attestation_id: true, verifier_id: true, model: true },
+  },
+};
+const CERTIFICATE = signed(CERTIFICATE_CLAIMS);
+
+const AID_CONTENT = {
+  version: true,
+  revision: true,
+  did: true,
+  issuer: true,
+  issued_at: true,
+  identity: {
+    did: true,
+    profile: { display_name: true, description: true, catalog_url: true },
+    economic_role: true,
+    cert_tier: true,
+    principal: {
+      id: true,
+      name: true,
+      country: true,
+      verification: {
+        attestation_id: true,
+        verifier_id: true,
+        model: true,
+        issued_at: true,
+        expires_at: true,
+        tier: true,
+      },
+    },
+    endpoint_url: true,
+    scope: SCOPE,
+    authorized_markets: true,
+    certificate: CERTIFICATE,
+    public_key_jwk: JWK,
+    delegation: DELEGATION,
+  },
+  performance: {
+    agent_rating: true,
+    interactions: true,
+    settled_volume: [{ currency: true, amount: true }],
+    as_of: true,
+  },
+  escrow: {
+    liability_profile: { total_balance: true, effective_threshold: true, escrow_state: true, currency: true },
+    wallets: [{ market: true, network: true, caip2: true, escrow_wallet: true, operational_wallet: true }],
+  },
+  disputes: {
+    open: true,
+    resolved_for: true,
+    resolved_against: true,
+    dispute_window_days: true,
+    policy: true,
+  },
+  governance: { operator: true, jurisdiction: true, enterprise: true },
+} as const satisfies Shape;
+
+const STATUS_LIST: Shape = {
+  iss: true,
+  sub: true,
+  iat: true,
+  exp: true,
+  ttl: true,
+  status_list: { bits: true, lst: true },
+};
+
+// ---- Operations ----------------------------------------------------------------------------------------------------------
+
+const JWKS: Shape = { keys: [{ ...JWK, kid: true, use: true, alg: true }] };
+const RATING_SIGNAL: Shape = { r: true, weight_factor: true };
+const METHOD_MINIMUM: Shape = { sandbox: true, production: true };
+const ASKED: Shape = { status: true };
+
+export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
+  // Of an agent.
+  getAgentAid: {
+    json: { ...AID_CONTENT, proof: signed({}), live: { status: true, environment: true, as_of: true } },
+    text: signed(AID_CONTENT),
+  },
+  getAgentStatus: {
+    json: {
+      did: true,
+      status: true,
+      environment: true,
+      cert_tier: true,
+      economic_role: true,
+      escrow_state: true,
+      agent_rating: true,
+      principal_status: true,
+      aid_version: true,
+      aid_revision: true,
+      as_of: true,
+    },
+  },
+  getAgentCertificate: {
+    json: { did: true, certificate: CERTIFICATE, certificate_expires_at: true, key_id: true },
+  },
+  getAgentDidDocument: {
+    json: {
+      "@context": true,
+      id: true,
+      verificationMethod: [{ id: true, type: true, controller: true, publicKeyJwk: { ...JWK, alg: true, kid: true } }],
+      authentication: true,
+      assertionMethod: true,
+      service: [{ id: true, type: true, serviceEndpoint: true }],
+    },
+  },
+  getAgentRating: {
+    json: { did: true, agent_rating: true, interactions: true, counterparties: true, as_of: true },
+  },
+  // Of the handshake. What a certificate says is answered to whoever presents it.
+  getChallenge: { json: { nonce: true, expires_in: true, expires_at: true } },
+  verifyCertificate: {
+    json: {
+      valid: true,
+      reason: true,
+      agent_id: true,
+      cert_tier: true,
+      economic_role: true,
+      claims: CERTIFICATE_CLAIMS,
+    },
+  },
+  verifyProof: { json: { verified: true, reason: true, agent_id: true } },
+  verifyAid: { json: { valid: true, reason: true, did: true, version: true, revision: true } },
+  // Of the service.
+  getCaJwks: { json: JWKS },
+  getCaJwksJson: { json: JWKS },
+  getDiscovery: {
+    json: {
+      service_did: true,
+      issuer: true,
+      jwks_uri: true,
+      challenge_endpoint: true,
+      status_lists_uri: true,
+      proof_formats: true,
+      status_page: true,
+    },
+  },
+  getStatusList: { text: signed(STATUS_LIST) },
+  listMarkets: {
+    json: {
+      data: [
+        {
+          market: true,
+          jurisdiction: true,
+          currency: true,
+          networks: [
+            {
+              network: true,
+              caip2: true,
+              chain_id: true,
+              kind: true,
+              settlement_contract: true,
+              token: true,
+              decimals: true,
+              required_confirmations: true,
+              explorer: true,
+            },
+          ],
+        },
+      ],
+      next_cursor: true,
+      has_more: true,
+    },
+  },
+  getRatingMethod: {
+    json: {
+      formula: true,
+      half_life_days: true,
+      origin: true,
+      kappa: true,
+      mu: true,
+      decimals: true,
+      rounding: true,
+      weight: { formula: true, min: true, max: true },
+      counterparty_clip: { formula: true, max_share: true },
+      minimum_interactions: METHOD_MINIMUM,
+      minimum_counterparties: METHOD_MINIMUM,
+      prompt_answer_hours: true,
+      signals: { provider: each(RATING_SIGNAL), consumer: each(RATING_SIGNAL) },
+    },
+  },
+  // Of an account, to whoever holds its password or a mailed link.
+  registerPlatform: {
+    json: {
+      platform_id: true,
+      platform_status: true,
+      legal_name: true,
+      trading_name: true,
+      country: true,
+      email: true,
+      admin_contact_email: true,
+      registration_number: true,
+      registered_address: true,
+      website: true,
+      requirements: { currently_due: true, pending_verification: true, errors: true },
+      accreditation_tier: true,
+      tenant_principal_id: true,
+      promoted_at: true,
+      created_at: true,
+    },
+  },
+  verifyEmail: {
+    json: {
+      platform_id: true,
+      platform_status: true,
+      email: true,
+      api_key: { raw_key: true, key_prefix: true, environment: true, warning: true },
+    },
+  },
+  resendVerification: { json: ASKED },
+  forgotPassword: { json: ASKED },
+  resetPassword: { json: { platform_id: true, changed_at: true } },
+  logIn: { json: { session_token: true, expires_at: true, platform_id: true } },
+  openVerificationPage: { text: "page" },
+  openResetPage: { text: "page" },
+};
+
+/** What the app answers beside its routes, which is the same for everybody. */
+export const BESIDE: readonly string[] = [
+  "GET /",
+  "GET /docs",
+  "GET /docs/",
+  "GET /docs/:asset",
+  "GET /docs/start.js",
+  "GET /healthz",
+  "GET /openapi.json",
+  "GET /pages/link.css",
+  "GET /pages/link.js",
+];
+
+// ---- Refusals and headers ------------------------------------------------------------------------------------------------
+
+const FIELD_ERRORS: Shape = [{ field: true, code: true, message: true }];
+/** No public refusal tells anything of an object; of a body it tells the limits. */
+const LIMITS: Shape = { max_bytes: true, max_depth: true };
+
+export const REFUSAL: Shape = {
+  code: true,
+  message: true,
+  status: true,
+  request_id: true,
+  error: true,
+  field_errors: FIELD_ERRORS,
+  detail: LIMITS,
+};
+
+/** RFC 9457. */
+export const PROBLEM: Shape = {
+  type: true,
+  title: true,
+  status: true,
+  detail: true,
+  instance: true,
+  code: true,
+  request_id: true,
+  field_errors: FIELD_ERRORS,
+  details: LIMITS,
+};
+
+export const HEADERS: readonly string[] = [
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "age",
+  "allow",
+  "cache-control",
+  "cf-cache-status",
+  "content-length",
+  "content-security-policy",
+  "content-type",
+  "etag",
+  "link",
+  "location",
+  "ratelimit",
+  "ratelimit-policy",
+  "referrer-policy",
+  "request-id",
+  "retry-after",
+  "strict-transport-security",
+  "vary",
+  "www-authenticate",
+  "x-content-type-options",
+];
+/** A log-in alone sets a cookie. */
+export const COOKIE_BY = "logIn";
