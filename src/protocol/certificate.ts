@@ -157,18 +157,28 @@ function timeFault(claims: CertificateClaims, options: CertificateOptions): "exp
 
 type Judge = (value: unknown) => boolean;
 const text: Judge = (value) => typeof value === "string" && value !== "";
-const instant: Judge = (value) => typeof value === "number" && Number.isFinite(value);
+const number: Judge = (value) => typeof value === "number" && Number.isFinite(value);
 const index: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const texts: Judge = (value) => Array.isArray(value) && value.every((item) => typeof item === "string");
+const optional =
+  (judge: Judge): Judge =>
+  (value) =>
+    value === undefined || judge(value);
+/** Also null, which says that there is none. */
+const nullable = (judge: Judge): Judge => optional((value) => value === null || judge(value));
+const spendingLimit: Judge = (value) =>
+  isObject(value) && text(value["amount"]) && text(value["currency"]) && number(value["window_days"]);
+const delegation: Judge = (value) => isObject(value) && text(value["delegated_by"]) && texts(value["chain"]);
 
-// The members that every reader may rely on. Roles and tiers are any text, because a later version may add values (IDN-9).
+// The members that every reader may rely on, and those that may be absent but of no other type. Roles and tiers are any text, because a later
+// version may add values (IDN-9).
 const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
   ["iss", text],
   ["sub", text],
   ["jti", text],
-  ["iat", instant],
-  ["nbf", instant],
-  ["exp", instant],
+  ["iat", number],
+  ["nbf", number],
+  ["exp", number],
   ["cnf.jwk", isObject],
   ["status.status_list.idx", index],
   ["status.status_list.uri", text],
@@ -183,6 +193,12 @@ const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
   ["aeap.capabilities", texts],
   ["aeap.scope.authorized_actions", texts],
   ["aeap.scope.capabilities", texts],
+  ["aeap.scope.dispute_window_days", optional(number)],
+  ["aeap.scope.max_transaction_value", nullable(text)],
+  ["aeap.scope.spending_limit", nullable(spendingLimit)],
+  ["aeap.scope.minimum_counterparty_cert_tier", nullable(text)],
+  ["aeap.scope.minimum_counterparty_ar", nullable(number)],
+  ["aeap.delegation", optional(delegation)],
   ["aeap.attestation.attestation_id", text],
   ["aeap.attestation.verifier_id", text],
   ["aeap.attestation.model", text],
