@@ -10,7 +10,7 @@ export const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9
 
 /** Why a text is not a signature, or not one by this key over this message. */
 export type SignatureFault =
-  | "signature_encoding" // neither base64 nor base64url
+  | "signature_encoding" // neither base64 nor base64url, or far too long
   | "signature_form" // neither 64 raw bytes nor strict DER
   | "signature_range" // r or s outside [1, n-1]
   | "key_invalid" // the public key is not a point of P-256
@@ -30,8 +30,8 @@ export type SignatureFormat = "der-base64" | "raw-base64url";
 
 const ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
 const RAW_LENGTH = 64;
-// 72 bytes of DER are 96 characters of base64.
-const TEXT_LENGTH_MAX = 96;
+// 72 bytes of DER are 96 characters of base64. What is little longer is told by its form: it is a signature of another curve, or no strict DER.
+const TEXT_LENGTH_MAX = 200;
 
 /**
  * Signs a text (as UTF-8) or bytes.
