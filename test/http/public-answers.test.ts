@@ -85,7 +85,7 @@ describe("the lists", () => {
 
 // ---- Answers -------------------------------------------------------------------------------------------------------------
 
-const ROLES_AND_STATES = 21;
+const ROLES_AND_STATES = 24;
 
 describe("the public readings of an agent", () => {
   const readings = open.filter(({ path }) => isOfAgent(path)).map(({ operationId }) => operationId);
@@ -96,9 +96,10 @@ describe("the public readings of an agent", () => {
   };
 
   it.each(readings)("%s tells of an agent in any state only what its list names", async (operationId) => {
-    await each(async ({ name, did, certificate }) => {
-      const { status } = await ask(operationId, {}, "", did);
-      expect(status, name).toBe(operationId === "getAgentCertificate" && !certificate ? 404 : 200);
+    await each(async ({ name, status, did, certificate }) => {
+      const reply = await ask(operationId, {}, "", did);
+      expect(reply.status, name).toBe(operationId === "getAgentCertificate" && !certificate ? 404 : 200);
+      if (operationId === "getAgentStatus") expect([name, reply.body.status]).toEqual([name, status]);
     });
   });
 

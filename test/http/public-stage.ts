@@ -6,7 +6,12 @@ import { attestationBy, claimsOf, drawKey, registerVerifier, signClaims, withPro
 
 type Role = "CONSUMER" | "PROVIDER";
 /** `certificate` is absent for a DRAFT. */
-export type Shown = { readonly name: string; readonly did: string; readonly certificate?: string };
+export type Shown = {
+  readonly name: string;
+  readonly status: string;
+  readonly did: string;
+  readonly certificate?: string;
+};
 export type Stage = { readonly shown: readonly Shown[]; readonly own: readonly string[]; readonly caller: Agent };
 
 const NETWORK = { market: "GLOBAL-USDC", network: "base-sepolia" };
@@ -82,8 +87,8 @@ export async function openStage(world: World): Promise<Stage> {
   const delegators: Readonly<Record<Role, Agent>> = { CONSUMER: buyer, PROVIDER: seller };
 
   const shown: Shown[] = [
-    { name: "a buyer that has bought", ...buyer },
-    { name: "a seller that has sold", ...seller },
+    { name: "a buyer that has bought", status: "ACTIVE", ...buyer },
+    { name: "a seller that has sold", status: "ACTIVE", ...seller },
   ];
   const agent = (role: Role, principalId: string, delegator?: string): Promise<Agent> =>
     world.agent(role, saying(role, principalId, delegator));
@@ -101,16 +106,22 @@ export async function openStage(world: World): Promise<Stage> {
     // No route leads there.
     FUNDING: (of) => stored(of.agent.did, "FUNDING"),
     TERMINATED: (of) => statusOf(of.agent.did, "TERMINATED"),
-    REVOKED: async (of) => {
+    REVOKED: (of) => post(`/v1/agents/${of.agent.did}/revoke`, { reason: word("revoke") }),
+    "REVOKED with its principal": async (of) => {
       expectStatus(await post(`/v1/principals/${of.principalId}/suspend`, { reason: word("stop") }), 200);
       expectStatus(await post(`/v1/principals/${of.principalId}/close`, { reason: word("close") }), 200);
     },
   };
   for (const role of ["CONSUMER", "PROVIDER"] as const) {
     const { principalId } = await standing();
-    shown.push({ name: `a ${role} that is a DRAFT`, did: (await world.draft(role, saying(role, principalId))).did });
+    const status = "DRAFT";
+    shown.push({
+      name: `a ${role} that is a DRAFT`,
+      status,
+      did: (await world.draft(role, saying(role, principalId))).did,
+    });
     const delegate = await agent(role, delegators[role].principalId, delegators[role].did);
-    shown.push({ name: `a ${role} that is delegated`, ...delegate });
+    shown.push({ name: `a ${role} that is delegated`, status: "ACTIVE", ...delegate });
     for (const [state, stop] of Object.entries(STOPS)) {
       const of = await standing();
       const stopped = await agent(role, of.principalId);
@@ -119,11 +130,15 @@ export async function openStage(world: World): Promise<Stage> {
         await post(`/v1/agents/${stopped.did}/scope/authorized_markets`, { markets });
       }
       await stop({ ...of, agent: stopped });
-      shown.push({ name: `a ${role} that is ${state}`, ...stopped });
+      const [status = ""] = state.split(" ");
+      shown.push({ name: `a ${role} that is ${state}`, status, ...stopped });
     }
   }
   const { did, certificate } = await agent("CONSUMER", world.tenantPrincipalId);
-  shown.push({ name: "an agent of the platform itself", did, certificate });
+  shown.push({ name: "an agent of the platform itself", status: "ACTIVE", did, certificate });
+  const rotated = await agent("CONSUMER", firm.principalId);
+  expectStatus(await post(`/v1/agents/${rotated.did}/rotate-key`, { grace_hours: 1 }), 200);
+  shown.push({ name: "an agent with two keys", status: "ACTIVE", ...rotated });
   // Every document is signed anew at its next reading, with all that was said since.
   const dids = JSON.stringify(shown.map((one) => one.did));
   const stale = "update agents set revision = revision + 1 where did in (select value from json_each(?))";

@@ -1,4 +1,5 @@
 // RFC 8785: the RFC's own examples, and properties over any JSON value.
+import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalJson } from "../../src/protocol/canonical-json.ts";
@@ -104,6 +105,15 @@ describe("for any JSON value", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      runs(),
+    );
+  });
+
+  it("a library of other authors writes the same text", () => {
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        expect(canonicalJson(value)).toBe(canonicalize(value));
       }),
       runs(),
     );
