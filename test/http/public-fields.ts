@@ -1,110 +1,28 @@
 // Every member that the service tells anyone, by operation. What stands here is what contract and specification name as public; a member
 // that a platform keeps for itself (its references, its words, its customers, its reasons) is named by no list.
 import { each, type Shape, signed } from "./public-shapes.ts";
+import { AID_CONTENT, CERTIFICATE, CERTIFICATE_CLAIMS, JWK, STATUS_LIST } from "./public-signed-fields.ts";
 
 /** The forms of an operation's answers: of JSON, or of a text that is a JWS. A page of the service is the same for everybody. */
 export type PublicAnswer = { readonly json?: Shape; readonly text?: Shape | "page" };
 
-// ---- What the CA signs ---------------------------------------------------------------------------------------------------
+// ---- DID documents -------------------------------------------------------------------------------------------------------
 
-const JWK: Shape = { kty: true, crv: true, x: true, y: true };
-const SCOPE: Shape = {
-  authorized_actions: true,
-  capabilities: true,
-  dispute_window_days: true,
-  max_transaction_value: true,
-  spending_limit: { amount: true, currency: true, window_days: true },
-  minimum_counterparty_cert_tier: true,
-  minimum_counterparty_ar: true,
-  intents_from: true,
-};
-const DELEGATION: Shape = { delegated_by: true, chain: true };
-
-const CERTIFICATE_CLAIMS: Shape = {
-  iss: true,
-  sub: true,
-  jti: true,
-  iat: true,
-  nbf: true,
-  exp: true,
-  cnf: { jwk: JWK },
-  status: { status_list: { idx: true, uri: true } },
-  aeap: {
-    version: true,
-    agent_id: true,
-    economic_role: true,
-    cert_tier: true,
-    principal_id: true,
-    principal_name: true,
-    principal_country: true,
-    authorized_actions: true,
-    capabilities: true,
-    scope: SCOPE,
-    delegation: DELEGATION,
-    attestation: { attestation_id: true, verifier_id: true, model: true },
-  },
-};
-const CERTIFICATE = signed(CERTIFICATE_CLAIMS);
-
-const AID_CONTENT = {
-  version: true,
-  revision: true,
-  did: true,
-  issuer: true,
-  issued_at: true,
-  identity: {
-    did: true,
-    profile: { display_name: true, description: true, catalog_url: true },
-    economic_role: true,
-    cert_tier: true,
-    principal: {
-      id: true,
-      name: true,
-      country: true,
-      verification: {
-        attestation_id: true,
-        verifier_id: true,
-        model: true,
-        issued_at: true,
-        expires_at: true,
-        tier: true,
-      },
-    },
-    endpoint_url: true,
-    scope: SCOPE,
-    authorized_markets: true,
-    certificate: CERTIFICATE,
-    public_key_jwk: JWK,
-    delegation: DELEGATION,
-  },
-  performance: {
-    agent_rating: true,
-    interactions: true,
-    settled_volume: [{ currency: true, amount: true }],
-    as_of: true,
-  },
-  escrow: {
-    liability_profile: { total_balance: true, effective_threshold: true, escrow_state: true, currency: true },
-    wallets: [{ market: true, network: true, caip2: true, escrow_wallet: true, operational_wallet: true }],
-  },
-  disputes: {
-    open: true,
-    resolved_for: true,
-    resolved_against: true,
-    dispute_window_days: true,
-    policy: true,
-  },
-  governance: { operator: true, jurisdiction: true, enterprise: true },
+const DID_METHOD = { id: true, type: true, controller: true, publicKeyJwk: { ...JWK, alg: true, kid: true } } as const;
+const DID_SERVICE = { id: true, type: true, serviceEndpoint: true } as const;
+const DID_DOCUMENT = {
+  "@context": true,
+  id: true,
+  alsoKnownAs: true,
+  verificationMethod: [DID_METHOD],
+  authentication: true,
+  assertionMethod: true,
+  service: [DID_SERVICE],
 } as const satisfies Shape;
-
-const STATUS_LIST: Shape = {
-  iss: true,
-  sub: true,
-  iat: true,
-  exp: true,
-  ttl: true,
-  status_list: { bits: true, lst: true },
-};
+/** A document, a key or a service of it. */
+const DID_CONTENT = { ...DID_DOCUMENT, ...DID_METHOD, ...DID_SERVICE } as const satisfies Shape;
+const DID_PROCESS: Shape = { contentType: true, error: { type: true, title: true, detail: true } };
+const DID_METADATA: Shape = { created: true, deactivated: true };
 
 // ---- Operations ----------------------------------------------------------------------------------------------------------
 
@@ -137,15 +55,23 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   getAgentCertificate: {
     json: { did: true, certificate: CERTIFICATE, certificate_expires_at: true, key_id: true },
   },
-  getAgentDidDocument: {
+  getAgentDidDocument: { json: DID_DOCUMENT },
+  getAgentDidWebDocument: { json: DID_DOCUMENT },
+  // A result, or what was asked for itself.
+  resolveDid: {
     json: {
-      "@context": true,
-      id: true,
-      verificationMethod: [{ id: true, type: true, controller: true, publicKeyJwk: { ...JWK, alg: true, kid: true } }],
-      authentication: true,
-      assertionMethod: true,
-      service: [{ id: true, type: true, serviceEndpoint: true }],
+      ...DID_CONTENT,
+      didDocument: DID_DOCUMENT,
+      didResolutionMetadata: DID_PROCESS,
+      didDocumentMetadata: DID_METADATA,
+      contentStream: DID_CONTENT,
+      content: DID_CONTENT,
+      dereferencingMetadata: DID_PROCESS,
+      contentMetadata: DID_METADATA,
     },
+  },
+  getContext: {
+    json: { "@context": { "@version": true, "@protected": true, AgentIdentityDocument: true, AgentEndpoint: true } },
   },
   getAgentRating: {
     json: { did: true, agent_rating: true, interactions: true, counterparties: true, as_of: true },

@@ -1,5 +1,6 @@
 // A platform that has said everything it may say of itself, its customers, principals and agents: agents of each role in each state.
 // What it keeps for itself are words that no public answer may hold.
+import type { AgentStatus } from "../../src/core/vocabulary.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { type Agent, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 import { attestationBy, claimsOf, drawKey, registerVerifier, signClaims, withProof } from "../verifiers/support.ts";
@@ -8,7 +9,7 @@ type Role = "CONSUMER" | "PROVIDER";
 /** `certificate` is absent for a DRAFT. */
 export type Shown = {
   readonly name: string;
-  readonly status: string;
+  readonly status: AgentStatus;
   readonly did: string;
   readonly certificate?: string;
 };
@@ -130,8 +131,8 @@ export async function openStage(world: World): Promise<Stage> {
         await post(`/v1/agents/${stopped.did}/scope/authorized_markets`, { markets });
       }
       await stop({ ...of, agent: stopped });
-      const [status = ""] = state.split(" ");
-      shown.push({ name: `a ${role} that is ${state}`, status, ...stopped });
+      const [status] = state.split(" ");
+      shown.push({ name: `a ${role} that is ${state}`, status: status as AgentStatus, ...stopped });
     }
   }
   const { did, certificate } = await agent("CONSUMER", world.tenantPrincipalId);
