@@ -115,6 +115,8 @@ describe("a certificate that the CA has signed", () => {
       expect([path, reply.status, reply.body.code]).toEqual([path, 401, "aeap_verification_failed"]);
       expect(reply.body.detail.reason, path).toBe(reason);
     }
+    const checked = expectStatus(await check("/v1/verify/certificate", { certificate }), 200);
+    expect(checked).toEqual({ valid: false, reason: "unknown", ...NOTHING });
   };
 
   it("under an id that was never issued does not count", async () => {
