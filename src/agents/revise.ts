@@ -39,7 +39,8 @@ export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "pri
 /** Refuses a reference that another agent has. */
 export function refuseHolder(holder: { readonly did: string } | null | undefined): void {
   if (!holder) return;
-  throw new ServiceError("external_ref_exists", { detail: { did: holder.did, matched: "external_ref" } });
+  const message = "An agent with this external_ref already exists.";
+  throw new ServiceError("external_ref_exists", { detail: { did: holder.did, matched: "external_ref" }, message });
 }
 
 export type AgentChange = {

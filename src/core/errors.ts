@@ -44,7 +44,7 @@ export const ERRORS = {
   close_blocked_open_disputes: entry(409, "Closing is blocked while agents are active or disputes are open."),
   external_ref_exists: entry(
     409,
-    "A principal with this external_ref, or this legal name and country, already exists.",
+    "Another one with this external_ref, or for a principal with this legal name and country, already exists.",
   ),
   customer_not_empty: entry(409, "The customer still holds principals."),
   tenant_principal_field_locked: entry(

@@ -29,6 +29,7 @@ type Moved = Move<PrincipalStatus>;
 export async function suspendPrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
   const trigger = "principal_stops";
   const { found, before, actor, first, taken } = await readOwn(call, principalId, trigger);
+  refuseTenant(before);
   if (before.platformStopped) throw refusalOf(before, call.now);
   const moved = move(principalMachine, before.status, "suspend");
   const after = changed(
@@ -48,6 +49,7 @@ export async function reactivatePrincipal(call: ManagementCall, principalId: str
     cascade: findCascade(db, principalId),
   });
   const before = known(principal);
+  refuseTenant(before);
   // An end that nobody has recorded, because it stopped nobody then.
   const attestationStop = attestationStopAt(before, rulingOf(call, before));
   const left = { platformStopped: false, attestationStop };
@@ -74,8 +76,7 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   const { db, now } = call;
   const trigger = "principal_closes";
   const { found, before, actor, first } = await readOwn(call, principalId, trigger);
-  // It is the account's own company: it ends with the account (ACC-27).
-  if (before.tenant) throw new ServiceError("tenant_principal_field_locked");
+  refuseTenant(before);
   const moved = move(principalMachine, before.status, "close");
   const runs = effectivePrincipalStatus(before, now) === "ACTIVE";
   if (runs && found.running) throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING });
@@ -130,6 +131,11 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
 /** What the end of an attestation is judged by. The tenant principal is of both environments, so no sandbox's clock ends it for good. */
 const rulingOf = ({ deps, now }: ManagementCall, { tenant }: PrincipalRow): number => (tenant ? deps.clock.now() : now);
 
+/** It is the account's own company, in both environments: it stands and ends with the account (PRN-18, ACC-27). */
+function refuseTenant({ tenant }: PrincipalRow): void {
+  if (tenant) throw new ServiceError("tenant_principal_field_locked");
+}
+
 function known(principal: PrincipalRow | null): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
   return principal;
@@ -148,10 +154,13 @@ const changed = (before: PrincipalRow, set: Set, now: number): PrincipalRow => (
   updatedAt: Math.max(now, before.updatedAt + 1),
 });
 
-const refusalOf = (principal: PrincipalRow, now: number): ServiceError => {
-  const status = effectivePrincipalStatus(principal, now);
-  return new ServiceError("invalid_status", { detail: { status } });
-};
+function refusalOf(principal: PrincipalRow, now: number): ServiceError {
+  const { status, status_reason } = toPrincipalView(principal, now);
+  const message = principal.platformStopped
+    ? "The platform has suspended the principal already."
+    : `The principal is ${status}, and not by its platform: that does not permit this.`;
+  return new ServiceError("invalid_status", { detail: { status, status_reason }, message });
+}
 
 type Found = Omit<Awaited<ReturnType<typeof readOwn>>["found"], "running">;
 

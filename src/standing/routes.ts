@@ -128,7 +128,7 @@ export const principalStandingRoutes = [
     summary: "Suspend a principal",
     description:
       "From the commit on none of its agents transacts. One that something else has stopped already stays stopped when that lets it go.",
-    errors: ["not_found", "invalid_status"],
+    errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => suspendPrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
@@ -138,7 +138,7 @@ export const principalStandingRoutes = [
     operationId: "reactivatePrincipal",
     summary: "Reactivate a suspended principal",
     description: "Restores the principal alone: its agents stay SUSPENDED until each is returned by its status.",
-    errors: ["not_found", "invalid_status"],
+    errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),

@@ -267,6 +267,7 @@ function isCredentialed({ operationId, surfaces }: Route): boolean {
 // ---- Readings ------------------------------------------------------------------------------------------------------------
 
 const IDS: Readonly<Record<string, () => string>> = {
+  identifier: () => consumer.did,
   verifier_id: () => verifierId,
   did: () => provider.did,
   principal_id: () => principalId,

@@ -198,7 +198,12 @@ describe("suspending a principal", () => {
   it("twice is refused, and so is a closed one", async () => {
     const principalId = await world.principal();
     expectStatus(await act(principalId, "suspend"), 200);
-    expect(outcome(await act(principalId, "suspend"))).toEqual([409, "invalid_status"]);
+    const again = await act(principalId, "suspend");
+    expect(outcome(again)).toEqual([409, "invalid_status"]);
+    expect([again.body.message, again.body.detail]).toEqual([
+      "The platform has suspended the principal already.",
+      { status: "SUSPENDED", status_reason: "platform" },
+    ]);
     expectStatus(await act(principalId, "close"), 200);
     for (const verb of ["suspend", "reactivate", "close"]) {
       expect([verb, ...outcome(await act(principalId, verb))]).toEqual([verb, 409, "invalid_status"]);
