@@ -8,6 +8,9 @@ import type { ServiceDescription } from "../../scripts/stack.ts";
 import { type Command, described, FREE_PORTS, launch, root } from "./commands.ts";
 import { descendantsOf, listenerAmong, nameOf } from "./processes.ts";
 
+/** The service writes to the same file: whoever comes second waits. */
+const BUSY_MS = 10_000;
+
 export type RunningStack = { readonly command: Command; readonly service: ServiceDescription };
 
 /** Starts a stack on the state that the folder has. */
@@ -30,7 +33,7 @@ export function databaseWith(dir: string, kind: "d1" | "r2", table: string): Dat
   const folder = join(dir, "state/v3", kind);
   const files = readdirSync(folder, { recursive: true }).map(String);
   for (const name of files.filter((file) => file.endsWith(".sqlite"))) {
-    const database = new DatabaseSync(join(folder, name));
+    const database = new DatabaseSync(join(folder, name), { timeout: BUSY_MS });
     const found = database.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(table);
     if (found !== undefined) return database;
     database.close();
