@@ -160,7 +160,7 @@ const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow,
 const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
   // Literal text, so that SQLite uses the partial index.
   sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
-      and i.consumer_did = ${consumerDid} and i.status = 'OPEN' and i.opened_by = i.provider_did
+      and i.consumer_did = ${consumerDid} and i.status = 'OPEN' and i.opened_by = ${providerDid}
       and i.expires_at > ${now})`;
 
 /** The number of open intents that the provider opened itself for the consumer. */

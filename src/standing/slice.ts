@@ -7,14 +7,13 @@ import { moveAgents, passOnAgents, type Stretch, whileGivenBack } from "../agent
 import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
 import { type Move, move, statesMovedBy } from "../core/machine.ts";
-import { type Actor, type AgentStatus, type Environment, isFinal } from "../core/vocabulary.ts";
+import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { CascadeRow } from "../db/tables/principals.ts";
 import { listCertificates } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
-import { endIntentsOf } from "../intents/store.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
@@ -68,7 +67,6 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
     ...[...groups].flatMap(([to, each]) => [
       ...(slice.stretch ? [] : moveNamed(db, to, cause, each, now)),
       ...moveStatements(db, to, cause, each, now, slice.stretch ? noteOf(db, each) : UNNOTED),
-      ...(isFinal(to) ? endIntentsOf(db, didsOf(each), deps.clock.now()) : []),
     ]),
     ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, ruling)),
     ...passOn(db, slice.agents.filter(held), ruling, now),
@@ -106,8 +104,6 @@ function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readon
   const { to } = move(agentMachine, first, trigger);
   return moveAgents(db, moved.map(asRead), stretch, { from, to, set: columnsOf(to, cause, now) });
 }
-
-const didsOf = (moved: readonly Moved[]): string[] => moved.map(({ agent }) => agent.did);
 
 const asRead = ({ before }: Moved): AgentRow => before.agent;
 

@@ -122,14 +122,6 @@ describe("a revocation", () => {
 describe.each([
   ["a revocation", (did: string) => revoke(did)],
   ["a termination", (did: string) => terminate(did)],
-  [
-    "the end of its principal",
-    async (did: string) => {
-      const { principal_id } = await readAgent(world, did);
-      expectStatus(await world.call("POST", `/v1/principals/${principal_id}/suspend`), 200);
-      return world.call("POST", `/v1/principals/${principal_id}/close`);
-    },
-  ],
 ])("by %s", (_name, end) => {
   const isAbandoned = async (consumer: Agent, intent: Json): Promise<string> =>
     expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200).status;

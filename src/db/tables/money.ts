@@ -70,7 +70,7 @@ export const paymentIntents = sqliteTable(
       .where(sql`status in ('OPEN', 'ABANDONED')`),
     // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all of a provider that ends (AGT-31).
     index("payment_intents_by_provider")
-      .on(t.providerDid, t.consumerDid, t.expiresAt, t.openedBy)
+      .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
       .where(sql`status = 'OPEN'`),
     index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
   ],
