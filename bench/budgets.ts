@@ -136,6 +136,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}": read(13, 4 * KIB),
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(20, 20, 6 * KIB, { objects: 3 }),
+  "POST /v1/agents/{did}/transfer": mutation(22, 20, 6 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/transfer (Idempotency-Key)": mutation(23, 22, 6 * KIB, { objects: 3 }),
   "POST /v1/agents/{did}/revoke": mutation(17, 17, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}": mutation(17, 12, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/scope": mutation(16, 16, 6 * KIB, { objects: 1 }),

@@ -45,6 +45,13 @@ async function prefixOf(stage: Stage): Promise<string> {
   return String(rows[0]?.["key_prefix"]);
 }
 
+/** Of a provider, which both principals count. */
+async function transfer({ stage, principalId, next }: Play) {
+  const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+  const principal_id = await principal(stage, stage.platform, next());
+  return manage(stage, "POST", `${agentPath(did)}/transfer`, { principal_id });
+}
+
 export const MANAGEMENT: readonly Case[] = [
   {
     route: "POST /v1/principals",
@@ -120,6 +127,18 @@ export const MANAGEMENT: readonly Case[] = [
       await must(play.stage, ask, 200);
       return keyed(play, ask);
     },
+  },
+  {
+    route: "POST /v1/agents/{did}/transfer",
+    status: 200,
+    timed: "effect",
+    ask: transfer,
+  },
+  {
+    route: "POST /v1/agents/{did}/transfer",
+    variant: "Idempotency-Key",
+    status: 200,
+    ask: async (play) => keyed(play, await transfer(play)),
   },
   {
     route: "POST /v1/agents/{did}/revoke",

@@ -109,7 +109,7 @@ async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent
   };
 }
 
-/** Another provider, whose key is rotated and which is then revoked: the play goes on without it. */
+/** Another provider, whose key is rotated, which is transferred and then revoked: the play goes on without it. */
 async function showEnds(stage: Stage, number: string): Promise<void> {
   const found = await stage.ask("listPrincipals", {
     query: { external_ref: `${PRINCIPALS.provider.external_ref}${number.replace(" ", "-")}` },
@@ -120,6 +120,13 @@ async function showEnds(stage: Stage, number: string): Promise<void> {
   await stage.ask("activateAgent", { params, headers: { "Idempotency-Key": crypto.randomUUID() } });
   const headers = { "Idempotency-Key": crypto.randomUUID() };
   await stage.show("rotateAgentKey", { params, headers, body: { grace_hours: 24 } });
+  const account = await stage.ask("getPlatform");
+  const transfer = { "Idempotency-Key": crypto.randomUUID() };
+  await stage.show("transferAgent", {
+    params,
+    headers: transfer,
+    body: { principal_id: pick<string>(account, "tenant_principal_id") },
+  });
   await stage.show("revokeAgent", { params, body: { reason: "Its operator has closed." } });
 }
 

@@ -52,8 +52,10 @@ export type AgentChange = {
   readonly earlierCountUntil?: number;
   /** True where those of a key before the present one end at once. */
   readonly endsEarlierKey?: boolean;
+  /** The principal that the agent comes to. */
+  readonly principal?: AidSource["principal"];
   /** A further condition of the write, for facts outside the row. */
-  readonly also?: Condition;
+  readonly also?: Condition | undefined;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
   readonly events?: readonly EventType[];
   /** The directory's record; an agent without a certificate has none (DIR-3). */
@@ -92,6 +94,7 @@ export async function reviseAgent(
   const after: AidSource = {
     ...before,
     agent,
+    principal: change.principal ?? before.principal,
     certificate: certificate?.text ?? before.certificate,
     markets: change.markets ?? before.markets,
   };
@@ -100,7 +103,7 @@ export async function reviseAgent(
   return {
     after,
     statements: [
-      ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: before.principal, also }),
+      ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: after.principal, also }),
       ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
       ...(agent.status !== before.agent.status ? listCertificates(db, before.agent, agent.status) : []),
       ...(isFinal(agent.status) ? endIntentsOf(db, [agent.did], deps.clock.now()) : []),

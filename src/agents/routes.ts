@@ -23,9 +23,12 @@ import {
   rotatedCredentialsView,
   scopePatch,
   statusPatch,
+  transferInput,
+  transferredAgentView,
 } from "./schema.ts";
 import { patchScope, precheckScopePatch } from "./scope.ts";
 import { patchStatus, revokeAgent } from "./status.ts";
+import { precheckTransfer, transferAgent } from "./transfer.ts";
 
 export const agentRoutes = [
   route({
@@ -167,6 +170,26 @@ export const agentRoutes = [
     surfaces: ["management"],
     handle: (call, { params, body }) => rotateAgentKey(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/transfer",
+    operationId: "transferAgent",
+    tag: "Agents",
+    summary: "Transfer an agent to another principal",
+    description:
+      "Of the same platform and environment, ACTIVE. The DID and the key stay, and with them intents, tasks, disputes, ratings and escrow; the " +
+      "certificate is replaced at once. An agent in a delegation stays where it is.",
+    params: agentParams,
+    body: transferInput,
+    status: 200,
+    response: { schema: transferredAgentView, description: "The agent, with its new certificate." },
+    errors: ["not_found", "invalid_status", "agent_status_not_mutable", "no_changes_requested"],
+    idempotency: "plain",
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => transferAgent(call, params.did, body),
+    precheck: (call, { params, body }) => precheckTransfer(call, params.did, validFields(transferInput, body)),
   }),
   route({
     method: "post",

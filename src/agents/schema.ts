@@ -152,6 +152,11 @@ export const revocationInput = z
   .register(z.globalRegistry, { id: "AgentRevocationInput" });
 export type RevocationInput = z.infer<typeof revocationInput>;
 
+export const transferInput = z
+  .strictObject({ principal_id: idInput })
+  .register(z.globalRegistry, { id: "AgentTransferInput" });
+export type TransferInput = z.infer<typeof transferInput>;
+
 export const keyRotationInput = z
   .strictObject({ grace_hours: z.number().int().min(0).max(ROTATION_GRACE_HOURS_MAX).default(0) })
   .register(z.globalRegistry, { id: "AgentKeyRotationInput" });
@@ -229,6 +234,12 @@ export const returnedAgentView = agentView
   .extend({ certificate: jws.optional() })
   .register(z.globalRegistry, { id: "ReturnedAgent" });
 export type ReturnedAgentView = z.infer<typeof returnedAgentView>;
+
+/** An agent under its new principal; one that has a certificate has another one. */
+export const transferredAgentView = returnedAgentView
+  .extend({ warnings: z.array(agentWarning) })
+  .register(z.globalRegistry, { id: "TransferredAgent" });
+export type TransferredAgentView = z.infer<typeof transferredAgentView>;
 
 export const agentQuery = z.strictObject({
   ...pageQuery,

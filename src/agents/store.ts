@@ -1,8 +1,8 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { type AgentStatus, isRunning, type SuspensionReason } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -59,6 +59,13 @@ export const findDelegated = (
     ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
   );
 
+/** The agents to which an agent delegates itself, and which have not ended. Literal text, so that SQLite uses the partial index. */
+const delegatesOf = (did: string): SQL =>
+  sql`delegators ->> 0 = ${did} and delegators <> '[]' and status not in ('REVOKED', 'TERMINATED')`;
+
+export const findDelegates = (db: Database, did: string, limit: number): Read<{ did: string }[]> =>
+  readAll(db.select({ did: agents.did }).from(agents).where(delegatesOf(did)).limit(limit));
+
 /** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
@@ -75,6 +82,21 @@ export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Stat
 
 /** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
+
+/**
+ * A condition for an agent that comes to another principal: that one stands, with the attestation's end that the agent's row is given; its own
+ * one stands too where the agent runs, so that no cascade misses it; and none of its delegates stays behind.
+ */
+export const whileTransferable = (
+  { did, status }: AgentRow,
+  { principalId, attestationExpiresAt }: PrincipalRow,
+  now: number,
+): SQL | undefined =>
+  and(
+    principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
+    sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
+    isRunning(status) ? whileStanding(now) : undefined,
+  );
 
 /** The same while the attestation's end is the one that the agent's row is given (PRN-14). */
 export const whileAttested = (now: number, endsAt: number): SQL =>

@@ -184,6 +184,7 @@ export const ACTIVITY_ACTIONS = [
   "agent.markets_changed",
   "agent.certificate_reissued",
   "agent.key_rotated",
+  "agent.transferred",
   "agent.suspended",
   "agent.reactivated",
   "agent.revoked",

@@ -164,6 +164,10 @@ const NAMINGS: Readonly<Record<string, (side: Side) => Promise<Naming>>> = {
     own: await newCustomer(side),
     body: (customer_id) => ({ customer_id }),
   }),
+  "transferAgent principal_id": async (side) => ({
+    own: await newPrincipal(side),
+    body: (principal_id) => ({ principal_id }),
+  }),
   "registerAgent principal_id": async (side) => ({ own: await newPrincipal(side), body: newAgentOf }),
   "registerAgent delegated_by": async (side) => {
     const { did, principalId } = await newConsumer(side);
@@ -248,6 +252,7 @@ const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
     markets: [{ market: "GLOBAL-USDC", network, operational_wallet: account(8) }],
   }),
   recordAttestation: ({ verifierId }) => attestationBy(verifierId),
+  transferAgent: ({ world }) => ({ principal_id: world.tenantPrincipalId }),
 };
 const QUERIES: Readonly<Record<string, (side: Side) => string>> = {
   removeAuthorizedMarket: ({ network }) => `?network=${network}`,

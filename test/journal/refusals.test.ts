@@ -113,6 +113,24 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
     ["a DRAFT", "invalid_status", () => post(agentAt(draft, "/rotate-key"))],
     ["a TERMINATED agent", "invalid_status", () => post(agentAt(terminated, "/rotate-key"))],
   ],
+  transferAgent: [
+    ["no principal", "validation_failed", () => post(agentAt(consumer.did, "/transfer"), {})],
+    [
+      "an unknown principal",
+      "validation_failed",
+      () => post(agentAt(consumer.did, "/transfer"), { principal_id: "prn_none" }),
+    ],
+    [
+      "its own principal",
+      "no_changes_requested",
+      () => post(agentAt(provider.did, "/transfer"), { principal_id: principalId }),
+    ],
+    [
+      "a TERMINATED agent",
+      "agent_status_not_mutable",
+      () => post(agentAt(terminated, "/transfer"), { principal_id: principalId }),
+    ],
+  ],
   revokeAgent: [
     ["no reason", "validation_failed", () => post(agentAt(consumer.did, "/revoke"), {})],
     ["a TERMINATED agent", "invalid_status", () => post(agentAt(terminated, "/revoke"), { reason: "Again." })],

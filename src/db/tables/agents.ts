@@ -80,6 +80,8 @@ export const agents = sqliteTable(
     uniqueIndex("agents_by_external_ref")
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`external_ref is not null`),
+    // The delegates of an agent (AGT-33).
+    index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],

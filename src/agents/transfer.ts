@@ -1,0 +1,130 @@
+// Transfers an agent to another principal of its platform (AGT-33). The DID, the key, what is owed and what was earned stay with the agent; the
+// certificate states the principal, so another one takes its place at once.
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { systemClock } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { isRunning } from "../core/vocabulary.ts";
+import { present, type Statement } from "../db/batch.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { AidSource } from "../identity/aid.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/certificate-store.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { countProvider, findPrincipal, uncountProvider } from "../principals/store.ts";
+import { tierWarnings } from "../principals/tiers.ts";
+import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
+import { sells } from "./roles.ts";
+import type { TransferInput, TransferredAgentView } from "./schema.ts";
+import { findAgent, findDelegates, sourceReads, whileTransferable } from "./store.ts";
+import { toAgentView } from "./views.ts";
+
+/** So many delegates are named. */
+const NAMED = 20;
+
+export async function transferAgent(
+  call: ManagementCall,
+  did: string,
+  { principal_id }: TransferInput,
+): Promise<TransferredAgentView> {
+  const { db, tenant, now, deps } = call;
+  const { caller, place, principal, delegates, ...found } = await call.read({
+    ...sourceReads(db, tenant, did),
+    place: findPlace(db),
+    principal: findPrincipal(db, tenant, principal_id),
+    delegates: findDelegates(db, did, NAMED),
+  });
+  const before = sourceOf(found);
+  if (!principal) throw unknownPrincipal();
+  refuseFinal(before, now);
+  if (principal.principalId === before.principal.principalId) throw new ServiceError("no_changes_requested");
+  refuseStanding(before, principal, now);
+  refuseDelegation(before, delegates);
+  const { attestationExpiresAt: endsAt } = principal;
+  const moved = { principalId: principal.principalId, endsAt };
+  const certificate =
+    before.certificate === null ? null : await certify(call, { ...before.agent, ...moved }, principal, place);
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: moved,
+      principal,
+      newVersion: true,
+      certificate,
+      ...(certificate && { earlierCountUntil: systemClock.now() }),
+      also: whileTransferable(before.agent, principal, now),
+      activity: {
+        action: "agent.transferred",
+        actor: caller.actor,
+        changes: { principal_id: { from: before.principal.principalId, to: principal.principalId } },
+      },
+      events: ["agent.transferred"],
+      listing: "updated",
+    },
+    now,
+  );
+  const view = {
+    ...toAgentView(deps.config, after, now),
+    ...(certificate && { certificate: certificate.text }),
+    warnings: tierWarnings(before.agent.economicRole, principal),
+  };
+  await call.commit([...countAnew(call, before, principal), ...statements], view);
+  return view;
+}
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckTransfer = (call: ManagementCall, did: string, input: Partial<TransferInput>): Precheck =>
+  precheck(
+    {
+      found: findAgent(call.db, call.tenant, did),
+      ...present({
+        principal: input.principal_id === undefined ? null : findPrincipal(call.db, call.tenant, input.principal_id),
+      }),
+    },
+    ({ found, principal }) => {
+      if (!found) throw new ServiceError("not_found");
+      return input.principal_id !== undefined && !principal ? [fieldError("principal_id", "not_found")] : [];
+    },
+  );
+
+const unknownPrincipal = (): ServiceError => validationError([fieldError("principal_id", "not_found")]);
+
+/**
+ * Refuses a principal that does not stand, and an agent that its own one is just stopping: its row has still to say so, and it must not escape
+ * what stops it unreported. One whose row is SUSPENDED stays so under the new principal.
+ */
+function refuseStanding({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
+  const standing = effectivePrincipalStatus(principal, now);
+  if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+  const ownStanding = effectivePrincipalStatus(own, now);
+  if (!isRunning(agent.status) || ownStanding === "ACTIVE") return;
+  throw new ServiceError("invalid_status", {
+    message: "The agent is still being suspended with its principal; try again in a moment.",
+    detail: { status: "SUSPENDED", principal_status: ownStanding },
+    headers: { "Retry-After": "5" },
+    unkept: true,
+  });
+}
+
+/** A delegation is between agents of one principal (AGT-24): whoever is in one stays. */
+function refuseDelegation({ agent }: AidSource, delegates: readonly { readonly did: string }[]): void {
+  const [delegator] = agent.delegators;
+  if (delegator === undefined && delegates.length === 0) return;
+  throw new ServiceError("invalid_status", {
+    message: "The agent's delegator and its delegates are of its present principal.",
+    detail: {
+      status: agent.status,
+      ...(delegator !== undefined && { delegator }),
+      ...(delegates.length > 0 && { delegates: delegates.map(({ did }) => did) }),
+    },
+  });
+}
+
+/** A principal counts the agents that sell, until each has ended (PRN-10). */
+const countAnew = (
+  { db }: ManagementCall,
+  { agent, principal: own }: AidSource,
+  principal: PrincipalRow,
+): Statement[] =>
+  sells(agent.economicRole) ? [...countProvider(db, principal), uncountProvider(db, own.principalId)] : [];
