@@ -2,12 +2,12 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { findPublicAgent } from "../identity/store.ts";
-import { findIntent, ofIntent } from "../intents/store.ts";
+import { ofIntent } from "../intents/store.ts";
 import { judgePayment, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findBuyer, findEscrowOfIntent, findFacilitatedIntent, findUsedSettlements } from "./store.ts";
+import { findBuyer, findEscrowOfIntent, findIntentToSettle, findUsedSettlements } from "./store.ts";
 import { toFacilitationView } from "./views.ts";
 
 type IntentClaim = {
@@ -21,13 +21,14 @@ type IntentClaim = {
 export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
   const { config, chain } = call.deps;
-  const { intent, settled, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
+  const { intent, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
   if (!intent) return refuseUnknownIntent(call, claim.said);
   await proveParty(call, intent, claim.said);
   const network = networkNamed(config.networks, intent.network);
   refuseMixed([caller.environment, intent.environment, provider?.agent.environment, consumer?.environment]);
   const named = claim.network === undefined ? network : findNetwork(config.networks, claim.network);
   if (named !== network) throw unverified("network");
+  const { settled } = intent;
   // An identical retry is answered from the stored transaction; one intent has one settlement (FAC-13).
   if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
   if (settled) throw unverified("intent_settled");
@@ -47,8 +48,7 @@ function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const { db } = call;
   const of = ofIntent(intentId);
   const reads = {
-    intent: findIntent(db, intentId),
-    settled: findFacilitatedIntent(db, intentId),
+    intent: findIntentToSettle(db, intentId),
     used: findUsedSettlements(db, txHash, of.network),
     provider: findPublicAgent(db, of.providerDid),
     consumer: findBuyer(db, of.consumerDid),

@@ -1,5 +1,5 @@
 // Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that many settlements of one provider change at once are
-// changed relatively; the unique keys of the transaction exclude a second record.
+// changed relatively; the move of the intent and the unique key of the settlement exclude a second record.
 import { recordEscrowChange } from "../agents/rate.ts";
 import { touchDocument } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
@@ -55,12 +55,11 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   };
   const settled = { type: "transaction.settled", object: toTransactionView(deps.config, transaction) } as const;
   const opened =
-    task && ({ type: "task.opened", object: toTaskView(deps.config, { task, transaction }, now) } as const);
-  const platforms = [intent.providerPlatformId, intent.consumerPlatformId];
+    task && ({ type: "task.opened", object: toTaskView(deps.config, task, now) } as const);
   const view = toFacilitationView(deps.config, { transaction, receipt });
   await call.commit(
     [
-      ...settleIntent(db, intent),
+      ...settleIntent(db, intent, transaction.transactionId),
       ...spendStatements(db, intent, now),
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),
@@ -68,8 +67,8 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...touchDocument(db, provider.agent, moved ? { updatedAt: now } : {}),
       ...(change ? creditEscrow(db, change.before, change.after, seen) : []),
       ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
-      ...recordEventForParties(db, platforms, intent.environment, now, settled),
-      ...(opened ? recordEventForParties(db, platforms, intent.environment, now, opened) : []),
+      ...recordEventForParties(db, intent, now, settled),
+      ...(opened ? recordEventForParties(db, intent, now, opened) : []),
     ],
     view,
   );
@@ -152,7 +151,9 @@ async function sign(call: AgentCall, network: Network, row: TransactionRow): Pro
 function taskOf(transaction: TransactionRow): TaskRow | null {
   const { taskId, transactionId, environment, consumerDid, providerDid, settledAt } = transaction;
   if (taskId === null) return null;
-  const nothing = { outcome: null, score: null, note: null, closedAt: null };
+  const { intentId, network, currency, gross } = transaction;
+  const nothing = { answer: null, outcome: null, score: null, note: null, closedAt: null };
   const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
-  return { taskId, transactionId, environment, consumerDid, providerDid, status: "open", ...nothing, ...window };
+  const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
+  return { taskId, ...settled, status: "open", ...nothing, ...window };
 }

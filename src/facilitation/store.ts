@@ -1,10 +1,18 @@
-// Store of facilitated settlements. (network, transaction, log index) and the intent are unique, so none counts twice (FAC-9).
+// Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once: none counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { columnsOf, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
+import {
+  type EscrowRow,
+  escrows,
+  type IntentRow,
+  paymentIntents,
+  receipts,
+  type TransactionRow,
+  transactions,
+} from "../db/tables/money.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
@@ -13,8 +21,30 @@ const facilitated = { transaction: getTableColumns(transactions), receipt: recei
 const selectFacilitated = (db: Database) =>
   db.select(facilitated).from(transactions).innerJoin(receipts, eq(receipts.transactionId, transactions.transactionId));
 
-export const findFacilitatedIntent = (db: Database, intentId: string): Read<Facilitated | null> =>
-  readOne(selectFacilitated(db).where(eq(transactions.intentId, intentId)));
+/** An intent with its settlement, where it has one, and the clock of its consumer's platform, which rules it (ACC-9). */
+export type IntentToSettle = Timed<IntentRow> & { readonly settled: Facilitated | null };
+
+const settledColumns = columnsOf(transactions, "x");
+const clockOffsetMs = clockOffsetOf(paymentIntents.consumerPlatformId);
+
+export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
+  read(
+    db
+      .select({
+        intent: { ...getTableColumns(paymentIntents), clockOffsetMs },
+        transaction: settledColumns,
+        receipt: sql<string>`${receipts.receipt}`.as("receipt"),
+      })
+      .from(paymentIntents)
+      .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))
+      .leftJoin(receipts, eq(receipts.transactionId, paymentIntents.transactionId))
+      .where(eq(paymentIntents.intentId, intentId)),
+    ([row]) => {
+      if (!row) return null;
+      const { intent, transaction, receipt } = row;
+      return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };
+    },
+  );
 
 const isOnChain = (network: string | SQL<string>, txHash: string) =>
   and(eq(transactions.network, network), eq(transactions.txHash, txHash));

@@ -41,7 +41,7 @@ const payableOf = (by: OfPair): SQL | undefined =>
     eq(paymentIntents.network, by.network),
     eq(paymentIntents.amount, by.amount),
     // Literal text, so that SQLite uses the partial index.
-    sql`status in ('OPEN', 'ABANDONED')`,
+    sql`transaction_id is null`,
     by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
   );
 
@@ -126,13 +126,13 @@ export const insertIntent = (db: Database, intent: IntentRow): Statement => db.i
 /**
  * Refuses (Conflict) when the status is no longer the one that was read. `judgeSettlement` has judged the payment before.
  */
-export function settleIntent(db: Database, intent: IntentRow): Statement[] {
+export function settleIntent(db: Database, intent: IntentRow, transactionId: string): Statement[] {
   const { from, to } = move(intentMachine, intent.status, intent.status === "OPEN" ? "settle" : "settle_late");
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status: to })
+      .set({ status: to, transactionId })
       .where(and(eq(paymentIntents.intentId, intent.intentId), eq(paymentIntents.status, from))),
   );
 }

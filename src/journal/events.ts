@@ -40,8 +40,12 @@ export const recordEvent = (db: Database, owner: Owner, now: number, event: Even
       type: event.type,
       occurredAt: now,
       object: event.object,
+      agentDid: agentOf(event.object),
     }),
   );
+
+/** The agent that an object of one agent names. Of a purchase its parties tell. */
+const agentOf = ({ did }: Event["object"]): string | null => (typeof did === "string" ? did : null);
 
 /** One event for each object, as `recordEvent`. */
 export const recordEvents = (
@@ -58,15 +62,39 @@ export const recordEvents = (
       environment: owner.environment,
       id: newId("evt", now),
       object,
+      agentDid: agentOf(object),
     })),
   ).map(markEventWriter);
 
-/** The same event for each platform that is a party; one event when both sides are of one platform (EVT-2). */
+/** What an intent and a transaction tell of their two agents. */
+export type Parties = {
+  readonly environment: Environment;
+  readonly consumerDid: string;
+  readonly providerDid: string;
+  readonly consumerPlatformId: string;
+  readonly providerPlatformId: string;
+};
+
+/** The same event for each platform that is a party, about its own agent; one about both when both are of one platform (EVT-2). */
 export const recordEventForParties = (
   db: Database,
-  platformIds: readonly string[],
-  environment: Environment,
+  { environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId }: Parties,
   now: number,
   event: Event,
-): Statement[] =>
-  [...new Set(platformIds)].map((platformId) => recordEvent(db, { platformId, environment }, now, event));
+): Statement[] => {
+  const write = (platformId: string, agentDid: string, otherDid: string | null) =>
+    markEventWriter(
+      insertEvent(db, {
+        platformId,
+        environment,
+        id: newId("evt", now),
+        type: event.type,
+        occurredAt: now,
+        object: event.object,
+        agentDid,
+        otherDid,
+      }),
+    );
+  if (providerPlatformId === consumerPlatformId) return [write(providerPlatformId, providerDid, consumerDid)];
+  return [write(providerPlatformId, providerDid, null), write(consumerPlatformId, consumerDid, null)];
+};

@@ -65,7 +65,7 @@ async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Prom
   const { db, config } = deps;
   const ids = due.map(({ intentId }) => intentId);
   const events = due.flatMap((intent) =>
-    recordEventForParties(db, [intent.consumerPlatformId, intent.providerPlatformId], intent.environment, now, {
+    recordEventForParties(db, intent, now, {
       type: "intent.abandoned",
       object: toIntentView(config, intent, now),
     }),

@@ -74,6 +74,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     status: "OPEN",
     spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
     abandonRated: false,
+    transactionId: null,
     createdAt: now,
     expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
   };

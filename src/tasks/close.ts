@@ -52,17 +52,17 @@ export function closeTask(
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { transaction } = facts.task;
-  const task: TaskRow = { ...facts.task.task, ...closing, status: taskMove.to, closedAt: at };
+  const answered = taskMove.to === "confirmed" ? { answer: closing.outcome } : {};
+  const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const method = ratingMethod(deps.env, transaction.environment);
   const signals = taskSignals(method, asRated(deps, task, transaction, at));
   const rated = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : null;
-  const object = toTaskView(config, { task, transaction }, now);
-  const parties = [transaction.providerPlatformId, transaction.consumerPlatformId];
+  const object = toTaskView(config, task, now);
   return {
     statements: [
-      ...moveTask(db, task.taskId, taskMove, { ...closing, closedAt: at }),
+      ...moveTask(db, task.taskId, taskMove, { ...closing, ...answered, closedAt: at }),
       ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
-      ...recordEventForParties(db, parties, task.environment, now, { type: "task.closed", object }),
+      ...recordEventForParties(db, transaction, now, { type: "task.closed", object }),
     ],
     view: {
       task_id: task.taskId,

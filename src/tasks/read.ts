@@ -13,7 +13,7 @@ export async function getTask(call: AgentCall, taskId: string): Promise<TaskView
   );
   if (!found) throw new ServiceError("not_found");
   refuseStrangers(call, found.task);
-  return toTaskView(call.deps.config, found, call.now);
+  return toTaskView(call.deps.config, found.task, call.now);
 }
 
 /** Refuses an unknown task (404) and a stranger to it (403) before 422. */

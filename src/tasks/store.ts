@@ -75,7 +75,7 @@ export const moveTask = (
   db: Database,
   taskId: string,
   { from, to }: Move<TaskStatus>,
-  set: Pick<TaskRow, "outcome" | "score" | "note" | "closedAt">,
+  set: Pick<TaskRow, "outcome" | "score" | "note" | "closedAt"> & Partial<Pick<TaskRow, "answer">>,
 ): Statement[] =>
   mustChange(
     db,

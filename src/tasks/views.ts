@@ -2,17 +2,17 @@
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import type { TaskRow } from "../db/tables/money.ts";
 import type { TaskView } from "./schema.ts";
 import { effectiveTask } from "./states.ts";
-import type { TaskWithTransaction } from "./store.ts";
 
-export function toTaskView(config: Config, { task, transaction }: TaskWithTransaction, now: number): TaskView {
+export function toTaskView(config: Config, task: TaskRow, now: number): TaskView {
   const { status, outcome, score, closedAt } = effectiveTask(task, now);
   return {
     task_id: task.taskId,
     transaction_id: task.transactionId,
     facilitation_id: task.transactionId,
-    intent_id: transaction.intentId,
+    intent_id: task.intentId,
     environment: task.environment,
     status,
     outcome,
@@ -20,9 +20,9 @@ export function toTaskView(config: Config, { task, transaction }: TaskWithTransa
     note: task.note,
     consumer_did: task.consumerDid,
     provider_did: task.providerDid,
-    gross_amt: amountOn(networkNamed(config.networks, transaction.network), transaction.gross),
-    currency: transaction.currency,
-    network: transaction.network,
+    gross_amt: amountOn(networkNamed(config.networks, task.network), task.gross),
+    currency: task.currency,
+    network: task.network,
     opened_at: toIso(task.openedAt),
     confirm_by: toIso(task.confirmBy),
     closed_at: toIsoOrNull(closedAt),

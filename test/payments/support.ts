@@ -149,7 +149,7 @@ export const intentOf = async (world: World, intentId: string): Promise<IntentRo
 
 /** The statements that settle an intent, without their facilitation. */
 export const settlementOf = ({ deps: { db } }: World, intent: IntentRow, now: number) => [
-  ...settleIntent(db, intent),
+  ...settleIntent(db, intent, intent.intentId.replace("pin_", "fac_")),
   ...spendStatements(db, intent, now),
 ];
 

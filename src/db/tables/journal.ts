@@ -119,8 +119,16 @@ export const events = sqliteTable(
     type: text().notNull(),
     occurredAt: integer().notNull(),
     object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
+    /** The agent of the platform that it is about; null where it is about none. */
+    agentDid: text(),
+    /** The other one, where both agents of a purchase are the platform's. */
+    otherDid: text(),
   },
-  (t) => [uniqueIndex("events_by_owner").on(t.platformId, t.environment, t.id)],
+  (t) => [
+    // Each ends with the number, as every index of a table with a rowid does.
+    index("events_by_agent").on(t.platformId, t.environment, t.agentDid, t.occurredAt),
+    index("events_by_other").on(t.platformId, t.environment, t.otherDid, t.occurredAt).where(sql`other_did is not null`),
+  ],
 );
 export type EventRow = typeof events.$inferSelect;
 

@@ -57,6 +57,8 @@ export const paymentIntents = sqliteTable(
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
+    /** Its settlement; null until a payment is facilitated for it. */
+    transactionId: text(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
   },
@@ -67,7 +69,8 @@ export const paymentIntents = sqliteTable(
     // The client form names no intent: it takes the newest open one of the pair with this amount (FAC-8).
     index("payment_intents_open_pair")
       .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)
-      .where(sql`status in ('OPEN', 'ABANDONED')`),
+      // A condition on the status would have SQLite write the index again as an intent ends.
+      .where(sql`transaction_id is null`),
     // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all of a provider that ends (AGT-31).
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
@@ -114,9 +117,8 @@ export const transactions = sqliteTable(
   },
   (t) => [
     uniqueIndex("transactions_by_settlement").on(t.network, t.txHash, t.logIndex),
-    uniqueIndex("transactions_by_intent").on(t.intentId),
-    index("transactions_by_provider").on(t.providerDid, t.transactionId),
-    index("transactions_by_consumer").on(t.consumerDid, t.transactionId),
+    index("transactions_by_provider").on(t.providerDid, t.environment, t.settledAt, t.transactionId),
+    index("transactions_by_consumer").on(t.consumerDid, t.environment, t.settledAt, t.transactionId),
   ],
 );
 export type TransactionRow = typeof transactions.$inferSelect;
@@ -132,7 +134,14 @@ export const tasks = sqliteTable(
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
     providerDid: text().notNull(),
+    // What a task shows of its transaction, so that a page of tasks reads no other table.
+    intentId: text().notNull().default(""),
+    network: text().notNull().default(""),
+    currency: text().notNull().default(""),
+    gross: integer().notNull().default(0),
     status: text().$type<TaskStatus>().notNull(),
+    /** What the consumer has answered; null where it has not, also once the window has ended: the end moves no place in the lists. */
+    answer: text().$type<TaskOutcome>(),
     outcome: text().$type<TaskOutcome>(),
     score: real(),
     note: text(),
@@ -140,7 +149,11 @@ export const tasks = sqliteTable(
     confirmBy: integer().notNull(),
     closedAt: integer(),
   },
-  (t) => [index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`)],
+  (t) => [
+    index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`),
+    index("tasks_by_provider").on(t.providerDid, t.environment, t.answer, t.confirmBy, t.taskId),
+    index("tasks_by_consumer").on(t.consumerDid, t.environment, t.answer, t.confirmBy, t.taskId),
+  ],
 );
 export type TaskRow = typeof tasks.$inferSelect;
 
