@@ -48,6 +48,7 @@ import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
+import { reportRoutes } from "./reports/routes.ts";
 import { customerStandingRoutes, principalStandingRoutes } from "./standing/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
@@ -71,6 +72,7 @@ export const ROUTES: readonly Route[] = [
   ...customerRoutes,
   ...customerStandingRoutes,
   ...agentRoutes,
+  ...reportRoutes,
   ...identityRoutes,
   ...resolverRoutes,
   ...handshakeRoutes,

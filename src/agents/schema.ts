@@ -206,7 +206,7 @@ export const marketView = z
   .register(z.globalRegistry, { id: "AgentMarket" });
 export type MarketView = z.infer<typeof marketView>;
 
-const escrowView = z
+export const escrowView = z
   .object({
     network: z.string(),
     caip2: z.string(),
@@ -217,6 +217,7 @@ const escrowView = z
     state: escrowState,
   })
   .register(z.globalRegistry, { id: "AgentEscrow" });
+export type EscrowView = z.infer<typeof escrowView>;
 
 export const agentView = z
   .object({

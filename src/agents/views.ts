@@ -4,11 +4,12 @@ import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
 import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
 import type { ListedAgent } from "./list-store.ts";
-import type { AgentSummary, AgentView, MarketView } from "./schema.ts";
+import type { AgentSummary, AgentView, EscrowView, MarketView } from "./schema.ts";
 
 export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);
@@ -63,17 +64,19 @@ export function toAgentView(config: Config, source: Omit<AidSource, "certificate
     authorized_markets: marketCodes(markets),
     markets: markets.map((row) => toMarketView(config, row)),
     escrow_state: worstEscrowState(agent.economicRole, escrows),
-    escrow: escrows.map(({ network: name, currency, vault, balance, threshold, state }) => {
-      const network = networkNamed(config.networks, name);
-      return {
-        network: name,
-        caip2: caip2Of(network),
-        currency,
-        escrow_wallet: vault,
-        balance: amountOn(network, balance),
-        threshold: amountOn(network, threshold),
-        state,
-      };
-    }),
+    escrow: escrows.map((escrow) => toEscrowView(config, escrow)),
+  };
+}
+
+export function toEscrowView(config: Config, escrow: EscrowRow): EscrowView {
+  const network = networkNamed(config.networks, escrow.network);
+  return {
+    network: escrow.network,
+    caip2: caip2Of(network),
+    currency: escrow.currency,
+    escrow_wallet: escrow.vault,
+    balance: amountOn(network, escrow.balance),
+    threshold: amountOn(network, escrow.threshold),
+    state: escrow.state,
   };
 }

@@ -54,8 +54,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
     escrows: change ? [change.after] : [],
   };
   const settled = { type: "transaction.settled", object: toTransactionView(deps.config, transaction) } as const;
-  const opened =
-    task && ({ type: "task.opened", object: toTaskView(deps.config, task, now) } as const);
+  const opened = task && ({ type: "task.opened", object: toTaskView(deps.config, task, now) } as const);
   const view = toFacilitationView(deps.config, { transaction, receipt });
   await call.commit(
     [

@@ -101,12 +101,7 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
       public_key_jwk: agent.publicJwk,
       delegation: delegationOf(agent),
     },
-    performance: {
-      agent_rating: agent.agentRating,
-      interactions: agent.ratingInteractions,
-      settled_volume: settledVolume(config, agent),
-      as_of: toIso(now),
-    },
+    performance: performanceOf(config, agent, now),
     escrow: escrowPillar(config, agent, markets, escrows),
     disputes: {
       open: agent.disputesOpen,
@@ -119,7 +114,14 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
   };
 }
 
-function settledVolume(config: Config, agent: AgentRow): AidContent["performance"]["settled_volume"] {
+export const performanceOf = (config: Config, agent: AgentRow, now: number) => ({
+  agent_rating: agent.agentRating,
+  interactions: agent.ratingInteractions,
+  settled_volume: settledVolume(config, agent),
+  as_of: toIso(now),
+});
+
+function settledVolume(config: Config, agent: AgentRow): { currency: string; amount: string }[] {
   if (agent.settledVolume === 0) return [];
   const sole = soleCurrency(config.networks);
   return [{ currency: sole.currency, amount: amountOn(sole, agent.settledVolume) }];

@@ -73,10 +73,14 @@ const identityPillar = z.looseObject({
   delegation: z.looseObject({ delegated_by: did, chain: z.array(did) }).nullable(),
 });
 
-const performancePillar = z.looseObject({
+const settledVolumes = z
+  .array(z.looseObject({ currency: z.string(), amount }).register(z.globalRegistry, { id: "SettledVolume" }))
+  .register(z.globalRegistry, { id: "SettledVolumes" });
+
+export const performancePillar = z.looseObject({
   agent_rating: fraction.nullable(),
   interactions: z.number().int(),
-  settled_volume: z.array(z.looseObject({ currency: z.string(), amount })),
+  settled_volume: settledVolumes,
   as_of: instant,
 });
 

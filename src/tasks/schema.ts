@@ -6,8 +6,8 @@ import { amount, did, environment, fraction, instant, text } from "../http/schem
 
 export const taskParams = z.object({ task_id: z.string() });
 
-const taskStatus = z.enum(TASK_STATUSES).register(z.globalRegistry, { id: "TaskState" });
-const taskOutcome = z.enum(TASK_OUTCOMES).register(z.globalRegistry, { id: "TaskOutcome" });
+export const taskStatus = z.enum(TASK_STATUSES).register(z.globalRegistry, { id: "TaskState" });
+export const taskOutcome = z.enum(TASK_OUTCOMES).register(z.globalRegistry, { id: "TaskOutcome" });
 
 export const taskView = z
   .object({

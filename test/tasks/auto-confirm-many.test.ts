@@ -8,6 +8,7 @@ import { tasks } from "../../src/db/tables/money.ts";
 import { startJobs } from "../../src/jobs/run.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { facilitated } from "../facilitation/support.ts";
+import { copyRow } from "../support/copies.ts";
 import { scaled } from "../support/scale.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -29,25 +30,15 @@ beforeAll(async () => {
 
 /** The same purchase `count` times over: its settlement, and its task, due at `confirmBy`. */
 async function repeat(task: string, count: number, confirmBy: number): Promise<void> {
-  const { db } = world.deps;
-  const copies = sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})`;
-  const columns = async (table: string) =>
-    (await db.all<{ name: string }>(sql.raw(`pragma table_info(${table})`))).map(({ name }) => name);
-  const copy = async (table: string, key: string, changed: Record<string, string>) => {
-    const names = await columns(table);
-    const values = names.map((name) => changed[name] ?? `t.${name}`).join(", ");
-    const into = sql.raw(`insert into ${table} (${names.join(", ")})`);
-    await db.run(
-      sql`${into} ${copies} select ${sql.raw(values)} from n, ${sql.raw(table)} t where ${sql.raw(key)} = ${task}`,
-    );
-  };
-  await copy("transactions", "t.task_id", {
+  const copy = (table: string, changed: Record<string, string>) =>
+    copyRow(table, `task_id = '${task}'`, changed, { to: count });
+  await copy("transactions", {
     transaction_id: "t.transaction_id || '-' || i",
     task_id: "t.task_id || '-' || i",
     intent_id: "t.intent_id || '-' || i",
     log_index: "t.log_index + i",
   });
-  await copy("tasks", "t.task_id", {
+  await copy("tasks", {
     task_id: "t.task_id || '-' || i",
     transaction_id: "t.transaction_id || '-' || i",
     confirm_by: String(confirmBy),

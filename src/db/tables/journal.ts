@@ -127,7 +127,9 @@ export const events = sqliteTable(
   (t) => [
     // Each ends with the number, as every index of a table with a rowid does.
     index("events_by_agent").on(t.platformId, t.environment, t.agentDid, t.occurredAt),
-    index("events_by_other").on(t.platformId, t.environment, t.otherDid, t.occurredAt).where(sql`other_did is not null`),
+    index("events_by_other")
+      .on(t.platformId, t.environment, t.otherDid, t.occurredAt)
+      .where(sql`other_did is not null`),
   ],
 );
 export type EventRow = typeof events.$inferSelect;

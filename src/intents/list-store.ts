@@ -1,0 +1,21 @@
+// Store of how many intents of an agent are open (AGT-34).
+import { type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+
+/**
+ * The open intents of an agent at an instant, as an expression. A provider's are a range of their index; a consumer's are found by the holds
+ * on its window, where those of its delegates stand too. No more than `most` are looked at.
+ */
+export const openIntentsOf = (
+  { did, environment }: { readonly did: string; readonly environment: Environment },
+  now: number,
+  most: number,
+): SQL<number> => {
+  // Literal text, so that SQLite uses the partial index.
+  const sold = sql`select 1 from payment_intents i where i.provider_did = ${did} and i.status = 'OPEN'
+    and i.expires_at > ${now} and i.environment = ${environment} limit ${most}`;
+  const held = sql`select h.intent_id from spend_holds h where h.did = ${did} and h.expires_at > ${now} limit ${most}`;
+  const bought = sql`select count(*) from (${held}) listed cross join payment_intents i on i.intent_id = listed.intent_id
+    where i.consumer_did = ${did} and i.status = 'OPEN' and i.expires_at > ${now} and i.environment = ${environment}`;
+  return sql<number>`((select count(*) from (${sold})) + (${bought}))`;
+};

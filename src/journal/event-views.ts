@@ -1,0 +1,17 @@
+// Maps events to the shape of event-schema.ts.
+import { toIso } from "../core/clock.ts";
+import { DAY_MS, EVENT_RETENTION_DAYS } from "../core/limits.ts";
+import type { EventRow } from "../db/tables/journal.ts";
+import type { EventView } from "./event-schema.ts";
+
+/** The first instant of the events that are listed (EVT-17). */
+export const firstListed = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
+
+export const toEventView = ({ id, type, occurredAt, environment, object }: EventRow): EventView => ({
+  id,
+  type,
+  occurred_at: toIso(occurredAt),
+  environment,
+  api_version: "v1",
+  data: { object },
+});

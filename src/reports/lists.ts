@@ -1,0 +1,83 @@
+// The lists of an agent's tasks, transactions and events (AGT-35, AGT-36).
+import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";
+import { present } from "../db/batch.ts";
+import { listTransactions } from "../facilitation/list-store.ts";
+import type { TransactionView } from "../facilitation/schema.ts";
+import { toTransactionView } from "../facilitation/views.ts";
+import { listEventsAbout } from "../journal/event-list-store.ts";
+import type { EventView } from "../journal/event-schema.ts";
+import { firstListed, toEventView } from "../journal/event-views.ts";
+import { listTasks } from "../tasks/list-store.ts";
+import type { TaskView } from "../tasks/schema.ts";
+import { toTaskView } from "../tasks/views.ts";
+import type { ReportQuery, TaskQuery } from "./schema.ts";
+import { findReported } from "./store.ts";
+
+/** Refuses an agent of another platform or environment before the faults of the query. */
+export const precheckReported = (call: ManagementCall, did: string): Precheck =>
+  precheckKnown(findReported(call.db, call.tenant, did));
+
+const asked = (call: ManagementCall, did: string, query: ReportQuery, listing: Listing) =>
+  askedPage(call, query, listing, precheckReported(call, did));
+
+export async function getAgentTasks(call: ManagementCall, did: string, query: TaskQuery): Promise<Page<TaskView>> {
+  const { db, tenant, now, deps, environment } = call;
+  const { status, outcome, since } = query;
+  const filter = { status, outcome, since };
+  const page = await asked(call, did, query, listingOf("agent tasks", [environment, did], filter));
+  const of = { did, environment };
+  const {
+    agent,
+    sold = [],
+    bought = [],
+  } = await call.read(
+    present({
+      agent: findReported(db, tenant, did),
+      sold: listTasks(db, "provider", of, filter, now, page),
+      bought: listTasks(db, "consumer", of, filter, now, page),
+    }),
+  );
+  if (!agent) throw new ServiceError("not_found");
+  return toPage(
+    // An agent is on one side.
+    [...sold, ...bought],
+    page,
+    ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
+    (task) => toTaskView(deps.config, task, now),
+  );
+}
+
+export async function getAgentTransactions(
+  call: ManagementCall,
+  did: string,
+  query: ReportQuery,
+): Promise<Page<TransactionView>> {
+  const { db, tenant, deps, environment } = call;
+  const page = await asked(call, did, query, listingOf("agent transactions", [environment, did], {}));
+  const { agent, transactions } = await call.read({
+    agent: findReported(db, tenant, did),
+    transactions: listTransactions(db, { did, environment }, page),
+  });
+  if (!agent) throw new ServiceError("not_found");
+  return toPage(
+    transactions,
+    page,
+    ({ settledAt, transactionId }) => ({ at: settledAt, id: transactionId }),
+    (transaction) => toTransactionView(deps.config, transaction),
+  );
+}
+
+export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {
+  const { db, tenant, now, environment } = call;
+  const page = await asked(call, did, query, listingOf("agent events", [environment, did], {}));
+  const first = firstListed(now);
+  const { agent, events } = await call.read({
+    agent: findReported(db, tenant, did),
+    events: listEventsAbout(db, tenant, did, first, page),
+  });
+  if (!agent) throw new ServiceError("not_found");
+  if (page.after !== null && page.after.at < first) throw new ServiceError("cursor_expired");
+  return toPage(events, page, ({ occurredAt, id }) => ({ at: occurredAt, id }), toEventView);
+}

@@ -1,0 +1,43 @@
+// The overview of an agent (AGT-34), in one trip whose rows do not grow with its history.
+import { findAgent } from "../agents/store.ts";
+import { toEscrowView } from "../agents/views.ts";
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { OPEN_COUNTED_MAX, RECENT_EVENTS } from "../core/limits.ts";
+import { worstEscrowState } from "../escrow/states.ts";
+import { performanceOf } from "../identity/aid.ts";
+import { findEscrows } from "../identity/store.ts";
+import { listEventsAbout } from "../journal/event-list-store.ts";
+import { firstListed, toEventView } from "../journal/event-views.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { liveRating } from "../ratings/rating.ts";
+import { ratingSums } from "../ratings/signals.ts";
+import { findHeaviest } from "../ratings/store.ts";
+import type { OverviewView } from "./schema.ts";
+import { findOpen } from "./store.ts";
+
+export async function getOverview(call: ManagementCall, did: string): Promise<OverviewView> {
+  const { db, tenant, now, deps } = call;
+  const { environment } = tenant;
+  // A page reads one row more than its limit.
+  const newest = { limit: RECENT_EVENTS - 1, after: null };
+  const { found, escrows, heaviest, open, events } = await call.read({
+    found: findAgent(db, tenant, did),
+    escrows: findEscrows(db, did, environment),
+    heaviest: findHeaviest(db, did),
+    open: findOpen(db, { did, environment }, now, OPEN_COUNTED_MAX),
+    events: listEventsAbout(db, tenant, did, firstListed(now), newest),
+  });
+  if (!found) throw new ServiceError("not_found");
+  const { agent } = found;
+  // Of this instant, as in the management view (AGT-12).
+  const agentRating = liveRating(ratingSums(agent), heaviest, ratingMethod(deps.env, environment), now);
+  return {
+    did,
+    performance: performanceOf(deps.config, { ...agent, agentRating }, now),
+    escrow_state: worstEscrowState(agent.economicRole, escrows),
+    escrow: escrows.map((escrow) => toEscrowView(deps.config, escrow)),
+    open: { ...open, disputes: agent.disputesOpen },
+    recent_events: events.map(toEventView),
+  };
+}

@@ -1,0 +1,36 @@
+// Reports of an agent on the wire (AGT-34 to AGT-36).
+import * as z from "zod";
+import { escrowView } from "../agents/schema.ts";
+import { transactionView } from "../facilitation/schema.ts";
+import { did, escrowState, instantInput, listOf, pageQuery } from "../http/schemas.ts";
+import { performancePillar } from "../identity/schema.ts";
+import { eventView } from "../journal/event-schema.ts";
+import { taskOutcome, taskStatus, taskView } from "../tasks/schema.ts";
+
+const count = z.number().int().min(0);
+
+export const overviewView = z
+  .object({
+    did,
+    performance: performancePillar,
+    escrow_state: escrowState.nullable(),
+    escrow: z.array(escrowView),
+    open: z.object({ intents: count, tasks: count, disputes: count }).register(z.globalRegistry, { id: "OpenMatters" }),
+    recent_events: z.array(eventView),
+  })
+  .register(z.globalRegistry, { id: "AgentOverview" });
+export type OverviewView = z.infer<typeof overviewView>;
+
+export const taskQuery = z.strictObject({
+  ...pageQuery,
+  status: taskStatus.optional(),
+  outcome: taskOutcome.optional(),
+  since: instantInput.optional(),
+});
+export type TaskQuery = z.infer<typeof taskQuery>;
+
+export const reportQuery = z.strictObject(pageQuery);
+export type ReportQuery = z.infer<typeof reportQuery>;
+
+export const taskList = listOf(taskView).register(z.globalRegistry, { id: "TaskList" });
+export const transactionList = listOf(transactionView).register(z.globalRegistry, { id: "TransactionList" });

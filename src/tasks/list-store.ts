@@ -1,0 +1,81 @@
+// Store of the list of an agent's tasks (AGT-35). Each answer is a range of the index of a side, and so is what has none: by the instant at
+// which its window ends it is open or auto-confirmed, whether or not a job has recorded it (TSK-3).
+import { and, type SQL, sql } from "drizzle-orm";
+import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
+import type { Position } from "../core/page.ts";
+import { type Environment, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
+import { type Database, type Read, readAll } from "../db/batch.ts";
+import { bareColumns, below, pageOf } from "../db/pages.ts";
+import { type TaskRow, tasks } from "../db/tables/money.ts";
+
+export type TaskFilter = {
+  readonly status?: TaskStatus | undefined;
+  readonly outcome?: TaskOutcome | undefined;
+  /** Epoch milliseconds. */
+  readonly since?: number | undefined;
+};
+
+const shown = bareColumns(tasks);
+const ORDER = sql`confirm_by desc, task_id desc`;
+/** An agent is on one side; which one, only its row tells. */
+export type Side = "provider" | "consumer";
+const SIDES = { provider: sql`provider_did`, consumer: sql`consumer_did` } as const satisfies Record<Side, SQL>;
+
+/** Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
+export const listTasks = (
+  db: Database,
+  side: Side,
+  { did, environment }: { readonly did: string; readonly environment: Environment },
+  filter: TaskFilter,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<TaskRow[]> | null => {
+  const from = rangesOf(filter, now, page.after).map(
+    (range) => sql`tasks where ${and(sql`${SIDES[side]} = ${did}`, sql`environment = ${environment}`, range)}`,
+  );
+  if (from.length === 0) return null;
+  return readAll(db.select(shown).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)));
+};
+
+/** What is asked for, as ranges of an answer: `after` and `by` bound the end of the window. */
+type Answered = { readonly answer: TaskOutcome | null; readonly after?: number; readonly by?: number };
+
+function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
+  const among = (one: TaskStatus) => status === undefined || status === one;
+  const given = TASK_OUTCOMES.filter((answer) => among("confirmed") && (outcome ?? answer) === answer);
+  const open = among("open") && outcome === undefined;
+  const ended = among("auto_confirmed") && (outcome ?? "confirmed") === "confirmed";
+  return [
+    ...given.map((answer) => ({ answer })),
+    ...(open || ended ? [{ answer: null, ...(open ? {} : { by: now }), ...(ended ? {} : { after: now }) }] : []),
+  ];
+}
+
+function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL | undefined)[] {
+  const { since } = filter;
+  const began = since === undefined ? undefined : since + CONFIRMATION_WINDOW_HOURS * HOUR_MS - 1;
+  return answersOf(filter, now).map(({ answer, after: open, by }) => {
+    // One bound: of two, SQLite would compare the other row by row.
+    const bounds = [open, began].filter((bound) => bound !== undefined);
+    return and(
+      answer === null ? sql`answer is null` : sql`answer = ${answer}`,
+      bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
+      below(sql`confirm_by`, sql`task_id`, after, by),
+    );
+  });
+}
+
+// ---- How many are open ---------------------------------------------------------------------------------------------------
+
+/** The open tasks of an agent at an instant, as an expression; none is counted beyond `most`. */
+export const openTasksOf = (
+  { did, environment }: { readonly did: string; readonly environment: Environment },
+  now: number,
+  most: number,
+): SQL<number> => {
+  const each = Object.values(SIDES).map(
+    (side) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
+      and answer is null and confirm_by > ${now} and status = 'open'`,
+  );
+  return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
+};

@@ -1,0 +1,23 @@
+// Copies of a stored row, as a history.
+import { env, type Json } from "./world.ts";
+
+/** `changed` are expressions over the row `t` and `i`, the copy's number, from `from` + 1 to `to`. */
+export async function copyRow(
+  table: string,
+  where: string,
+  changed: Readonly<Record<string, string>>,
+  { from = 0, to }: { readonly from?: number; readonly to: number },
+): Promise<void> {
+  const info = await env.DB.prepare(`select name, type, pk from pragma_table_info('${table}')`).all<Json>();
+  // SQLite draws the number of a copy itself.
+  const names = info.results
+    .filter(({ pk, type }) => pk !== 1 || String(type).toLowerCase() !== "integer")
+    .map(({ name }) => String(name));
+  const values = names.map((name) => changed[name] ?? `t.${name}`).join(", ");
+  await env.DB.prepare(
+    `insert into ${table} (${names.join(", ")}) with recursive n(i) as (select ? + 1 union all select i + 1 from n where i < ?)
+     select ${values} from n, (select * from ${table} where ${where} limit 1) t`,
+  )
+    .bind(from, to)
+    .run();
+}
