@@ -227,6 +227,10 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await stage.show("getContext");
   await resolveEveryForm(stage, provider.did);
   await stage.show("getStatusList", { params: { n: "1" } });
+  await stage.show("getAgentOverview", { params });
+  for (const list of ["listAgentTasks", "listAgentTransactions", "listAgentEvents"]) {
+    await stage.show(list, { params, query: { limit: "1" } });
+  }
   await stage.show("listPrincipals", { query: { limit: "1" } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });
   must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");

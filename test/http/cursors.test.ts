@@ -5,6 +5,7 @@ import { commit } from "../../src/db/batch.ts";
 import { activityHeads } from "../../src/db/tables/journal.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
 import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
+import { facilitated, pairOf } from "../facilitation/support.ts";
 import { grantMarket } from "../payments/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -13,6 +14,8 @@ import { drawKey, registerVerifier } from "../verifiers/support.ts";
 let world: World;
 let did: string;
 let otherDid: string;
+let traderDid: string;
+let otherTraderDid: string;
 let principalId: string;
 let otherPrincipalId: string;
 let session: string;
@@ -28,6 +31,9 @@ beforeAll(async () => {
   for (const one of [did, otherDid]) {
     for (const market of ["DE-USDC", "EU-USDC"]) await grantMarket(world, one, market);
   }
+  const pair = await pairOf(world);
+  for (let i = 0; i < 2; i++) await facilitated(world, pair);
+  [traderDid, otherTraderDid] = [pair.provider.did, pair.consumer.did];
   otherPrincipalId = await world.principal();
   for (const one of [principalId, otherPrincipalId]) {
     const renewal = { body: { placeholder: true } };
@@ -61,6 +67,7 @@ const AGENTS = "/v1/agents";
 const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
 const CUSTOMERS = "/v1/customers";
+const TASKS = "/v1/agents/{trader}/tasks";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
 const OTHERS_ATTESTATIONS = ATTESTATIONS.replace("{principal_id}", "{other_principal}");
@@ -81,6 +88,13 @@ const CONTINUED: Record<string, Listing> = {
   markets: { route: "/v1/markets", key: "none" },
   "an agent's markets": { route: OWN_MARKETS },
   "another agent's markets": { route: OWN_MARKETS.replace("{did}", "{other}") },
+  "an agent's tasks": { route: TASKS },
+  "another agent's tasks": { route: TASKS.replace("{trader}", "{other_trader}") },
+  "an agent's open tasks": { route: TASKS, filter: () => "status=open" },
+  "an agent's transactions": { route: "/v1/agents/{trader}/transactions" },
+  "another agent's transactions": { route: "/v1/agents/{other_trader}/transactions" },
+  "an agent's events": { route: "/v1/agents/{trader}/events" },
+  "another agent's events": { route: "/v1/agents/{other_trader}/events" },
   platforms: { route: "/v1/operator/platforms", key: "operator" },
   "ACCREDITED platforms": { route: "/v1/operator/platforms", key: "operator", filter: () => "status=ACCREDITED" },
   documents: { route: "/v1/platform/documents", key: "session" },
@@ -97,6 +111,7 @@ const OTHERS: Record<string, Listing> = {
   "agents in production": { route: AGENTS, key: "live" },
   consumers: { route: AGENTS, filter: () => "economic_role=CONSUMER" },
   "SUSPENDED agents": { route: AGENTS, filter: () => "status=SUSPENDED" },
+  "an agent's tasks of an outcome": { route: TASKS, filter: () => "outcome=confirmed" },
   "principals in production": { route: PRINCIPALS, key: "live" },
   "principals of a customer": { route: PRINCIPALS, filter: () => "customer_id=cus_1" },
   "principals of a reference": { route: PRINCIPALS, filter: () => "external_ref=crm-1" },
@@ -110,6 +125,8 @@ function open({ route, key, filter }: Listing, cursor = "") {
   const named: Record<string, string> = {
     did,
     other: otherDid,
+    trader: traderDid,
+    other_trader: otherTraderDid,
     principal_id: principalId,
     other_principal: otherPrincipalId,
     platform_id: world.platformId,
@@ -126,7 +143,7 @@ function open({ route, key, filter }: Listing, cursor = "") {
 it("every route that takes a cursor is among them", () => {
   const paged = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
   const covered = Object.values(LISTINGS).map(({ route }) =>
-    route.replace("{other}", "{did}").replace("{other_principal}", "{principal_id}"),
+    route.replace(/\{(other|trader|other_trader)\}/, "{did}").replace("{other_principal}", "{principal_id}"),
   );
   expect([...new Set(paged)].sort()).toEqual([...new Set(covered)].sort());
 });

@@ -2,6 +2,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
+import { facilitated, pairOf } from "../facilitation/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
@@ -23,6 +24,8 @@ beforeAll(async () => {
     operational_wallet: inject("accounts")[8],
   }));
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
+  const pair = await pairOf(world, agent);
+  for (let i = 0; i < 2; i++) await facilitated(world, pair);
   for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
   attested = await world.principal();
   const renewal = { body: { placeholder: true } };
@@ -53,6 +56,9 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
   "/v1/agents/{did}/scope/authorized_markets": {
     path: () => `/v1/agents/${encodeURIComponent(provider)}/scope/authorized_markets?limit=1`,
   },
+  "/v1/agents/{did}/tasks": { path: () => `/v1/agents/${provider}/tasks?status=open&limit=1` },
+  "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
+  "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
   "/v1/markets": { path: () => "/v1/markets?limit=1" },
   "/v1/operator/platforms": {
     path: () => "/v1/operator/platforms?status=ACCREDITED&limit=1",

@@ -25,9 +25,9 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     identifier: "a DID of the public registry, or any other text",
   },
   query: {
-    ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "economic_role"]),
+    ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "outcome", "economic_role"]),
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
-    ...words("instants", ["occurred_after", "occurred_before"]),
+    ...words("instants", ["occurred_after", "occurred_before", "since"]),
     ...words("of a public document", ["version", "revision"]),
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),
