@@ -134,6 +134,19 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The key and its platform 2, the agent in its scope 3, one market and one escrow: a range reads one row beyond its end.
   // With the four heaviest counterparties: the rating is of this instant.
   "GET /v1/agents/{did}": read(13, 4 * KIB),
+  // The agent as above, its counts, and ten events; an open intent or task is a row more, up to a thousand of each.
+  "GET /v1/agents/{did}/overview": read(45, 24 * KIB),
+  // The key and its platform 2, the agent 2, the rows of the page and one more, and the first row of each of eight ranges.
+  "GET /v1/agents/{did}/tasks": read(38, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (status=open)": read(30, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (status=confirmed)": read(36, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (status=auto_confirmed)": read(30, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (status=disputed)": read(4, KIB),
+  "GET /v1/agents/{did}/tasks (outcome=confirmed)": read(32, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (outcome=partial)": read(30, 24 * KIB),
+  "GET /v1/agents/{did}/tasks (since=2026-01-01T00:00:00Z)": read(38, 24 * KIB),
+  "GET /v1/agents/{did}/transactions": read(30, 32 * KIB),
+  "GET /v1/agents/{did}/events": read(40, 64 * KIB),
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(20, 20, 6 * KIB, { objects: 3 }),
   "POST /v1/agents/{did}/transfer": mutation(22, 20, 6 * KIB, { objects: 1 }),

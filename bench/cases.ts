@@ -10,6 +10,7 @@ import { OPERATORS } from "./cases/operators.ts";
 import { PASSWORDS } from "./cases/passwords.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
+import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
@@ -24,6 +25,7 @@ export const CASES: readonly Case[] = [
   ...STANDING,
   ...CUSTOMERS,
   ...LISTS,
+  ...REPORTS,
   ...CUSTOMER_STANDING,
   ...VERIFIERS,
   ...IDENTITY,

@@ -19,6 +19,8 @@ const [OTHER_DID, OTHER_BUYER, OTHER_SELLER, OTHER_AHEAD] = [
   otherDid("2"),
   otherDid("3"),
 ];
+/** Of a hundred tasks one is partial, one rejected. */
+const ANSWER = "case n % 100 when 0 then 'partial' when 1 then 'rejected' else 'confirmed' end";
 const HASH = "'0x' || printf('%064d', n)";
 /** The text of a document that no case reads: only its row counts. */
 const NO_TEXT = "'{}'";
@@ -92,7 +94,11 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
       where: `${settled} and status = 'SETTLED'`,
       vary: { intent_id: otherId("pin"), ...intent },
     },
-    { table: "payment_intents", where: settled, vary: { intent_id: otherId("pin_O"), ...open } },
+    {
+      table: "payment_intents",
+      where: settled,
+      vary: { intent_id: otherId("pin_O"), transaction_id: "null", ...open },
+    },
     {
       table: "transactions",
       where: settled,
@@ -109,7 +115,14 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
     {
       table: "tasks",
       where: `${settled} and status = 'confirmed'`,
-      vary: { task_id: otherId("tsk"), transaction_id: otherId("fac"), opened_at: EARLIER("opened_at") },
+      vary: {
+        task_id: otherId("tsk"),
+        transaction_id: otherId("fac"),
+        answer: ANSWER,
+        outcome: ANSWER,
+        opened_at: EARLIER("opened_at"),
+        confirm_by: EARLIER("confirm_by"),
+      },
     },
     {
       table: "tasks",
@@ -163,7 +176,7 @@ const accountsOf = ({ stage }: Play): Copies[] => {
 };
 
 /** A platform's own rows, and the records of its changes. */
-const journalOf = ({ stage, principalId }: Play): Copies[] => [
+const journalOf = ({ stage, principalId, provider }: Play): Copies[] => [
   {
     table: "platforms",
     where: `platform_id = '${stage.platform.platformId}'`,
@@ -189,6 +202,12 @@ const journalOf = ({ stage, principalId }: Play): Copies[] => [
   },
   { table: "attestations", where: "true", vary: { principal_id: otherId("prn") } },
   { table: "events", where: "true", vary: { id: otherId("evt"), object: NO_TEXT } },
+  // One agent has all of a platform's history.
+  {
+    table: "events",
+    where: `agent_did = '${provider.did}'`,
+    vary: { id: otherId("evt_A"), object: NO_TEXT, occurred_at: EARLIER("occurred_at") },
+  },
   // One subject, one actor and one action have all of a platform's history, before what is hashed.
   {
     table: "activity_entries",
