@@ -3,49 +3,7 @@
 
 import { PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
-
-export type Budget = {
-  readonly trips: number;
-  readonly rowsRead: number;
-  readonly rowsWritten: number;
-  /** Calls of Durable Objects: the agent's lock, the proof's single use, the begin and end of an Idempotency-Key. */
-  readonly objects: number;
-  readonly queues: number;
-  readonly fetches: number;
-  readonly bytes: number;
-};
-
-const KIB = 1_024;
-const NOTHING = { trips: 0, rowsRead: 0, rowsWritten: 0, objects: 0, queues: 0, fetches: 0 } as const;
-
-const read = (rowsRead: number, bytes: number, more: Partial<Budget> = {}): Budget => ({
-  ...NOTHING,
-  trips: 1,
-  rowsRead,
-  bytes,
-  ...more,
-});
-/** A page under a clock that was moved: the first reading finds the clock, the second one is of the page (ACC-9). */
-const pageAhead = (rowsRead: number, kib: number): Budget => read(2 * rowsRead, kib * KIB, { trips: 2 });
-/** A call that touches no database. */
-const pure = (bytes: number, more: Partial<Budget> = {}): Budget => ({ ...NOTHING, bytes, ...more });
-const mutation = (rowsRead: number, rowsWritten: number, bytes: number, more: Partial<Budget> = {}): Budget => ({
-  ...NOTHING,
-  trips: 2,
-  rowsRead,
-  rowsWritten,
-  queues: 1,
-  bytes,
-  ...more,
-});
-
-const sweep = (cost: Partial<Budget>): Budget => ({ ...NOTHING, bytes: 100, ...cost });
-const EACH = { trips: 3, rowsRead: 2, rowsWritten: 1 } as const;
-const BULK = { trips: 4, rowsRead: 3, rowsWritten: 2 } as const;
-const job = (name: string, idle: Partial<Budget>, due?: Partial<Budget>): Record<string, Budget> => ({
-  [`job ${name}`]: sweep(idle),
-  ...(due && { [`job ${name} (one due)`]: sweep(due) }),
-});
+import { BULK, type Budget, EACH, job, KIB, mutation, pageAhead, pure, read, sweep } from "./budget.ts";
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The agent's lock counts as no subrequest.

@@ -1,10 +1,10 @@
 // Lists the exceeded budgets, one line each, with the measured value and the limit.
+import type { Budget } from "./budget.ts";
 import {
   ACT_BYTES,
   BUDGETS,
   BUNDLE_GZIP_KIB,
   BUSY_RATIO,
-  type Budget,
   HOPS,
   STARTUP_MEDIAN_MS,
   SUSPENSION,
