@@ -136,10 +136,28 @@ describe("a database of the first version", () => {
     for (const { check_at } of chains) expect(Number(check_at)).toBeLessThan(now + 24 * 3_600_000);
   });
 
+  it("finds its events by their agents, and its tasks by what was answered", async () => {
+    expect(await rows("select id, agent_did, other_did from events order by seq")).toEqual([
+      { id: "evt_1", agent_did: "did:b", other_did: null },
+      { id: "evt_2", agent_did: "did:a", other_did: "did:c" },
+      { id: "evt_3", agent_did: "did:c", other_did: null },
+    ]);
+    const settled = { network: "base-sepolia", currency: "USDC", gross: 1_000 };
+    const of = "task_id, intent_id, network, currency, gross, answer";
+    expect(await rows(`select ${of} from tasks order by task_id`)).toEqual([
+      { task_id: "tsk_1", intent_id: "pin_1", ...settled, answer: "partial" },
+      { task_id: "tsk_2", intent_id: "pin_2", ...settled, answer: null },
+    ]);
+  });
+
   it("keeps its settlements and their receipts", async () => {
     expect(await rows("select transaction_id, gross, operational_wallet, consumer_willed from transactions")).toEqual([
       { transaction_id: "fac_1", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 1 },
       { transaction_id: "fac_2", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 0 },
+    ]);
+    expect(await rows("select intent_id, transaction_id from payment_intents order by intent_id")).toEqual([
+      { intent_id: "pin_1", transaction_id: "fac_1" },
+      { intent_id: "pin_2", transaction_id: "fac_2" },
     ]);
     expect(await rows("select * from receipts")).toEqual([
       { transaction_id: "fac_1", receipt: "receipt-1" },
@@ -169,10 +187,17 @@ async function insertFirstVersion(): Promise<void> {
   const certificate = { key_id: "key", issued_at: 1, expires_at: 9 };
   await insert("certificates", { ...certificate, did: "did:a", jti: "1", status_list_idx: 77, replaced_at: 5 });
   await insert("certificates", { ...certificate, did: "did:b", jti: "2", status_list_idx: 900_000, replaced_at: null });
-  const event = { platform_id: "plt_1", environment: "sandbox", type: "agent.activated", object: "{}" };
-  await insert("events", { ...event, id: "evt_2", occurred_at: 20, dispatched_at: null });
-  await insert("events", { ...event, id: "evt_1", occurred_at: 10, dispatched_at: 11 });
-  await insert("events", { ...event, id: "evt_3", occurred_at: 30, dispatched_at: 31 });
+  const event = { platform_id: "plt_1", environment: "sandbox", type: "agent.activated" };
+  const about = (object: Record<string, string>) => ({ ...event, object: JSON.stringify(object) });
+  const [both, one] = [about({ provider_did: "did:a", consumer_did: "did:c" }), { provider_did: "did:x" }];
+  await insert("events", { ...both, id: "evt_2", occurred_at: 20, dispatched_at: null });
+  await insert("events", { ...about({ did: "did:b" }), id: "evt_1", occurred_at: 10, dispatched_at: 11 });
+  await insert("events", {
+    ...about({ ...one, consumer_did: "did:c" }),
+    id: "evt_3",
+    occurred_at: 30,
+    dispatched_at: 31,
+  });
   await insertSettlements();
   await insertActivity();
 }
@@ -225,6 +250,16 @@ async function insertSettlements(): Promise<void> {
       opened_by: openedBy,
       created_at: 1,
       expires_at: 2,
+    });
+    await insert("tasks", {
+      task_id: `tsk_${n}`,
+      transaction_id: `fac_${n}`,
+      environment: "sandbox",
+      consumer_did: "did:c",
+      provider_did: "did:a",
+      ...(n === 1 ? { status: "confirmed", outcome: "partial" } : { status: "auto_confirmed", outcome: "confirmed" }),
+      opened_at: 1,
+      confirm_by: 2,
     });
     const amounts = { gross: 1_000, fee: 10, escrow: 90, operational: 900, escrow_balance: 90 };
     await insert("transactions", {
