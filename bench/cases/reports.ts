@@ -1,6 +1,7 @@
 // Reports of the agent that sells: pages of a long history, by every filter.
 import type { Case } from "../case.ts";
-import { agentPath, manage } from "../play.ts";
+import { agentPath, manage, type Play } from "../play.ts";
+import type { Ask } from "../wire.ts";
 
 const FILTERS: readonly string[] = [
   "status=open",
@@ -21,12 +22,23 @@ const list = (name: string, filter?: string): Case => ({
     manage(stage, "GET", `${agentPath(provider.did)}/${name}?limit=20${filter === undefined ? "" : `&${filter}`}`),
 });
 
+const askOverview = ({ stage, provider }: Play): Ask => manage(stage, "GET", `${agentPath(provider.did)}/overview`);
+
+/** Each intent that is stored as open, and each open task, is counted by its row. */
+async function countOpen({ stage, provider: { did } }: Play): Promise<number> {
+  const of = (table: string) => `(select count(*) from ${table} where provider_did = ? and upper(status) = 'OPEN')`;
+  const text = `select ${of("payment_intents")} + ${of("tasks")} as open`;
+  const [rows = []] = await stage.sql([{ sql: text, params: [did, did] }]);
+  return Number(rows[0]?.["open"]);
+}
+
 export const REPORTS: readonly Case[] = [
   {
     route: "GET /v1/agents/{did}/overview",
     status: 200,
     filling: true,
-    ask: ({ stage, provider }) => manage(stage, "GET", `${agentPath(provider.did)}/overview`),
+    moreRows: countOpen,
+    ask: askOverview,
   },
   list("tasks"),
   ...FILTERS.map((filter) => list("tasks", filter)),

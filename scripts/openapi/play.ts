@@ -151,6 +151,8 @@ async function register(call: Stage["show"], side: "provider" | "consumer", numb
   const principal_id = pick<string>(principal, "principal_id");
   const draft = await call("registerAgent", { body: { principal_id, ...AGENTS[side] } });
   const did = pick<string>(draft, "did");
+  // Before its agent has many events: each is a whole agent.
+  await call("getAgentOverview", { params: { did } });
   const headers = { "Idempotency-Key": crypto.randomUUID() };
   const credentials = await call("activateAgent", { params: { did }, headers });
   await call("getPrincipal", { params: { principal_id } });
@@ -227,7 +229,6 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await stage.show("getContext");
   await resolveEveryForm(stage, provider.did);
   await stage.show("getStatusList", { params: { n: "1" } });
-  await stage.show("getAgentOverview", { params });
   for (const list of ["listAgentTasks", "listAgentTransactions", "listAgentEvents"]) {
     await stage.show(list, { params, query: { limit: "1" } });
   }

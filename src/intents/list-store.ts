@@ -12,10 +12,11 @@ export const openIntentsOf = (
   most: number,
 ): SQL<number> => {
   // Literal text, so that SQLite uses the partial index.
-  const sold = sql`select 1 from payment_intents i where i.provider_did = ${did} and i.status = 'OPEN'
-    and i.expires_at > ${now} and i.environment = ${environment} limit ${most}`;
+  const stored = sql`select i.expires_at, i.environment from payment_intents i
+    where i.provider_did = ${did} and i.status = 'OPEN' limit ${most}`;
+  const sold = sql`select count(*) from (${stored}) listed where expires_at > ${now} and environment = ${environment}`;
   const held = sql`select h.intent_id from spend_holds h where h.did = ${did} and h.expires_at > ${now} limit ${most}`;
   const bought = sql`select count(*) from (${held}) listed cross join payment_intents i on i.intent_id = listed.intent_id
     where i.consumer_did = ${did} and i.status = 'OPEN' and i.expires_at > ${now} and i.environment = ${environment}`;
-  return sql<number>`((select count(*) from (${sold})) + (${bought}))`;
+  return sql<number>`((${sold}) + (${bought}))`;
 };
