@@ -12,7 +12,7 @@ export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
 /** For how long events are listed (EVT-17). */
 export const EVENT_RETENTION_DAYS = 30;
-/** Events in the overview of an agent, and how many of its open intents and tasks are counted one by one (AGT-34). */
+/** Events in the overview of an agent, and how many of its open intents and tasks are counted one by one (AGT-35). */
 export const RECENT_EVENTS = 10;
 export const OPEN_COUNTED_MAX = 1_000;
 export const ROTATION_GRACE_HOURS_MAX = 24;

@@ -1,4 +1,4 @@
-// Store of the list of an agent's transactions (AGT-36): a range of each side's index.
+// Store of the list of an agent's transactions (AGT-37): a range of each side's index.
 import { and, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";

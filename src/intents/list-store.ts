@@ -1,4 +1,4 @@
-// Store of how many intents of an agent are open (AGT-34).
+// Store of how many intents of an agent are open (AGT-35).
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 

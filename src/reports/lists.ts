@@ -1,4 +1,4 @@
-// The lists of an agent's tasks, transactions and events (AGT-35, AGT-36).
+// The lists of an agent's tasks, transactions and events (AGT-36, AGT-37).
 import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";

@@ -1,4 +1,4 @@
-// The overview of an agent (AGT-34), in one trip whose rows do not grow with its history.
+// The overview of an agent (AGT-35), in one trip whose rows do not grow with its history.
 import { findAgent } from "../agents/store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";

@@ -1,4 +1,4 @@
-// Routes of the reports of an agent, for its platform (AGT-34 to AGT-36).
+// Routes of the reports of an agent, for its platform (AGT-35 to AGT-37).
 
 import { precheckAgent } from "../agents/read.ts";
 import { route } from "../http/route.ts";

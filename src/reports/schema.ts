@@ -1,4 +1,4 @@
-// Reports of an agent on the wire (AGT-34 to AGT-36).
+// Reports of an agent on the wire (AGT-35 to AGT-37).
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { transactionView } from "../facilitation/schema.ts";

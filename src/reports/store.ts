@@ -1,4 +1,4 @@
-// Store of what a report tells of the agent itself (AGT-34).
+// Store of what a report tells of the agent itself (AGT-35).
 import { and, eq, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";

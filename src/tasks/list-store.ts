@@ -1,4 +1,4 @@
-// Store of the list of an agent's tasks (AGT-35). Each answer is a range of the index of a side, and so is what has none: by the instant at
+// Store of the list of an agent's tasks (AGT-36). Each answer is a range of the index of a side, and so is what has none: by the instant at
 // which its window ends it is open or auto-confirmed, whether or not a job has recorded it (TSK-3).
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";

@@ -1,4 +1,4 @@
-// The overview of an agent (AGT-34).
+// The overview of an agent (AGT-35).
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";

@@ -1,4 +1,4 @@
-// The lists of an agent's tasks, transactions and events (AGT-35, AGT-36, EVT-17): what they show, of whom, and what filters them.
+// The lists of an agent's tasks, transactions and events (AGT-36, AGT-37, EVT-17): what they show, of whom, and what filters them.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";

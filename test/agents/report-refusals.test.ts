@@ -1,4 +1,4 @@
-// Who reads the reports of an agent (AGT-34 to AGT-36), and which requests they refuse.
+// Who reads the reports of an agent (AGT-35 to AGT-37), and which requests they refuse.
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { createWorld, type Json, type World } from "../support/world.ts";

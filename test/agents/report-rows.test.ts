@@ -1,4 +1,4 @@
-// What a page of an agent's reports reads (AGT-34, AGT-35): the same over a thousand and over twenty thousand rows of the agent.
+// What a page of an agent's reports reads (AGT-35, AGT-36): the same over a thousand and over twenty thousand rows of the agent.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
