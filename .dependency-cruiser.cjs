@@ -30,6 +30,7 @@ const FEATURES = [
   "markets",
   "payments",
   "tasks",
+  "promotion",
   "facilitation",
   "disputes",
   "follower",

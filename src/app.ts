@@ -46,6 +46,7 @@ import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
+import { promotionRoutes } from "./promotion/routes.ts";
 import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
 import { reportRoutes } from "./reports/routes.ts";
@@ -72,6 +73,7 @@ export const ROUTES: readonly Route[] = [
   ...customerRoutes,
   ...customerStandingRoutes,
   ...agentRoutes,
+  ...promotionRoutes,
   ...reportRoutes,
   ...identityRoutes,
   ...resolverRoutes,

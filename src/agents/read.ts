@@ -18,7 +18,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
     found: findAgent(db, tenant, did),
     markets: findMarkets(db, did, tenant.environment),
     escrows: findEscrows(db, did, tenant.environment),
-    heaviest: findHeaviest(db, did),
+    heaviest: findHeaviest(db, did, tenant.environment),
   });
   if (!found) throw new ServiceError("not_found");
   // Decayed to this instant, as in the public status. Lists and events show the rating of the last signal (AGT-12).

@@ -136,6 +136,7 @@ function draftOf(
     disputesOpen: 0,
     disputesResolvedFor: 0,
     disputesResolvedAgainst: 0,
+    promotedAt: null,
     endsAt,
     createdAt: now,
     updatedAt: now,

@@ -47,6 +47,8 @@ export type AgentChange = {
   readonly set: Partial<AgentRow>;
   /** True when the platform's part of the document changes: a new version is signed in this batch (IDN-16). */
   readonly newVersion: boolean;
+  /** True where something else of what is signed changes: the document is stale (IDN-18). */
+  readonly stale?: boolean;
   readonly certificate?: IssuedCertificate | null;
   /** The end of earlier certificates, in real time; absent when they stay as they are (AGT-22). */
   readonly earlierCountUntil?: number;
@@ -62,6 +64,7 @@ export type AgentChange = {
   readonly listing: ChangeType | null;
   /** Markets and escrows as they are after the change. */
   readonly markets?: AidSource["markets"];
+  readonly escrows?: AidSource["escrows"];
 };
 
 /** Its principal counts the agents that sell, until each has ended (PRN-10). */
@@ -81,8 +84,12 @@ export async function reviseAgent(
   now: number,
 ): Promise<{ after: AidSource; statements: Statement[] }> {
   const { newVersion, certificate, earlierCountUntil, endsEarlierKey, activity, events = [], listing, also } = change;
+  const documented = newVersion || change.stale === true;
   const { version, revision } = before.agent;
-  const numbers = newVersion ? { version: version + 1, revision: revision + 1 } : {};
+  const numbers = {
+    ...(newVersion && { version: version + 1 }),
+    ...(documented && { revision: revision + 1 }),
+  };
   const agent: AgentRow = {
     ...before.agent,
     ...graceBy(before.agent, earlierCountUntil),
@@ -97,13 +104,14 @@ export async function reviseAgent(
     principal: change.principal ?? before.principal,
     certificate: certificate?.text ?? before.certificate,
     markets: change.markets ?? before.markets,
+    escrows: change.escrows ?? before.escrows,
   };
   const { revision: _relative, ...columns } = agent;
   const object = events.length === 0 ? {} : toAgentView(deps.config, after, now);
   return {
     after,
     statements: [
-      ...updateAgent(db, before.agent, columns, { documented: newVersion, owner: after.principal, also }),
+      ...updateAgent(db, before.agent, columns, { documented, owner: after.principal, also }),
       ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
       ...(agent.status !== before.agent.status ? listCertificates(db, before.agent, agent.status) : []),
       ...(isFinal(agent.status) ? endIntentsOf(db, [agent.did], deps.clock.now()) : []),

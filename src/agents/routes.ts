@@ -18,13 +18,13 @@ import {
   agentView,
   credentialsView,
   keyRotationInput,
+  movedAgentView,
   returnedAgentView,
   revocationInput,
   rotatedCredentialsView,
   scopePatch,
   statusPatch,
   transferInput,
-  transferredAgentView,
 } from "./schema.ts";
 import { patchScope, precheckScopePatch } from "./scope.ts";
 import { patchStatus, revokeAgent } from "./status.ts";
@@ -183,7 +183,7 @@ export const agentRoutes = [
     params: agentParams,
     body: transferInput,
     status: 200,
-    response: { schema: transferredAgentView, description: "The agent, with its new certificate." },
+    response: { schema: movedAgentView, description: "The agent, with its new certificate." },
     errors: ["not_found", "invalid_status", "agent_status_not_mutable", "no_changes_requested"],
     idempotency: "plain",
     lock: ({ did }) => did,

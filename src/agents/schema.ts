@@ -236,11 +236,11 @@ export const returnedAgentView = agentView
   .register(z.globalRegistry, { id: "ReturnedAgent" });
 export type ReturnedAgentView = z.infer<typeof returnedAgentView>;
 
-/** An agent under its new principal; one that has a certificate has another one. */
-export const transferredAgentView = returnedAgentView
+/** An agent under its new principal, or in production; one that has a certificate has another one. */
+export const movedAgentView = returnedAgentView
   .extend({ warnings: z.array(agentWarning) })
-  .register(z.globalRegistry, { id: "TransferredAgent" });
-export type TransferredAgentView = z.infer<typeof transferredAgentView>;
+  .register(z.globalRegistry, { id: "MovedAgent" });
+export type MovedAgentView = z.infer<typeof movedAgentView>;
 
 export const agentQuery = z.strictObject({
   ...pageQuery,

@@ -151,6 +151,7 @@ export const updateRating = (
       .where(
         and(
           eq(agents.did, before.did),
+          eq(agents.environment, before.environment),
           eq(agents.ratingInteractions, before.ratingInteractions),
           eq(agents.ratingWeight, before.ratingWeight),
           eq(agents.ratingWeighted, before.ratingWeighted),

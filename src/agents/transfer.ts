@@ -14,7 +14,7 @@ import { countProvider, findPrincipal, uncountProvider } from "../principals/sto
 import { tierWarnings } from "../principals/tiers.ts";
 import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import { sells } from "./roles.ts";
-import type { TransferInput, TransferredAgentView } from "./schema.ts";
+import type { MovedAgentView, TransferInput } from "./schema.ts";
 import { findAgent, findDelegates, sourceReads, whileTransferable } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
@@ -25,7 +25,7 @@ export async function transferAgent(
   call: ManagementCall,
   did: string,
   { principal_id }: TransferInput,
-): Promise<TransferredAgentView> {
+): Promise<MovedAgentView> {
   const { db, tenant, now, deps } = call;
   const { caller, place, principal, delegates, ...found } = await call.read({
     ...sourceReads(db, tenant, did),

@@ -185,6 +185,8 @@ export const ACTIVITY_ACTIONS = [
   "agent.certificate_reissued",
   "agent.key_rotated",
   "agent.transferred",
+  "agent.promoted",
+  "agent.funded",
   "agent.suspended",
   "agent.reactivated",
   "agent.revoked",

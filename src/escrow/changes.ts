@@ -1,7 +1,7 @@
 // Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19); the store writes it. The contract's threshold
 // follows through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
-import { escrowStateAt } from "./states.ts";
+import { countedOf, escrowStateAt } from "./states.ts";
 import { escrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
@@ -12,15 +12,17 @@ export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   return { ...escrow, threshold, state: escrowStateAt(escrow.state, escrow.balance, threshold) };
 }
 
-/**
- * The vault held `balance` right after a settlement mined at `seenAt`. A settlement older than the last one seen never lowers the balance
- * (MKT-19).
- */
-export function credited(escrow: EscrowRow, balance: number, seenAt: number): EscrowRow {
+/** A settlement as a vault saw it: what it held right after, what the settlement put into it, and the instant of the block. */
+export type Credit = { readonly held: number; readonly part: number; readonly seenAt: number };
+
+/** A settlement older than the last one seen never lowers the balance (MKT-19). */
+export function credited(escrow: EscrowRow, { held, part, seenAt }: Credit): EscrowRow {
+  const balance = countedOf(held, escrow.elsewhere);
   const latest = seenAt > escrow.updatedAt ? balance : Math.max(balance, escrow.balance);
   return {
     ...escrow,
     balance: latest,
+    contributed: escrow.contributed + part,
     state: escrowStateAt(escrow.state, latest, escrow.threshold),
     updatedAt: Math.max(seenAt, escrow.updatedAt),
   };

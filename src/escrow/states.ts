@@ -7,6 +7,9 @@ export function escrowStateAt(present: EscrowState, balance: number, threshold: 
   return balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 
+/** What counts of a vault that both environments use: not what the other one's settlements have put into it (AGT-34). */
+export const countedOf = (balance: number, elsewhere: number): number => Math.max(0, balance - elsewhere);
+
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 
 /** The worst state of all networks of a provider (MKT-18). Consumers have none. */

@@ -4,6 +4,7 @@ import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import type { Credit } from "./changes.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
@@ -44,21 +45,27 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
 ];
 
 /**
- * The vault held `balance` right after a settlement mined at `seenAt`. Written relative to the row: settlements that are recorded together
- * or in the other order never lower a later balance (MKT-19). Refused when the row would get another state than was foreseen.
+ * Written relative to the row: settlements that are recorded together or in the other order never lower a later balance (MKT-19). Refused
+ * when the row would get another state than was foreseen.
  */
 export const creditEscrow = (
   db: Database,
   before: EscrowRow,
   after: EscrowRow,
-  { balance, seenAt }: { readonly balance: number; readonly seenAt: number },
+  { held, part, seenAt }: Credit,
 ): Statement[] => {
+  const balance = sql`max(0, ${held} - ${escrows.elsewhere})`;
   const newer = sql`case when ${seenAt} > ${escrows.updatedAt} then ${balance} else max(${balance}, ${escrows.balance}) end`;
   return mustChange(
     db,
     db
       .update(escrows)
-      .set({ balance: newer, state: after.state, updatedAt: sql`max(${seenAt}, ${escrows.updatedAt})` })
+      .set({
+        balance: newer,
+        contributed: sql`${escrows.contributed} + ${part}`,
+        state: after.state,
+        updatedAt: sql`max(${seenAt}, ${escrows.updatedAt})`,
+      })
       .where(
         and(
           keyed(before),

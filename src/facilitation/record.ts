@@ -41,8 +41,8 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const { db, deps, now } = call;
   const { intent, settlement, mined, provider, escrow } = evidence;
   // Real time: readings of one vault are in the order of their blocks, whoever's clock rules the call.
-  const seen = { balance: Number(settlement.vaultBalance), seenAt: mined.minedAt };
-  const change = escrow && { before: escrow, after: credited(escrow, seen.balance, seen.seenAt) };
+  const seen = { held: Number(settlement.vaultBalance), part: Number(settlement.escrow), seenAt: mined.minedAt };
+  const change = escrow && { before: escrow, after: credited(escrow, seen) };
   const moved = change !== null && change.before.state !== change.after.state;
   const transaction = transactionOf(call, evidence, change?.after ?? null);
   const receipt = await sign(call, evidence.network, transaction);

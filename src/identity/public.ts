@@ -9,7 +9,7 @@ import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { liveRating } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
-import { findHeaviest } from "../ratings/store.ts";
+import { findHeaviestHere } from "../ratings/store.ts";
 import { certificateIn, liveOf } from "./aid.ts";
 import { type DidForm, didDocument, keysOf } from "./did-document.ts";
 import { environmentOf, findCertified, findEscrows, findPublicAgent } from "./store.ts";
@@ -19,7 +19,7 @@ export async function getStatus(call: PublicCall, did: string) {
   const { found, escrows, heaviest } = await call.read({
     found: findPublicAgent(db, did),
     escrows: findEscrows(db, did, environmentOf(did)),
-    heaviest: findHeaviest(db, did),
+    heaviest: findHeaviestHere(db, did),
   });
   if (!found) throw new ServiceError("not_found");
   const { agent, principal } = found;

@@ -15,8 +15,19 @@ export const openIntentsOf = (
   const stored = sql`select i.expires_at, i.environment from payment_intents i
     where i.provider_did = ${did} and i.status = 'OPEN' limit ${most}`;
   const sold = sql`select count(*) from (${stored}) listed where expires_at > ${now} and environment = ${environment}`;
-  const held = sql`select h.intent_id from spend_holds h where h.did = ${did} and h.expires_at > ${now} limit ${most}`;
+  const held = sql`select h.intent_id from spend_holds h where h.did = ${did} and h.environment = ${environment} and h.expires_at > ${now} limit ${most}`;
   const bought = sql`select count(*) from (${held}) listed cross join payment_intents i on i.intent_id = listed.intent_id
     where i.consumer_did = ${did} and i.status = 'OPEN' and i.expires_at > ${now} and i.environment = ${environment}`;
   return sql<number>`((${sold}) + (${bought}))`;
+};
+
+/** Whether it has one, as an expression. */
+export const hasOpenIntent = (
+  { did, environment }: { readonly did: string; readonly environment: Environment },
+  now: number,
+): SQL => {
+  const open = sql`i.status = 'OPEN' and i.environment = ${environment} and i.expires_at > ${now}`;
+  return sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and ${open})
+    or exists (select 1 from spend_holds h cross join payment_intents i on i.intent_id = h.intent_id
+      where h.did = ${did} and h.environment = ${environment} and h.expires_at > ${now} and i.consumer_did = ${did} and ${open}))`;
 };

@@ -13,7 +13,7 @@ import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { escrowStateAt } from "../escrow/states.ts";
+import { countedOf, escrowStateAt } from "../escrow/states.ts";
 import { linkThresholds, putEscrow } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
 import { certificateIn } from "../identity/aid.ts";
@@ -154,7 +154,19 @@ async function settlement(
   const escrow =
     "failed" in said || !found
       ? null
-      : escrowRow(deps, job, { onChain: said.onChain, agent: found.agent, wallet: split.wallet, base }, known, now);
+      : escrowRow(
+          deps,
+          job,
+          {
+            onChain: said.onChain,
+            agent: found.agent,
+            wallet: split.wallet,
+            base,
+            elsewhere: facts.otherEscrows.find((row) => row.network === job.network)?.contributed ?? 0,
+          },
+          known,
+          now,
+        );
   const settled = moves.filter(({ before }) => waiting.includes(before));
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
@@ -246,6 +258,8 @@ type Opened = {
   readonly agent: AgentRow;
   readonly wallet: string;
   readonly base: number;
+  /** What the other environment's settlements have put into the vault. */
+  readonly elsewhere: number;
 };
 
 /**
@@ -255,7 +269,7 @@ type Opened = {
 function escrowRow(
   { config }: Deps,
   job: Provisioning,
-  { onChain, agent, wallet, base }: Opened,
+  { onChain, agent, wallet, base, elsewhere }: Opened,
   known: EscrowRow | undefined,
   now: number,
 ): EscrowRow {
@@ -263,7 +277,7 @@ function escrowRow(
   if (known) return { ...known, operationalWallet: wallet, chainThreshold };
   const threshold = firstThreshold(base, job.environment, agent);
   const { currency } = networkNamed(config.networks, job.network);
-  const balance = Number(onChain.balance);
+  const balance = countedOf(Number(onChain.balance), elsewhere);
   return {
     ...job,
     platformId: agent.platformId,
@@ -271,6 +285,8 @@ function escrowRow(
     vault: onChain.vault,
     operationalWallet: wallet,
     balance,
+    contributed: 0,
+    elsewhere,
     baseThreshold: base,
     threshold,
     otherThreshold: 0,

@@ -43,6 +43,11 @@ export function refuseIneligible(parties: Parties, request: DealRequest, wanted:
   refuseInactive(provider.agent, provider.principal, providerNow);
   for (const { agent, principal } of delegators) refuseInactive(agent, principal, now);
   for (const agent of providerDelegators) refuseInactive(agent, provider.principal, providerNow);
+  refuseLeftBehind(
+    consumer.agent,
+    delegators.map(({ agent }) => agent),
+  );
+  refuseLeftBehind(provider.agent, providerDelegators);
   refuseConstrained(parties, request.deal?.network ?? request.network);
   for (const { agent } of [consumer, ...delegators]) refuseWithoutAction(agent, "purchase");
   for (const agent of [provider.agent, ...providerDelegators]) refuseWithoutAction(agent, "sell");
@@ -97,6 +102,12 @@ function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: numb
   throw new ServiceError("agent_not_active", {
     detail: { did: agent.did, status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) },
   });
+}
+
+/** Refuses an agent whose delegator has gone to production: there it has no part in it until it follows (AGT-34). */
+function refuseLeftBehind({ environment }: AgentRow, delegators: readonly AgentRow[]): void {
+  const gone = delegators.find((agent) => agent.environment !== environment);
+  if (gone) throw new ServiceError("agent_not_active", { detail: { did: gone.did, environment: gone.environment } });
 }
 
 function refuseConstrained({ provider, escrows }: Parties, network: Network | null): void {

@@ -13,7 +13,7 @@ import { insertIntent } from "../intents/store.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { findHeaviest } from "../ratings/store.ts";
+import { findHeaviestHere } from "../ratings/store.ts";
 import { findDeal, refuseIneligible } from "./eligibility.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
@@ -96,7 +96,7 @@ function readFacts(call: AgentCall, { consumerDid, providerDid }: Order, candida
     spenders: findSpenders(db, consumerDid, now),
     opened: countOpenedByProvider(db, providerDid, consumerDid, now),
     provider: findTimedAgent(db, providerDid),
-    heaviest: findHeaviest(db, providerDid),
+    heaviest: findHeaviestHere(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),

@@ -13,7 +13,7 @@ import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
-import { findCounterparty, findHeaviest } from "../ratings/store.ts";
+import { findCounterparty, findHeaviestOf } from "../ratings/store.ts";
 
 export const rateAbandonedIntents: EachJob = {
   kind: "each",
@@ -39,19 +39,21 @@ async function rateAbandoned(
     intent: findIntent(db, intentId),
     consumer: findPublicAgent(db, of.consumerDid),
     provider: findPublicAgent(db, of.providerDid),
-    heaviest: findHeaviest(db, of.consumerDid),
+    heaviest: findHeaviestOf(db, of.ratedConsumer),
   });
   if (!intent || intent.abandonRated || intent.status !== "ABANDONED") return false;
   if (!consumer || !provider) throw new Error("an intent without its parties");
   const { consumerDid } = intent;
   touches([consumerDid]);
   const counterpartyPrincipalId = provider.agent.principalId;
-  if (counterpartyPrincipalId === consumer.agent.principalId) {
+  // One that has gone to production meanwhile begins anew there (AGT-34).
+  const gone = consumer.agent.environment !== intent.environment;
+  if (gone || counterpartyPrincipalId === consumer.agent.principalId) {
     await commitAll(deps, markRated(db, intentId));
     return true;
   }
   const { counterparty } = await readBatch(db, {
-    counterparty: findCounterparty(db, consumerDid, counterpartyPrincipalId),
+    counterparty: findCounterparty(db, consumer.agent, counterpartyPrincipalId),
   });
   const { decimals } = networkNamed(deps.config.networks, intent.network);
   const method = ratingMethod(deps.env, intent.environment);

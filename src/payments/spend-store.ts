@@ -3,6 +3,7 @@
 import { and, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
+import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
@@ -14,17 +15,27 @@ import type { SpendSums } from "./spend-policy.ts";
 export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
 export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
 
+/** An agent and the environment that it spends in: what it spent in the sandbox is not counted in production (AGT-34). */
+type Purse = { readonly did: SQL; readonly environment: SQL };
+const ofPurse = (alias: string, { did, environment }: Purse): SQL =>
+  sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment}`;
+
+const purseOf = (did: string, { environment }: Pick<IntentRow, "environment">): Purse => ({
+  did: sql`${did}`,
+  environment: sql`${environment}`,
+});
+
 /** The running total when a window began: one row, whatever the ledger's length. */
-const settledBefore = (did: SQL, windowDays: SQL, now: number): SQL<number> =>
-  sql<number>`coalesce((select l.total from spend_ledger l where l.did = ${did}
+const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> =>
+  sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
-const expiredHolds = (did: SQL, now: number): SQL<number> =>
-  sql<number>`coalesce((select sum(h.amount) from spend_holds h where h.did = ${did} and h.expires_at <= ${now}), 0)`;
+const expiredHolds = (purse: Purse, now: number): SQL<number> =>
+  sql<number>`coalesce((select sum(h.amount) from spend_holds h where ${ofPurse("h", purse)} and h.expires_at <= ${now}), 0)`;
 
 /** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows. */
 export const findSpenders = (db: Database, consumerDid: string, now: number): Read<SpenderRow[]> => {
-  const did = sql`${agents.did}`;
+  const purse = { did: sql`${agents.did}`, environment: sql`${agents.environment}` };
   const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
   return read(
     db
@@ -36,8 +47,8 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
         country: sql<string>`${principals.country}`.as("p_country"),
         settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
         open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
-        settledBefore: settledBefore(did, windowDays, now).as("settled_before"),
-        expired: expiredHolds(did, now).as("expired"),
+        settledBefore: settledBefore(purse, windowDays, now).as("settled_before"),
+        expired: expiredHolds(purse, now).as("expired"),
         depth: sql<number>`chain.depth`.as("depth"),
         // The clock of the consumer's platform rules (ACC-9).
         clockOffsetMs: sql<number>`case when chain.depth = 0
@@ -52,7 +63,7 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
         sql`chain.did = ${agents.did}`,
       )
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(spendSums, eq(spendSums.did, agents.did)),
+      .leftJoin(spendSums, and(eq(spendSums.did, agents.did), eq(spendSums.environment, agents.environment))),
     (rows) =>
       rows
         .sort((a, b) => a.depth - b.depth)
@@ -82,32 +93,40 @@ export function holdStatements(
   decimals: number,
   now: number,
 ): Statement[] {
+  const { environment } = intent;
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
   const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
   return [
-    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, now) : []),
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, environment, now) : []),
     ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, also) : []),
     ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
     db
       .insert(spendHolds)
-      .select(sql`select value, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount} from json_each(${dids})`),
+      .select(
+        sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount} from json_each(${dids})`,
+      ),
   ];
 }
 
 /** Removes expired holds together with the next intent, so that no sum over them grows. */
-const releaseExpiredHolds = (db: Database, dids: string, now: number): Statement[] => [
-  db
-    .update(spendSums)
-    .set({ open: sql`${spendSums.open} - ${expiredHolds(sql`${spendSums.did}`, now)}` })
-    .where(
-      sql`${spendSums.did} in (select value from json_each(${dids}))
-          and exists (select 1 from spend_holds h where h.did = ${spendSums.did} and h.expires_at <= ${now})`,
-    ),
-  db
-    .delete(spendHolds)
-    .where(and(sql`${spendHolds.did} in (select value from json_each(${dids}))`, lte(spendHolds.expiresAt, now))),
-];
+function releaseExpiredHolds(db: Database, dids: string, environment: Environment, now: number): Statement[] {
+  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}` };
+  const own = (table: typeof spendSums | typeof spendHolds) =>
+    and(sql`${table.did} in (select value from json_each(${dids}))`, eq(table.environment, environment));
+  return [
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, now)}` })
+      .where(
+        and(
+          own(spendSums),
+          sql`exists (select 1 from spend_holds h where ${ofPurse("h", purse)} and h.expires_at <= ${now})`,
+        ),
+      ),
+    db.delete(spendHolds).where(and(own(spendHolds), lte(spendHolds.expiresAt, now))),
+  ];
+}
 
 /** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
 function holdSpend(
@@ -119,11 +138,12 @@ function holdSpend(
   also: SQL = sql`true`,
 ): Statement[] {
   const { did, version, spendingLimit: limit } = agent;
+  const purse = purseOf(did, agent);
   const sums = (what: "settled" | "open" | "both"): SQL => {
     const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
-    return sql`coalesce((select ${column} from spend_sums s where s.did = ${did}), 0)`;
+    return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
   };
-  const before = settledBefore(sql`${did}`, sql`${limit?.window_days ?? 0}`, now);
+  const before = settledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
   const fits =
     limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
   return mustChange(
@@ -132,11 +152,14 @@ function holdSpend(
       .insert(spendSums)
       .select(
         // The judged scope and an owner in good standing, at the instant of the write.
-        sql`select q.did, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+        sql`select q.did, q.environment, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
             and ${principalStands(sql`q.principal_id`, now)}
             and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
       )
-      .onConflictDoUpdate({ target: spendSums.did, set: { open: sql`${spendSums.open} + ${units}` } }),
+      .onConflictDoUpdate({
+        target: [spendSums.did, spendSums.environment],
+        set: { open: sql`${spendSums.open} + ${units}` },
+      }),
   );
 }
 
@@ -186,6 +209,7 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
       .where(
         and(
           eq(spendHolds.did, did),
+          eq(spendHolds.environment, intent.environment),
           eq(spendHolds.expiresAt, intent.expiresAt),
           eq(spendHolds.intentId, intent.intentId),
         ),
@@ -197,33 +221,36 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
         settled: sql`${spendSums.settled} + ${intent.amount}`,
         open: sql`${spendSums.open} - ${intent.amount} * changes()`,
       })
-      .where(eq(spendSums.did, did)),
+      .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment))),
     // One row a settlement, at an instant of its own: the order of totals is the order of instants.
     db.insert(spendLedger).values({
       did,
-      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where l.did = ${did}), 0))`,
-      total: sql`(select s.settled from spend_sums s where s.did = ${did})`,
+      environment: intent.environment,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
+      total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
     }),
   ]);
 
 /** Releases the holds of intents that ended unpaid. */
 export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
   const keys = JSON.stringify(
-    intents.flatMap(({ spenders, expiresAt, intentId }) => spenders.map((did) => [did, expiresAt, intentId])),
+    intents.flatMap(({ spenders, environment, expiresAt, intentId }) =>
+      spenders.map((did) => [did, environment, expiresAt, intentId]),
+    ),
   );
-  const released = sql`(select h.did, sum(h.amount) as amount from json_each(${keys}) k
-      join spend_holds h on h.did = k.value ->> 0 and h.expires_at = k.value ->> 1 and h.intent_id = k.value ->> 2
-      group by h.did) as released`;
+  const released = sql`(select h.did, h.environment, sum(h.amount) as amount from json_each(${keys}) k
+      join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
+        and h.intent_id = k.value ->> 3
+      group by h.did, h.environment) as released`;
   return [
     db
       .update(spendSums)
       .set({ open: sql`${spendSums.open} - released.amount` })
       .from(released)
-      .where(sql`${spendSums.did} = released.did`),
-    db
-      .delete(spendHolds)
-      .where(
-        sql`(did, expires_at, intent_id) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(${keys}))`,
-      ),
+      .where(sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment`),
+    db.delete(spendHolds).where(
+      sql`(did, environment, expires_at, intent_id) in
+          (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
+    ),
   ];
 }

@@ -5,11 +5,11 @@ import { ServiceError } from "../core/errors.ts";
 import { ratingMethod } from "./method.ts";
 import { liveRating } from "./rating.ts";
 import { ratingSums } from "./signals.ts";
-import { findHeaviest, findRatedAgent } from "./store.ts";
+import { findHeaviestHere, findRatedAgent } from "./store.ts";
 
 export async function getRating(call: PublicCall, did: string) {
   const { db, deps, now } = call;
-  const { agent, heaviest } = await call.read({ agent: findRatedAgent(db, did), heaviest: findHeaviest(db, did) });
+  const { agent, heaviest } = await call.read({ agent: findRatedAgent(db, did), heaviest: findHeaviestHere(db, did) });
   if (!agent) throw new ServiceError("not_found");
   return {
     did,

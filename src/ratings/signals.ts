@@ -31,7 +31,7 @@ export function addSignal(
   agent: RatedAgent,
   change: SignalChange,
 ): { columns: RatingColumns; statements: Statement[] } {
-  const { did } = agent;
+  const { did, environment } = agent;
   const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
   const added = contributionOf(by, change.add, change.at);
   const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
@@ -39,7 +39,7 @@ export function addSignal(
     weight: Math.max(0, sums.weight - taken.weight + added.weight),
     weighted: Math.max(0, sums.weighted - taken.weighted + added.weighted),
   });
-  const row = { did, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
+  const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
   const interactions = agent.ratingInteractions + (replaces || change.interaction === false ? 0 : 1);
   const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);

@@ -1,5 +1,6 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { desc, eq, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
@@ -34,25 +35,41 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
       .where(eq(agents.did, did)),
   );
 
+const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId } = ratingCounterparties;
+
 /** The four heaviest counterparties of an agent, which its rating needs beside the agent's row. */
-export const findHeaviest = (db: Database, did: string | SQL<string>): Read<CounterpartyRow[]> =>
+export const findHeaviest = (
+  db: Database,
+  did: string,
+  environment: Environment | SQL<Environment>,
+): Read<CounterpartyRow[]> => findHeaviestOf(db, sql`(${did}, ${environment})`);
+
+/** The same in the environment where it is, for a trip that does not know it yet. */
+export const findHeaviestHere = (db: Database, did: string): Read<CounterpartyRow[]> =>
+  findHeaviestOf(db, sql`(select did, environment from agents where did = ${did})`);
+
+/** `rated`: a DID and the environment that it is rated in, as one expression. */
+export const findHeaviestOf = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
       .select()
       .from(ratingCounterparties)
-      .where(eq(ratingCounterparties.did, did))
+      .where(sql`(${ratedDid}, ${ratedIn}) = ${rated}`)
       .orderBy(desc(ratingCounterparties.weight))
       .limit(HEAVIEST_LOOKED_AT),
   );
 
-const { did: ratedDid, counterpartyPrincipalId } = ratingCounterparties;
+export const findCounterparty = (
+  db: Database,
+  { did, environment }: Pick<RatedAgent, "did" | "environment">,
+  principalId: string,
+): Read<CounterpartyRow | null> => findCounterpartyOf(db, sql`(${did}, ${environment}, ${principalId})`);
 
-export const findCounterparty = (db: Database, did: string, principalId: string): Read<CounterpartyRow | null> =>
-  findCounterpartyOf(db, sql`(${did}, ${principalId})`);
-
-/** `pair` is a DID and the principal of its counterparty, as one expression. */
-export const findCounterpartyOf = (db: Database, pair: SQL): Read<CounterpartyRow | null> =>
-  readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${counterpartyPrincipalId}) = ${pair}`));
+/** `rated`: a DID, the environment that it is rated in, and the principal of its counterparty, as one expression. */
+export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyRow | null> =>
+  readOne(
+    db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${counterpartyPrincipalId}) = ${rated}`),
+  );
 
 /** Absolute sums: write them only beside the guarded update of the agent's row that they were computed with. */
 export const putCounterparty = (db: Database, row: CounterpartyRow): Statement =>
@@ -60,6 +77,6 @@ export const putCounterparty = (db: Database, row: CounterpartyRow): Statement =
     .insert(ratingCounterparties)
     .values(row)
     .onConflictDoUpdate({
-      target: [ratingCounterparties.did, ratingCounterparties.counterpartyPrincipalId],
+      target: [ratedDid, ratedIn, counterpartyPrincipalId],
       set: { weight: row.weight, weighted: row.weighted },
     });

@@ -13,8 +13,8 @@ import { ratingMethod } from "../ratings/method.ts";
 import { liveRating } from "../ratings/rating.ts";
 import { ratingSums } from "../ratings/signals.ts";
 import { findHeaviest } from "../ratings/store.ts";
+import { findOpen } from "../tasks/open-store.ts";
 import type { OverviewView } from "./schema.ts";
-import { findOpen } from "./store.ts";
 
 export async function getOverview(call: ManagementCall, did: string): Promise<OverviewView> {
   const { db, tenant, now, deps } = call;
@@ -24,7 +24,7 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { found, escrows, heaviest, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
-    heaviest: findHeaviest(db, did),
+    heaviest: findHeaviest(db, did, environment),
     open: findOpen(db, { did, environment }, now, OPEN_COUNTED_MAX),
     events: listEventsAbout(db, tenant, did, firstListed(now), newest),
   });

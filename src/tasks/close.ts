@@ -1,5 +1,5 @@
 // Closes a task: the task, both agents' ratings and the events change together or not at all (TSK-5).
-import { type Rated, rateAgent } from "../agents/rate.ts";
+import { type Rated, type RatedSource, rateAgent } from "../agents/rate.ts";
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -11,9 +11,9 @@ import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store
 import { recordEventForParties } from "../journal/events.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
-import { findCounterpartyOf, findHeaviest } from "../ratings/store.ts";
+import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 import type { ConfirmationView } from "./schema.ts";
-import { findTask, moveTask, partyOf, ratedPairOf } from "./store.ts";
+import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 /** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
@@ -26,8 +26,8 @@ export const closingReads = (db: Database, taskId: string) => {
     consumer: findPublicAgent(db, consumer),
     markets: findMarketsOf(db, provider),
     escrows: findEscrowsOf(db, provider),
-    providerHeaviest: findHeaviest(db, provider),
-    consumerHeaviest: findHeaviest(db, consumer),
+    providerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "provider")),
+    consumerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "consumer")),
     providerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "provider")),
     consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
@@ -78,6 +78,9 @@ export function closeTask(
   };
 }
 
+/** A party that has left the task's environment begins anew elsewhere: what ends behind it does not rate it (AGT-34). */
+const NOT_RATED: Rated = { rating: null, statements: [] };
+
 /**
  * An auto-confirmation rates both sides only where the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and
  * facilitate strangers' intents and be rated for them.
@@ -96,10 +99,10 @@ function rateBoth(
   const { provider, consumer } = facts;
   if (!provider || !consumer) throw new Error("a task without its parties");
   const shared = { at, now, volume: transaction.gross };
+  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
+    source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
   return {
-    provider: rateAgent(
-      deps.db,
-      deps,
+    provider: rate(
       { ...provider, markets: facts.markets, escrows: facts.escrows },
       {
         ...shared,
@@ -109,9 +112,7 @@ function rateBoth(
         heaviest: facts.providerHeaviest,
       },
     ),
-    consumer: rateAgent(
-      deps.db,
-      deps,
+    consumer: rate(
       { ...consumer, markets: [], escrows: [] },
       {
         ...shared,

@@ -19,7 +19,7 @@ const shown = bareColumns(tasks);
 const ORDER = sql`confirm_by desc, task_id desc`;
 /** An agent is on one side; which one, only its row tells. */
 export type Side = "provider" | "consumer";
-const SIDES = { provider: sql`provider_did`, consumer: sql`consumer_did` } as const satisfies Record<Side, SQL>;
+export const SIDES = { provider: sql`provider_did`, consumer: sql`consumer_did` } as const satisfies Record<Side, SQL>;
 
 /** Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
 export const listTasks = (
@@ -64,18 +64,3 @@ function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL
     );
   });
 }
-
-// ---- How many are open ---------------------------------------------------------------------------------------------------
-
-/** The open tasks of an agent at an instant, as an expression; none is counted beyond `most`. */
-export const openTasksOf = (
-  { did, environment }: { readonly did: string; readonly environment: Environment },
-  now: number,
-  most: number,
-): SQL<number> => {
-  const each = Object.values(SIDES).map(
-    (side) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
-      and answer is null and confirm_by > ${now} and status = 'open'`,
-  );
-  return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
-};

@@ -45,11 +45,17 @@ export const partyOf = (taskId: string, side: "provider" | "consumer"): SQL<stri
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
-/** A party of a task, and the principal that answers for the other one, as one expression: each row is read once. */
+/** A party of a task, and the environment that it is rated in, as one expression. */
+export const ratedSideOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select provider_did, environment from tasks where task_id = ${taskId})`
+    : sql`(select consumer_did, environment from tasks where task_id = ${taskId})`;
+
+/** The same with the principal that answers for the other one: each row is read once. */
 export const ratedPairOf = (taskId: string, side: "provider" | "consumer"): SQL =>
   side === "provider"
-    ? sql`(select t.provider_did, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
-    : sql`(select t.consumer_did, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
+    ? sql`(select t.provider_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
+    : sql`(select t.consumer_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
 /** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>

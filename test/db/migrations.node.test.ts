@@ -83,7 +83,9 @@ describe("a database of the first version", () => {
       { did: "did:c", delegators: '["did:b","did:a"]', intents_from: "anyone" },
       { did: "did:draft", delegators: "[]", intents_from: "anyone" },
     ]);
-    expect(await rows("select * from spend_sums")).toEqual([{ did: "did:a", settled: 700, open: 50 }]);
+    expect(await rows("select * from spend_sums")).toEqual([
+      { did: "did:a", environment: "sandbox", settled: 700, open: 50 },
+    ]);
   });
 
   it("signs what was stale at its next reading, and nothing of a DRAFT any more", async () => {

@@ -119,8 +119,9 @@ export async function setEscrow(
 
 export async function setSpend(world: World, did: string, set: { settled?: number; open?: number }): Promise<void> {
   const { db } = world.deps;
-  const row = { did, settled: 0, open: 0, ...set };
-  await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target: spendSums.did, set })]);
+  const row = { did, environment: "sandbox" as const, settled: 0, open: 0, ...set };
+  const target = [spendSums.did, spendSums.environment];
+  await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target, set })]);
 }
 
 /** All rows that an intent may change. */

@@ -309,9 +309,10 @@ describe("its cost", () => {
     const others = async (n: number, prefix: string) => {
       for (let i = 0; i < n; i++) {
         for (const did of [pair.consumer.did, pair.provider.did]) {
-          await db
-            .insert(ratingCounterparties)
-            .values({ did, counterpartyPrincipalId: `prn_${prefix}${i}`, weight: 50 + i / 100, weighted: 20 });
+          await db.insert(ratingCounterparties).values({
+            ...{ did, environment: "sandbox", counterpartyPrincipalId: `prn_${prefix}${i}` },
+            ...{ weight: 50 + i / 100, weighted: 20 },
+          });
         }
       }
     };

@@ -67,6 +67,8 @@ export const agents = sqliteTable(
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),
+    /** When it came from the sandbox to production, in real time (AGT-34). */
+    promotedAt: integer(),
     /** The end of its principal's attestation, as its slice has written it: what ended by its date alone is a range of the index (PRN-14). */
     endsAt: integer().notNull().default(0),
     createdAt: integer().notNull(),
@@ -176,18 +178,22 @@ export const agentMarkets = sqliteTable(
 );
 export type MarketRow = typeof agentMarkets.$inferSelect;
 
-/** The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). */
+/**
+ * The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). Those of the sandbox count for nothing in
+ * production (AGT-34).
+ */
 export const ratingCounterparties = sqliteTable(
   "rating_counterparties",
   {
     did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
     counterpartyPrincipalId: text().notNull(),
     weight: real().notNull(),
     weighted: real().notNull(),
   },
   (t) => [
-    primaryKey({ columns: [t.did, t.counterpartyPrincipalId] }),
-    index("rating_counterparties_heaviest").on(t.did, t.weight),
+    primaryKey({ columns: [t.did, t.environment, t.counterpartyPrincipalId] }),
+    index("rating_counterparties_heaviest").on(t.did, t.environment, t.weight),
   ],
 );
 export type CounterpartyRow = typeof ratingCounterparties.$inferSelect;

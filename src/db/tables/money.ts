@@ -15,7 +15,12 @@ export const escrows = sqliteTable(
     currency: text().notNull(),
     vault: text().notNull(),
     operationalWallet: text().notNull(),
+    /** What counts of the vault's balance here: all of it but `elsewhere`. */
     balance: integer().notNull().default(0),
+    /** What facilitated settlements of this environment have put into the vault. */
+    contributed: integer().notNull().default(0),
+    /** What those of the other environment had put into it when the agent came to this one (AGT-34). */
+    elsewhere: integer().notNull().default(0),
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
     /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
@@ -157,18 +162,28 @@ export const tasks = sqliteTable(
 );
 export type TaskRow = typeof tasks.$inferSelect;
 
-/** The total that an agent and its delegates have settled, and the total that open intents hold. Base units. */
-export const spendSums = sqliteTable("spend_sums", {
-  did: text().primaryKey(),
-  settled: integer().notNull(),
-  open: integer().notNull(),
-});
+/** The total that an agent and its delegates have settled in an environment, and the total that open intents hold. Base units. */
+export const spendSums = sqliteTable(
+  "spend_sums",
+  {
+    did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    settled: integer().notNull(),
+    open: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.did, t.environment] })],
+);
 
 /** The running total after each settlement: a window is the newest total less the one before it. */
 export const spendLedger = sqliteTable(
   "spend_ledger",
-  { did: text().notNull(), at: integer().notNull(), total: integer().notNull() },
-  (t) => [primaryKey({ columns: [t.did, t.at] })],
+  {
+    did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    at: integer().notNull(),
+    total: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.did, t.environment, t.at] })],
 );
 
 /**
@@ -177,6 +192,12 @@ export const spendLedger = sqliteTable(
  */
 export const spendHolds = sqliteTable(
   "spend_holds",
-  { did: text().notNull(), expiresAt: integer().notNull(), intentId: text().notNull(), amount: integer().notNull() },
-  (t) => [primaryKey({ columns: [t.did, t.expiresAt, t.intentId] })],
+  {
+    did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    expiresAt: integer().notNull(),
+    intentId: text().notNull(),
+    amount: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
 );

@@ -1,0 +1,309 @@
+// Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
+// spent with test money does not count.
+import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
+import { sells } from "../agents/roles.ts";
+import type { MovedAgentView } from "../agents/schema.ts";
+import { agentMachine } from "../agents/states.ts";
+import { findOwnAgent, whileAttested } from "../agents/store.ts";
+import { toAgentView, toEscrowView } from "../agents/views.ts";
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { splitKey } from "../chain/split.ts";
+import { doubtOperation } from "../chain/store.ts";
+import { systemClock } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { OPEN_COUNTED_MAX } from "../core/limits.ts";
+import { move } from "../core/machine.ts";
+import { requireProduction } from "../core/production.ts";
+import type { AgentStatus } from "../core/vocabulary.ts";
+import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import { findClockOffset } from "../db/clock.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { EscrowChange } from "../escrow/changes.ts";
+import type { AidSource } from "../identity/aid.ts";
+import { certify } from "../identity/certificate.ts";
+import { findPlace } from "../identity/certificate-store.ts";
+import { findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
+import { recordEvent } from "../journal/events.ts";
+import { recordDirectoryChange } from "../journal/feed.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { countProvider, findPrincipal, uncountProvider } from "../principals/store.ts";
+import { tierWarnings } from "../principals/tiers.ts";
+import { findOpen } from "../tasks/open-store.ts";
+import type { PromotionInput } from "./schema.ts";
+import {
+  dropEscrow,
+  dropMarkets,
+  findDelegator,
+  findHolder,
+  findNextPrincipal,
+  fundEscrow,
+  whilePromotable,
+} from "./store.ts";
+import { allSeen, escrowsInUse, fundedBy, isFunded, lookAtVaults } from "./vaults.ts";
+
+const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string | undefined) => ({
+  found: findOwnAgent(db, tenant, did),
+  newest: findNewestVersion(db, did),
+  markets: findMarkets(db, did, "production"),
+  escrows: findEscrows(db, did, "production"),
+  sandboxMarkets: findMarkets(db, did, "sandbox"),
+  sandboxEscrows: findEscrows(db, did, "sandbox"),
+  open: findOpen(db, { did, environment: "sandbox" }, now, OPEN_COUNTED_MAX),
+  delegator: findDelegator(db, did),
+  principal: findNextPrincipal(db, tenant, did, named),
+  holder: findHolder(db, did),
+  offset: findClockOffset(db, tenant.platformId),
+  place: findPlace(db),
+});
+type Facts = ReadResults<ReturnType<typeof factsOf>>;
+
+export async function promoteAgent(
+  call: ManagementCall,
+  did: string,
+  { principal_id }: PromotionInput,
+): Promise<MovedAgentView> {
+  const { caller, ...facts } = await call.read(factsOf(call, did, principal_id));
+  const before = sourceOf(facts);
+  refuseSandboxCall(call);
+  requireProduction("act", caller);
+  const { actor } = caller;
+  return before.agent.environment === "production"
+    ? fund(call, before, principal_id, actor)
+    : promote(call, before, facts, actor);
+}
+
+/** The two keys of a platform reach its agents in both environments; only one promotes them. */
+function refuseSandboxCall({ environment }: ManagementCall): void {
+  if (environment === "production") return;
+  const message = "A promotion takes the production key, or a session with Service-Environment: production.";
+  throw new ServiceError("environment_mismatch", { message, detail: { environment } });
+}
+
+type PromotingActor = Parameters<typeof reviseAgent>[3]["activity"]["actor"];
+
+async function promote(
+  call: ManagementCall,
+  before: AidSource,
+  facts: Facts,
+  actor: PromotingActor,
+): Promise<MovedAgentView> {
+  const { db, now, deps } = call;
+  const { agent } = before;
+  const { did } = agent;
+  // What rules the agent until then is on its sandbox's clock.
+  const sandboxNow = now + facts.offset;
+  refuseInactive(before, sandboxNow);
+  refuseOpen(agent, facts.open);
+  refuseLeftBehind(facts.delegator);
+  const principal = nextPrincipal(facts, now);
+  refuseHolder(facts.holder);
+  refuseWithoutMarket(before);
+  const selling = sells(agent.economicRole);
+  const sightings = await lookAtVaults(deps, escrowsInUse(before.escrows, before.markets));
+  const changes = fundedBy(sightings, facts.sandboxEscrows, systemClock.now());
+  const status = selling && !isFunded(changes) ? move(agentMachine, agent.status, "promote_unfunded").to : agent.status;
+
+  const { attestationExpiresAt: endsAt, principalId } = principal;
+  const set = { ...ANEW, environment: "production", principalId, endsAt, status, promotedAt: now } as const;
+  const certificate = await certify(call, { ...agent, ...set }, principal, facts.place);
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set,
+      principal,
+      newVersion: true,
+      certificate,
+      earlierCountUntil: systemClock.now(),
+      also: whilePromotable(agent, principal, { sells: selling, sandboxNow, now }),
+      activity: {
+        action: "agent.promoted",
+        actor,
+        changes: {
+          environment: { from: agent.environment, to: "production" },
+          principal_id: { from: agent.principalId, to: principalId },
+          ...(status !== agent.status && { status: { from: agent.status, to: status } }),
+        },
+      },
+      events: ["agent.promoted"],
+      listing: "registered",
+      escrows: afterAll(before.escrows, changes),
+    },
+    now,
+  );
+  const shown = toAgentView(deps.config, after, now);
+  const view = {
+    ...shown,
+    certificate: certificate.text,
+    warnings: tierWarnings(agent.economicRole, principal),
+  };
+  await call.commit(
+    [
+      ...(selling ? [...countProvider(db, principal), uncountProvider(db, agent.principalId)] : []),
+      ...statements,
+      ...vaultStatements(call, changes, facts),
+      recordEvent(db, agent, sandboxNow, { type: "agent.promoted", object: shown }),
+      recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
+    ],
+    view,
+  );
+  return view;
+}
+
+/** What was earned with test money. */
+const ANEW = {
+  ratingWeight: 0,
+  ratingWeighted: 0,
+  ratingInteractions: 0,
+  ratingCounterparties: 0,
+  agentRating: null,
+  settledVolume: 0,
+  disputesOpen: 0,
+  disputesResolvedFor: 0,
+  disputesResolvedAgainst: 0,
+} as const satisfies Partial<AgentRow>;
+
+function vaultStatements({ db }: ManagementCall, changes: readonly EscrowChange[], facts: Facts): Statement[] {
+  const { sandboxEscrows, sandboxMarkets } = facts;
+  const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
+  const networks = new Set(waiting.map(({ network }) => network));
+  return [
+    ...changes.flatMap(({ before, after }) => fundEscrow(db, before, after)),
+    ...sandboxEscrows
+      .filter(({ network }) => changes.some(({ after }) => after.network === network))
+      .flatMap((escrow) => dropEscrow(db, escrow)),
+    ...sandboxMarkets.slice(0, 1).map(({ did }) => dropMarkets(db, did)),
+    // Its wallet may be on its way to the contract.
+    ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
+  ];
+}
+
+const afterAll = (escrows: AidSource["escrows"], changes: readonly EscrowChange[]): AidSource["escrows"] =>
+  escrows.map((escrow) => changes.find(({ before }) => before === escrow)?.after ?? escrow);
+
+/** A further call: the agent that was promoted unfunded becomes ACTIVE once its vaults hold what they must. */
+async function fund(
+  call: ManagementCall,
+  before: AidSource,
+  named: string | undefined,
+  actor: PromotingActor,
+): Promise<MovedAgentView> {
+  const { db, now, deps } = call;
+  const { agent, principal } = before;
+  refusePromoted(before, named, now);
+  refuseWithoutMarket(before);
+  const sightings = await lookAtVaults(deps, escrowsInUse(before.escrows, before.markets));
+  const changes = fundedBy(sightings, [], systemClock.now());
+  const funded = isFunded(changes);
+  if (!funded && !allSeen(sightings)) throw new ServiceError("chain_unavailable");
+  if (!funded) refuseUnfunded(call, changes);
+  const { from, to } = move(agentMachine, agent.status, "fund");
+  const moved = changes.filter((change) => change.before.state !== change.after.state);
+  const { after, statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: { status: to },
+      newVersion: false,
+      stale: true,
+      also: whileAttested(now, principal.attestationExpiresAt),
+      activity: { action: "agent.funded", actor, changes: { status: { from, to } } },
+      events: ["agent.status_changed", ...(moved.length > 0 ? (["agent.escrow_state_changed"] as const) : [])],
+      listing: "status_changed",
+      escrows: afterAll(before.escrows, changes),
+    },
+    now,
+  );
+  const view = { ...toAgentView(deps.config, after, now), warnings: tierWarnings(agent.economicRole, principal) };
+  await call.commit([...statements, ...changes.flatMap((change) => fundEscrow(db, change.before, change.after))], view);
+  return view;
+}
+
+/** Finds the further faults of a body that the schema refuses. */
+export const precheckPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
+  const { db, tenant } = call;
+  const named = input.principal_id;
+  const principal = named === undefined ? null : findPrincipal(db, { ...tenant, environment: "production" }, named);
+  return precheck(
+    { found: findOwnAgent(db, tenant, did), ...present({ principal }) },
+    ({ found, principal: known }) => {
+      if (!found) throw new ServiceError("not_found");
+      return named !== undefined && !known ? [fieldError("principal_id", "not_found")] : [];
+    },
+  );
+};
+
+// ---- Refusals, in their order ----------------------------------------------------------------------------------------------
+
+type Shown = { readonly status: AgentStatus; readonly principal_status?: string };
+
+function shownOf({ agent, principal }: AidSource, now: number): Shown {
+  const standing = effectivePrincipalStatus(principal, now);
+  const status = effectiveAgentStatus(agent.status, standing);
+  return { status, ...(standing !== "ACTIVE" && { principal_status: standing }) };
+}
+
+function refuseInactive(before: AidSource, now: number): void {
+  const shown = shownOf(before, now);
+  if (shown.status === "ACTIVE" && before.certificate !== null) return;
+  const message = `The agent is ${shown.status}: only an ACTIVE one is promoted.`;
+  throw new ServiceError("invalid_status", { message, detail: shown });
+}
+
+function refuseOpen({ disputesOpen: disputes }: AgentRow, { intents, tasks }: Facts["open"]): void {
+  if (intents + tasks + disputes === 0) return;
+  const message = "The agent has something open in the sandbox, which has to end first.";
+  throw new ServiceError("invalid_status", { message, detail: { open: { intents, tasks, disputes } } });
+}
+
+function refuseLeftBehind(delegator: Facts["delegator"]): void {
+  if (delegator === null || delegator.environment === "production") return;
+  const message = "The agent's delegator is in the sandbox and has to be promoted first.";
+  throw new ServiceError("invalid_status", { message, detail: { delegator: delegator.did } });
+}
+
+/** A delegation is between agents of one principal (AGT-24). */
+function nextPrincipal({ principal, delegator }: Facts, now: number): PrincipalRow {
+  if (!principal) throw validationError([fieldError("principal_id", "not_found")]);
+  if (delegator && delegator.principalId !== principal.principalId) {
+    const message = "The agent's delegator is of another principal.";
+    throw new ServiceError("invalid_status", {
+      message,
+      detail: { delegator: delegator.did, principal_id: delegator.principalId },
+    });
+  }
+  const standing = effectivePrincipalStatus(principal, now);
+  if (standing === "ACTIVE") return principal;
+  throw new ServiceError("invalid_status", {
+    message: `The principal in production is ${standing}.`,
+    detail: { principal_id: principal.principalId, principal_status: standing },
+  });
+}
+
+function refuseWithoutMarket({ agent, markets }: AidSource): void {
+  if (!sells(agent.economicRole) || markets.some(({ status }) => status === "ACTIVE")) return;
+  const message = "The agent has no open market in production.";
+  const waiting = markets.map(({ market, network, status }) => ({ market, network, status }));
+  throw new ServiceError("market_not_authorized", { message, detail: { markets: waiting } });
+}
+
+/** Of those in production, only one in FUNDING has a way to go. */
+function refusePromoted(before: AidSource, named: string | undefined, now: number): void {
+  const shown = shownOf(before, now);
+  if (shown.status !== "FUNDING") {
+    const message = `The agent is in production, ${shown.status}.`;
+    throw new ServiceError("invalid_status", { message, detail: { environment: "production", ...shown } });
+  }
+  const { principalId } = before.agent;
+  if (named === undefined || named === principalId) return;
+  const message = "The agent was promoted under another principal; POST /v1/agents/{did}/transfer moves it.";
+  throw new ServiceError("invalid_status", { message, detail: { principal_id: principalId } });
+}
+
+function refuseUnfunded({ deps }: ManagementCall, changes: readonly EscrowChange[]): never {
+  const escrow = changes.map(({ after }) => toEscrowView(deps.config, after));
+  throw new ServiceError("escrow_below_threshold", { detail: { escrow } });
+}

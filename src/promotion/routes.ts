@@ -1,0 +1,42 @@
+// The route of an agent's promotion (AGT-34).
+import { movedAgentView } from "../agents/schema.ts";
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { agentParams } from "../identity/schema.ts";
+import { precheckPromotion, promoteAgent } from "./promote.ts";
+import { promotionInput } from "./schema.ts";
+
+export const promotionRoutes = [
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/environment",
+    operationId: "promoteAgent",
+    tag: "Agents",
+    summary: "Promote an agent to production",
+    description:
+      "Takes the production key. The DID, the key and the identity stay; rating, volume, spend and dispute counts begin at nothing. A " +
+      "provider needs a market in production; until its escrow is funded it is FUNDING, and a further call answers `escrow_below_threshold` " +
+      "or makes it ACTIVE.",
+    params: agentParams,
+    body: promotionInput,
+    status: 200,
+    response: { schema: movedAgentView, description: "The agent in production, with its new certificate." },
+    errors: [
+      "not_found",
+      "environment_mismatch",
+      "not_accredited",
+      "production_locked",
+      "invalid_status",
+      "external_ref_exists",
+      "market_not_authorized",
+      "escrow_below_threshold",
+      "chain_unavailable",
+    ],
+    idempotency: "plain",
+    unpromoted: true,
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => promoteAgent(call, params.did, body),
+    precheck: (call, { params, body }) => precheckPromotion(call, params.did, validFields(promotionInput, body)),
+  }),
+];

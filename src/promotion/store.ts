@@ -1,0 +1,113 @@
+// Store of a promotion: the principal that an agent gets in production, its delegator, and what its escrows become (AGT-34).
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type AgentRow, agentMarkets, agents } from "../db/tables/agents.ts";
+import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
+import { hasNothingOpen } from "../tasks/open-store.ts";
+
+/**
+ * The principal of the platform that an agent comes to: the named one; else its delegator's; else the one in production with the reference
+ * of its own; else the tenant principal.
+ */
+export const findNextPrincipal = (
+  db: Database,
+  { platformId }: Tenant,
+  did: string,
+  named: string | undefined,
+): Read<PrincipalRow | null> => {
+  if (named !== undefined) return findPrincipal(db, { platformId, environment: "production" }, named);
+  const ofDelegator = sql`(select d.principal_id from agents a join agents d on d.did = a.delegators ->> 0
+    where a.did = ${did} and d.environment = 'production')`;
+  const ofReference = sql`(select p.principal_id from agents a join principals o on o.principal_id = a.principal_id
+    join principals p on p.platform_id = a.platform_id and p.environment = 'production' and p.external_ref = o.external_ref
+    where a.did = ${did} and o.tenant = 0 and p.tenant = 0 and p.closed = 0)`;
+  const ofTenant = sql`(select f.tenant_principal_id from agents a join platforms f on f.platform_id = a.platform_id where a.did = ${did})`;
+  return findPrincipalById(db, sql`coalesce(${ofDelegator}, ${ofReference}, ${ofTenant})`);
+};
+
+export type Delegator = Pick<AgentRow, "did" | "environment" | "principalId">;
+
+/** The nearest one: where that one is, those above it are. */
+export const findDelegator = (db: Database, did: string): Read<Delegator | null> =>
+  readOne(
+    db
+      .select({ did: agents.did, environment: agents.environment, principalId: agents.principalId })
+      .from(agents)
+      .where(sql`${agents.did} = (select a.delegators ->> 0 from agents a where a.did = ${did})`),
+  );
+
+/** The agent in production that has the reference of an agent. */
+export const findHolder = (db: Database, did: string): Read<{ did: string } | null> =>
+  readOne(
+    db
+      .select({ did: agents.did })
+      .from(agents)
+      .where(
+        sql`(platform_id, environment, external_ref) =
+          (select a.platform_id, 'production', a.external_ref from agents a where a.did = ${did} and a.environment = 'sandbox')
+          and external_ref is not null`,
+      ),
+  );
+
+/** What a promotion rests on outside the agent's row, at the commit. */
+export const whilePromotable = (
+  { did, principalId: own }: AgentRow,
+  { principalId, attestationExpiresAt }: PrincipalRow,
+  { sells, sandboxNow, now }: { readonly sells: boolean; readonly sandboxNow: number; readonly now: number },
+): SQL | undefined =>
+  and(
+    eq(agents.environment, "sandbox"),
+    eq(agents.disputesOpen, 0),
+    // No cascade of the principal that it leaves misses it.
+    principalStands(sql`${own}`, sandboxNow),
+    principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
+    hasNothingOpen({ did, environment: "sandbox" }, now),
+    sells ? whileSelling(did) : undefined,
+  );
+
+/** It has a market in production. */
+const whileSelling = (did: string): SQL =>
+  sql`exists (select 1 from agent_markets m where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE')`;
+
+// ---- Escrow --------------------------------------------------------------------------------------------------------------
+
+const keyed = ({ did, environment, network }: Pick<EscrowRow, "did" | "environment" | "network">) =>
+  and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
+
+/** Writes what a vault holds, onto the row that it was judged by. */
+export const fundEscrow = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({
+        balance: after.balance,
+        elsewhere: after.elsewhere,
+        otherThreshold: after.otherThreshold,
+        state: after.state,
+        updatedAt: after.updatedAt,
+        // On the database's clock, as the other writers of a threshold have it.
+        behindSince: sql`case when max(threshold, other_threshold) = chain_threshold
+          then cast(unixepoch('subsec') * 1000 as integer) else behind_since end`,
+      })
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.balance, before.balance),
+          eq(escrows.state, before.state),
+          eq(escrows.threshold, before.threshold),
+          eq(escrows.updatedAt, before.updatedAt),
+        ),
+      ),
+  );
+
+/** Ends what the agent had in the sandbox on a vault that it goes on using: from here on production alone decides on it. */
+export const dropEscrow = (db: Database, of: EscrowRow): Statement[] =>
+  mustChange(db, db.delete(escrows).where(and(keyed(of), eq(escrows.contributed, of.contributed))));
+
+/** Markets are not carried over (specification 3.3). */
+export const dropMarkets = (db: Database, did: string): Statement =>
+  db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, "sandbox")));

@@ -1,0 +1,35 @@
+// Store of what an agent has open at an instant: intents and tasks, on either side (AGT-34, AGT-35).
+import { type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import { hasOpenIntent, openIntentsOf } from "../intents/list-store.ts";
+import { SIDES } from "./list-store.ts";
+
+type Party = { readonly did: string; readonly environment: Environment };
+
+/** Each counted up to `most`. */
+export const findOpen = (
+  db: Database,
+  of: Party,
+  now: number,
+  most: number,
+): Read<{ intents: number; tasks: number }> =>
+  read(
+    db
+      .select({ intents: openIntentsOf(of, now, most).as("intents"), tasks: openTasksOf(of, now, most).as("tasks") })
+      .from(sql`(select 1)`),
+    ([row]) => row ?? { intents: 0, tasks: 0 },
+  );
+
+/** A condition: it has neither. */
+export const hasNothingOpen = (of: Party, now: number): SQL =>
+  sql`not ${hasOpenIntent(of, now)} and ${openTasksOf(of, now, 1)} = 0`;
+
+/** As an expression. */
+const openTasksOf = ({ did, environment }: Party, now: number, most: number): SQL<number> => {
+  const each = Object.values(SIDES).map(
+    (side) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
+      and answer is null and confirm_by > ${now} and status = 'open'`,
+  );
+  return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
+};

@@ -1,0 +1,193 @@
+// The promotion of an agent to production (AGT-34): what stays, what begins at nothing, and what tells of it.
+import { beforeAll, describe, expect, it } from "vitest";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { readAgent } from "../agents/support.ts";
+import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
+import { buyer, dailyLimit, openIntent } from "../payments/support.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { livePrincipal, openLive, promote, promoted, rows, under } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const publicly = async (path: string): Promise<Json> => expectStatus(await world.call("GET", path, { key: null }), 200);
+const admitted = async (agent: Parameters<World["as"]>[0]): Promise<boolean> =>
+  (await world.as(agent, "GET", "/v1/payment-intents/pin_none")).status === 404;
+const live = (path: string) => world.call("GET", path, { key: world.liveKey });
+
+describe("a promotion", () => {
+  it("keeps the DID, the key and the identity, in a new version under a new certificate", async () => {
+    const agent = await world.consumer();
+    const before = await readAgent(world, agent.did);
+    const keys = await publicly(`/v1/agents/${agent.did}/did.json`);
+    const answer = await promoted(world, agent.did);
+    const { certificate, warnings, ...shown } = answer;
+    expect(shown).toEqual({
+      ...before,
+      environment: "production",
+      principal_id: world.tenantPrincipalId,
+      certificate_expires_at: shown.certificate_expires_at,
+      version: before.version + 1,
+      updated_at: shown.updated_at,
+    });
+    expect(warnings).toEqual([]);
+    expect(expectStatus(await live(`/v1/agents/${agent.did}`), 200)).toEqual(shown);
+    expect(await publicly(`/v1/agents/${agent.did}/did.json`)).toEqual(keys);
+    const aid = await publicly(`/v1/agents/${agent.did}/aid`);
+    expect([aid.version, aid.identity.certificate, aid.identity.principal.id, aid.live.environment]).toEqual([
+      before.version + 1,
+      certificate,
+      world.tenantPrincipalId,
+      "production",
+    ]);
+    // The certificate of the sandbox ends at once; the same key goes on under the new one.
+    expect([await admitted(agent), await admitted(under(agent, answer))]).toEqual([false, true]);
+    const checked = await world.call("POST", "/v1/verify/certificate", {
+      key: null,
+      body: { certificate: agent.certificate },
+    });
+    expect(checked.body).toMatchObject({ valid: false, reason: "replaced" });
+  });
+
+  it("leaves the sandbox: its keys find the agent no more, and nobody there is sold to by it", async () => {
+    const [consumer, provider] = [await world.consumer(), await world.provider()];
+    await openLive(world, provider.did);
+    await promoted(world, provider.did);
+    expect((await world.call("GET", `/v1/agents/${provider.did}`)).status).toBe(404);
+    expect((await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`)).status).toBe(404);
+    const refused = await openIntent(world, consumer, provider, "1.00");
+    expect([refused.status, refused.body.code]).toEqual([409, "environment_mismatch"]);
+    // Markets are not carried over: what the agent has is what production's key has opened.
+    expect(await rows("select environment, market from agent_markets where did = ?", provider.did)).toEqual([
+      { environment: "production", market: "GLOBAL-USDC" },
+    ]);
+  });
+
+  it("is told of once in each environment, in the directory's feeds and in the events, and once in the log", async () => {
+    const agent = await world.consumer();
+    const { did } = agent;
+    const principalId = await livePrincipal(world);
+    const { updated_at, ...answer } = await promoted(world, did, { principal_id: principalId });
+    const feed = await rows(
+      "select environment, change_type from directory_changes where did = ? order by 1, seq",
+      did,
+    );
+    expect(feed).toEqual([
+      { environment: "production", change_type: "registered" },
+      { environment: "sandbox", change_type: "registered" },
+      { environment: "sandbox", change_type: "revoked" },
+    ]);
+    const told = await rows(
+      "select environment, object from events where agent_did = ? and type = 'agent.promoted' order by environment",
+      did,
+    );
+    expect(told.map(({ environment }) => environment)).toEqual(["production", "sandbox"]);
+    for (const { object } of told) {
+      const { certificate: _c, warnings: _w, ...shown } = answer;
+      expect(JSON.parse(object)).toMatchObject(shown);
+    }
+    const log = expectStatus(await live(`/v1/platform/activity?subject_id=${did}&action=agent.promoted`), 200).data;
+    expect(log).toEqual([
+      expect.objectContaining({
+        environment: "production",
+        changes: {
+          environment: { from: "sandbox", to: "production" },
+          principal_id: { from: agent.principalId, to: principalId },
+        },
+      }),
+    ]);
+  });
+
+  it("moves the count of those that sell to the principal in production", async () => {
+    const provider = await world.provider();
+    await openLive(world, provider.did);
+    const principalId = await livePrincipal(world);
+    const counts = async () =>
+      (
+        await rows(
+          "select providers from principals where principal_id in (?, ?) order by environment",
+          provider.principalId,
+          principalId,
+        )
+      ).map(({ providers }) => providers);
+    expect(await counts()).toEqual([0, 1]);
+    await promoted(world, provider.did, { principal_id: principalId });
+    expect(await counts()).toEqual([1, 0]);
+  });
+
+  it("under its Idempotency-Key again is the same answer, and promotes nothing", async () => {
+    const { did } = await world.consumer();
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const [first, again] = [await promote(world, did, {}, { headers }), await promote(world, did, {}, { headers })];
+    expect(expectStatus(again, 200)).toEqual(expectStatus(first, 200));
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(await rows("select jti from certificates where did = ?", did)).toHaveLength(2);
+  });
+});
+
+describe("what was earned with test money", () => {
+  it("does not count: rating, interactions, counterparties, volume and spend begin at nothing", async () => {
+    const consumer = await buyer(world, dailyLimit("10.00"));
+    const provider = await world.provider();
+    const { task } = await facilitated(world, { consumer, provider }, "10.00");
+    expectStatus(await confirm(world, consumer, task), 200);
+    const rated = await publicly(`/v1/agents/${provider.did}/rating`);
+    expect([rated.agent_rating === null, rated.interactions, rated.counterparties]).toEqual([false, 1, 1]);
+
+    await openLive(world, provider.did);
+    await promoted(world, provider.did);
+    const moved = under(consumer, await promoted(world, consumer.did));
+    for (const { did } of [provider, consumer]) {
+      const { as_of: _, ...rating } = await publicly(`/v1/agents/${did}/rating`);
+      expect(rating).toEqual({ did, agent_rating: null, interactions: 0, counterparties: 0 });
+      const { performance } = await publicly(`/v1/agents/${did}/aid`);
+      expect(performance).toMatchObject({ agent_rating: null, interactions: 0, settled_volume: [] });
+    }
+    // The whole window of the day is free again, and counts from here on.
+    await world.deps.db.run(`update agents set status = 'ACTIVE' where did = '${provider.did}'`);
+    expect((await openIntent(world, moved, provider, "10.01")).body.code).toBe("spend_policy_violation");
+    expectStatus(await openIntent(world, moved, provider, "10.00"), 201);
+    const held = await openIntent(world, moved, provider, "0.01");
+    expect(held.body.detail).toMatchObject({ failed_check: "spending_limit" });
+  });
+
+  it("stays readable in the sandbox, with the sandbox key alone", async () => {
+    const pair = await pairOf(world);
+    const { task, fac } = await facilitated(world, pair);
+    expectStatus(await confirm(world, pair.consumer, task), 200);
+    const { did } = pair.consumer;
+    await promoted(world, did);
+    const list = async (name: string, key: string): Promise<Json[]> =>
+      expectStatus(await world.call("GET", `/v1/agents/${did}/${name}`, { key }), 200).data;
+    expect((await list("tasks", world.key)).map(({ task_id }) => task_id)).toEqual([task]);
+    expect((await list("transactions", world.key)).map((one) => one.transaction_id)).toEqual([fac.transaction_id]);
+    const told = (await list("events", world.key)).map(({ type }) => type);
+    expect(told).toEqual(expect.arrayContaining(["agent.promoted", "task.closed", "transaction.settled"]));
+    expect([await list("tasks", world.liveKey), await list("transactions", world.liveKey)]).toEqual([[], []]);
+    expect((await list("events", world.liveKey)).map(({ type }) => type)).toEqual(["agent.promoted"]);
+    expect((await world.call("GET", `/v1/agents/${did}/overview`)).status).toBe(404);
+    const other = await createWorld();
+    expect((await other.call("GET", `/v1/agents/${did}/tasks`)).status).toBe(404);
+  });
+
+  it("is not added later: a window that ended before the promotion, and is recorded after it, rates the other side alone", async () => {
+    const pair = await pairOf(world);
+    const { task } = await facilitated(world, pair);
+    world.advance(4 * DAY_MS);
+    try {
+      await promoted(world, pair.consumer.did);
+      expect((await confirm(world, pair.consumer, task)).status).toBe(401);
+      const { autoConfirmTasks } = await import("../../src/tasks/auto-confirm.ts");
+      await world.run(autoConfirmTasks);
+    } finally {
+      world.offset = 0;
+    }
+    expect((await rows("select status from tasks where task_id = ?", task))[0]?.status).toBe("auto_confirmed");
+    const [one, other] = await Promise.all(
+      [pair.consumer, pair.provider].map(({ did }) => publicly(`/v1/agents/${did}/rating`)),
+    );
+    expect([one.interactions, other.interactions]).toEqual([0, 1]);
+  });
+});
