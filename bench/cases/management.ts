@@ -1,4 +1,5 @@
 // The management operations of a platform: principals, agents and their markets.
+import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import type { Case } from "../case.ts";
 import {
   agent,
@@ -8,6 +9,7 @@ import {
   json,
   keyed,
   manage,
+  manageAs,
   marketBody,
   marketsPath,
   must,
@@ -17,6 +19,7 @@ import {
   principalBody,
 } from "../play.ts";
 import type { Stage } from "../stage.ts";
+import type { Ask } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 
 /** A page that few rows match: it may not read the many that do not match. */
@@ -50,6 +53,41 @@ async function transfer({ stage, principalId, next }: Play) {
   const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
   const principal_id = await principal(stage, stage.platform, next());
   return manage(stage, "POST", `${agentPath(did)}/transfer`, { principal_id });
+}
+
+/** With a market and an escrow in each environment on one vault, which the first call finds unfunded. */
+async function promotion({ stage, principalId }: Play): Promise<Ask> {
+  const { did } = await openProvider(stage, principalId);
+  const key = await liveKey(stage);
+  const live = { ...stage.platform, key };
+  const [network] = stage.networks;
+  if (!network) throw new Error("no network");
+  const markets = manageAs(live, "POST", `${agentPath(did)}/scope/authorized_markets`, marketBody(network));
+  await must(stage, markets, 200);
+  return manageAs(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
+}
+
+/** The production key of the bench's platform, which it is promoted with, once. */
+const liveKey = (stage: Stage): Promise<string> => {
+  const known = liveKeys.get(stage) ?? issueLiveKey(stage);
+  liveKeys.set(stage, known);
+  return known;
+};
+const liveKeys = new WeakMap<Stage, Promise<string>>();
+
+async function issueLiveKey(stage: Stage): Promise<string> {
+  const { platformId } = stage.platform;
+  const { rawKey, keyHash, keyPrefix } = await generateManagementKey("production", ["bench"]);
+  const now = Date.now();
+  await stage.sql([
+    { sql: "update platforms set promoted_at = ? where platform_id = ?", params: [now, platformId] },
+    {
+      sql: `insert into management_keys (key_hash, key_id, platform_id, environment, key_prefix, created_at, last_used_at)
+        values (?, ?, ?, 'production', ?, ?, ?)`,
+      params: [keyHash, `key_${keyHash}`, platformId, keyPrefix, now, now],
+    },
+  ]);
+  return rawKey;
 }
 
 export const MANAGEMENT: readonly Case[] = [
@@ -139,6 +177,22 @@ export const MANAGEMENT: readonly Case[] = [
     variant: "Idempotency-Key",
     status: 200,
     ask: async (play) => keyed(play, await transfer(play)),
+  },
+  {
+    route: "POST /v1/agents/{did}/environment",
+    status: 200,
+    timed: "effect",
+    ask: promotion,
+  },
+  {
+    route: "POST /v1/agents/{did}/environment",
+    variant: "a consumer",
+    status: 200,
+    ask: async ({ stage, principalId }) => {
+      const { did } = await agent(stage, stage.platform, "CONSUMER", principalId);
+      const live = { ...stage.platform, key: await liveKey(stage) };
+      return manageAs(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
+    },
   },
   {
     route: "POST /v1/agents/{did}/revoke",

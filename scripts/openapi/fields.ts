@@ -718,6 +718,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   AgentKeyRotationInput: "How long the agent's previous key still counts.",
   AgentRevocationInput: "Why the agent is withdrawn.",
   AgentTransferInput: "The principal that the agent comes to.",
+  AgentPromotionInput: "The environment that the agent goes to, and its principal there.",
   MovedAgent: "An agent under its new principal or in production, and its new certificate.",
   RotatedAgentCredentials: "The agent's new key and certificate, and the end of the previous ones.",
   StatusPatch: "The state that the platform asks for.",

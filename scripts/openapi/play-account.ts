@@ -84,8 +84,25 @@ async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
   const headers = { ...key, "Idempotency-Key": crypto.randomUUID() };
   const promoted = await stage.show("promotePlatform", { headers });
   const live = { "Service-Api-Key": pick<string>(promoted, "api_key.raw_key") };
+  await promoteAgent(stage, key, live);
   await stage.show("rotateKey", { headers: live, body: { grace_hours: 24 } });
   await stage.show("listKeys", { headers: key });
+}
+
+/** An agent of the account's own company. */
+async function promoteAgent(stage: Stage, key: Account["key"], live: Record<string, string>): Promise<void> {
+  const account = await stage.ask("getPlatform", { headers: key });
+  const body = {
+    principal_id: pick<string>(account, "tenant_principal_id"),
+    economic_role: "CONSUMER",
+    profile: { display_name: "Procurement assistant", description: "Buys translations for the editorial office." },
+    endpoint_url: "https://assistant.example/v1",
+    scope: { authorized_actions: ["purchase"], capabilities: ["translation"], dispute_window_days: 14 },
+  };
+  const params = { did: pick<string>(await stage.ask("registerAgent", { headers: key, body }), "did") };
+  await stage.ask("activateAgent", { headers: key, params });
+  const headers = { ...live, "Idempotency-Key": crypto.randomUUID() };
+  await stage.show("promoteAgent", { headers, params, body: { environment: "production" } });
 }
 
 async function readLog(stage: Stage, { key: headers }: Account): Promise<void> {

@@ -1,6 +1,7 @@
 // The common end of every change of an agent by its platform: the row, its documents, the log, the outbox and the directory's feed, as
 // statements of one batch.
 import type { Deps } from "../context.ts";
+import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
@@ -107,13 +108,15 @@ export async function reviseAgent(
     escrows: change.escrows ?? before.escrows,
   };
   const { revision: _relative, ...columns } = agent;
+  // What is replaced at once is listed as that, whatever the status of the agent.
+  const replaced = earlierCountUntil !== undefined && earlierCountUntil <= systemClock.now();
   const object = events.length === 0 ? {} : toAgentView(deps.config, after, now);
   return {
     after,
     statements: [
       ...updateAgent(db, before.agent, columns, { documented, owner: after.principal, also }),
       ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
-      ...(agent.status !== before.agent.status ? listCertificates(db, before.agent, agent.status) : []),
+      ...(agent.status !== before.agent.status && !replaced ? listCertificates(db, before.agent, agent.status) : []),
       ...(isFinal(agent.status) ? endIntentsOf(db, [agent.did], deps.clock.now()) : []),
       ...(endsEarlierKey ? [endEarlierKeys(db, before.agent)] : []),
       ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),

@@ -82,6 +82,35 @@ export const creditEscrow = (
 const stateIs = (state: EscrowRow["state"], threshold: number) =>
   state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
 
+/** Writes what a vault holds, and what of it counts, onto the row that it was judged by. */
+export const fundEscrow = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({
+        balance: after.balance,
+        elsewhere: after.elsewhere,
+        otherThreshold: after.otherThreshold,
+        state: after.state,
+        updatedAt: after.updatedAt,
+        behindSince: stillOrNow,
+      })
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.balance, before.balance),
+          eq(escrows.state, before.state),
+          eq(escrows.threshold, before.threshold),
+          eq(escrows.updatedAt, before.updatedAt),
+        ),
+      ),
+  );
+
+/** Ends an environment's part in a vault that the other one goes on using; refused when more was put into it since it was read. */
+export const dropEscrow = (db: Database, of: EscrowRow): Statement[] =>
+  mustChange(db, db.delete(escrows).where(and(keyed(of), eq(escrows.contributed, of.contributed))));
+
 /** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db

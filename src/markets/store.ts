@@ -128,3 +128,7 @@ export const noteRegistration = (
 /** Refused when it has another status meanwhile: one whose transaction waits leaves more behind. */
 export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
   mustChange(db, db.delete(agentMarkets).where(and(keyed(row), eq(agentMarkets.status, row.status))));
+
+/** All of an agent in an environment that it leaves. */
+export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, "did" | "environment">): Statement =>
+  db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));

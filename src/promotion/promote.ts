@@ -20,26 +20,20 @@ import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EscrowChange } from "../escrow/changes.ts";
+import { dropEscrow, fundEscrow } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
-import { recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
+import { ownAgent } from "../markets/own.ts";
+import { dropMarkets } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { countProvider, findPrincipal, uncountProvider } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { PromotionInput } from "./schema.ts";
-import {
-  dropEscrow,
-  dropMarkets,
-  findDelegator,
-  findHolder,
-  findNextPrincipal,
-  fundEscrow,
-  whilePromotable,
-} from "./store.ts";
+import { findDelegator, findHolder, findNextPrincipal, whilePromotable } from "./store.ts";
 import { allSeen, escrowsInUse, fundedBy, isFunded, lookAtVaults } from "./vaults.ts";
 
 const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string | undefined) => ({
@@ -64,6 +58,7 @@ export async function promoteAgent(
   { principal_id }: PromotionInput,
 ): Promise<MovedAgentView> {
   const { caller, ...facts } = await call.read(factsOf(call, did, principal_id));
+  ownAgent(facts.found, call.environment);
   const before = sourceOf(facts);
   refuseSandboxCall(call);
   requireProduction("act", caller);
@@ -133,9 +128,8 @@ async function promote(
     },
     now,
   );
-  const shown = toAgentView(deps.config, after, now);
   const view = {
-    ...shown,
+    ...toAgentView(deps.config, after, now),
     certificate: certificate.text,
     warnings: tierWarnings(agent.economicRole, principal),
   };
@@ -144,7 +138,6 @@ async function promote(
       ...(selling ? [...countProvider(db, principal), uncountProvider(db, agent.principalId)] : []),
       ...statements,
       ...vaultStatements(call, changes, facts),
-      recordEvent(db, agent, sandboxNow, { type: "agent.promoted", object: shown }),
       recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
     ],
     view,
@@ -170,15 +163,18 @@ function vaultStatements({ db }: ManagementCall, changes: readonly EscrowChange[
   const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
   const networks = new Set(waiting.map(({ network }) => network));
   return [
-    ...changes.flatMap(({ before, after }) => fundEscrow(db, before, after)),
+    ...changes.filter(isOther).flatMap(({ before, after }) => fundEscrow(db, before, after)),
     ...sandboxEscrows
       .filter(({ network }) => changes.some(({ after }) => after.network === network))
       .flatMap((escrow) => dropEscrow(db, escrow)),
-    ...sandboxMarkets.slice(0, 1).map(({ did }) => dropMarkets(db, did)),
+    ...sandboxMarkets.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
     // Its wallet may be on its way to the contract.
     ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
   ];
 }
+
+const isOther = ({ before, after }: EscrowChange): boolean =>
+  before.balance !== after.balance || before.state !== after.state || before.otherThreshold !== after.otherThreshold;
 
 const afterAll = (escrows: AidSource["escrows"], changes: readonly EscrowChange[]): AidSource["escrows"] =>
   escrows.map((escrow) => changes.find(({ before }) => before === escrow)?.after ?? escrow);
@@ -224,16 +220,13 @@ async function fund(
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
-  const { db, tenant } = call;
+  const { db, tenant, environment } = call;
   const named = input.principal_id;
   const principal = named === undefined ? null : findPrincipal(db, { ...tenant, environment: "production" }, named);
-  return precheck(
-    { found: findOwnAgent(db, tenant, did), ...present({ principal }) },
-    ({ found, principal: known }) => {
-      if (!found) throw new ServiceError("not_found");
-      return named !== undefined && !known ? [fieldError("principal_id", "not_found")] : [];
-    },
-  );
+  return precheck({ found: findOwnAgent(db, tenant, did), ...present({ principal }) }, (known) => {
+    ownAgent(known.found, environment);
+    return named !== undefined && !known.principal ? [fieldError("principal_id", "not_found")] : [];
+  });
 };
 
 // ---- Refusals, in their order ----------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-// Store of a promotion: the principal that an agent gets in production, its delegator, and what its escrows become (AGT-34).
+// Store of a promotion: the principal that an agent gets in production, its delegator, and what it rests on (AGT-34).
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
-import { type AgentRow, agentMarkets, agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import { type Database, type Read, readOne } from "../db/batch.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
@@ -71,43 +70,3 @@ export const whilePromotable = (
 /** It has a market in production. */
 const whileSelling = (did: string): SQL =>
   sql`exists (select 1 from agent_markets m where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE')`;
-
-// ---- Escrow --------------------------------------------------------------------------------------------------------------
-
-const keyed = ({ did, environment, network }: Pick<EscrowRow, "did" | "environment" | "network">) =>
-  and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
-
-/** Writes what a vault holds, onto the row that it was judged by. */
-export const fundEscrow = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
-  mustChange(
-    db,
-    db
-      .update(escrows)
-      .set({
-        balance: after.balance,
-        elsewhere: after.elsewhere,
-        otherThreshold: after.otherThreshold,
-        state: after.state,
-        updatedAt: after.updatedAt,
-        // On the database's clock, as the other writers of a threshold have it.
-        behindSince: sql`case when max(threshold, other_threshold) = chain_threshold
-          then cast(unixepoch('subsec') * 1000 as integer) else behind_since end`,
-      })
-      .where(
-        and(
-          keyed(before),
-          eq(escrows.balance, before.balance),
-          eq(escrows.state, before.state),
-          eq(escrows.threshold, before.threshold),
-          eq(escrows.updatedAt, before.updatedAt),
-        ),
-      ),
-  );
-
-/** Ends what the agent had in the sandbox on a vault that it goes on using: from here on production alone decides on it. */
-export const dropEscrow = (db: Database, of: EscrowRow): Statement[] =>
-  mustChange(db, db.delete(escrows).where(and(keyed(of), eq(escrows.contributed, of.contributed))));
-
-/** Markets are not carried over (specification 3.3). */
-export const dropMarkets = (db: Database, did: string): Statement =>
-  db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, "sandbox")));

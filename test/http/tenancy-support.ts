@@ -253,6 +253,7 @@ const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   }),
   recordAttestation: ({ verifierId }) => attestationBy(verifierId),
   transferAgent: ({ world }) => ({ principal_id: world.tenantPrincipalId }),
+  promoteAgent: () => ({ environment: "production" }),
 };
 const QUERIES: Readonly<Record<string, (side: Side) => string>> = {
   removeAuthorizedMarket: ({ network }) => `?network=${network}`,

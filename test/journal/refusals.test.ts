@@ -96,6 +96,10 @@ const order = (overrides: Record<string, unknown> = {}) => ({
 const UNKNOWN_TX = `0x${"ab".repeat(32)}`;
 const wallet = "0x00000000000000000000000000000000000000aa";
 
+const TO_PRODUCTION = { environment: "production" };
+const toProduction = (did: string) =>
+  world.call("POST", agentAt(did, "/environment"), { key: world.liveKey, body: TO_PRODUCTION });
+
 /** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
@@ -130,6 +134,12 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
       "agent_status_not_mutable",
       () => post(agentAt(terminated, "/transfer"), { principal_id: principalId }),
     ],
+  ],
+  promoteAgent: [
+    ["no environment", "validation_failed", () => post(agentAt(consumer.did, "/environment"), {})],
+    ["the sandbox key", "environment_mismatch", () => post(agentAt(consumer.did, "/environment"), TO_PRODUCTION)],
+    ["a TERMINATED agent", "invalid_status", () => toProduction(terminated)],
+    ["an agent with something open", "invalid_status", () => toProduction(provider.did)],
   ],
   revokeAgent: [
     ["no reason", "validation_failed", () => post(agentAt(consumer.did, "/revoke"), {})],

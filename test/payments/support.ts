@@ -2,7 +2,7 @@
 // part in opening an intent.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach } from "vitest";
-import type { EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
+import type { Environment, EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
 import {
@@ -25,13 +25,14 @@ export async function grantMarket(
   market = "GLOBAL-USDC",
   network = "base-sepolia",
   status: MarketStatus = "ACTIVE",
+  environment: Environment = "sandbox",
 ): Promise<void> {
   const { db } = world.deps;
   const now = world.now();
   await commit(db, [
     db.insert(agentMarkets).values({
       did,
-      environment: "sandbox",
+      environment,
       market,
       network,
       operationalWallet: WALLET,
@@ -99,13 +100,14 @@ export async function setEscrow(
   did: string,
   state: EscrowState,
   network = "base-sepolia",
+  environment: Environment = "sandbox",
 ): Promise<void> {
   const { db } = world.deps;
   const thresholds = { baseThreshold: 15_000_000, threshold: 15_000_000, chainThreshold: 15_000_000 };
   const row = { vault: WALLET, operationalWallet: WALLET, ...thresholds };
   const values = {
     did,
-    environment: "sandbox" as const,
+    environment,
     network,
     platformId: world.platformId,
     currency: "USDC",

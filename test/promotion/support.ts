@@ -62,6 +62,3 @@ export const rows = async (text: string, ...values: unknown[]): Promise<Json[]> 
       .bind(...values)
       .all<Json>()
   ).results;
-
-export const feedOf = (did: string): Promise<Json[]> =>
-  rows("select environment, change_type from directory_changes where did = ? order by rowid", did);

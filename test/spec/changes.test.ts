@@ -15,7 +15,11 @@ beforeAll(async () => {
 });
 
 const eventsOf = async (did: string): Promise<string[]> => {
-  const rows = await world.deps.db.select().from(events).where(eq(events.platformId, world.platformId));
+  const rows = await world.deps.db
+    .select()
+    .from(events)
+    .where(eq(events.platformId, world.platformId))
+    .orderBy(events.seq);
   return rows.filter((row) => row.object["did"] === did).map((row) => row.type);
 };
 const activityOf = async (did: string) => {

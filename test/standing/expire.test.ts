@@ -33,7 +33,8 @@ const eventsOf = (type: string) =>
   world.deps.db
     .select()
     .from(events)
-    .where(and(eq(events.platformId, world.platformId), eq(events.type, type)));
+    .where(and(eq(events.platformId, world.platformId), eq(events.type, type)))
+    .orderBy(events.seq);
 const changesOf = (did: string) =>
   world.deps.db
     .select()

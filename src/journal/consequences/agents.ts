@@ -99,42 +99,6 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  transferAgent: [
-    {
-      when: "a consumer",
-      states: [],
-      tables: ["agents"],
-      activity: ["agent.transferred"],
-      events: { agent: ["agent.transferred"] },
-      directory: { agent: ["updated"] },
-      document: { agent: ["new version"] },
-      certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
-    },
-    {
-      when: "a provider, which the new principal counts, and the old one no more",
-      states: [],
-      tables: ["agents", "principals"],
-      activity: ["agent.transferred"],
-      events: { agent: ["agent.transferred"] },
-      directory: { agent: ["updated"] },
-      document: { agent: ["new version"] },
-      certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
-    },
-    {
-      when: "a DRAFT",
-      states: [],
-      tables: ["agents"],
-      activity: ["agent.transferred"],
-      events: { agent: ["agent.transferred"] },
-      directory: NONE,
-      document: { agent: ["unsigned version"] },
-      certificate: NONE,
-      ...NO_NOTICE,
-    },
-  ],
-
   revokeAgent: [
     {
       when: "a consumer",
@@ -299,7 +263,7 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
       document: { agent: ["new version"] },
-      certificate: { agent: ["issued", "reinstated", "replaced"] },
+      certificate: { agent: ["issued", "replaced"] },
       ...NO_NOTICE,
     },
     {

@@ -7,6 +7,7 @@ import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
 import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
+import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
@@ -28,6 +29,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...CUSTOMER_OPERATIONS,
   ...VERIFIER_OPERATIONS,
   ...AGENT_OPERATIONS,
+  ...MOVE_OPERATIONS,
   ...MARKET_OPERATIONS,
   ...PURCHASE_OPERATIONS,
 

@@ -26,17 +26,6 @@ const rotate = (body?: unknown) => (world: World, did: string) =>
 const revoke = (world: World, did: string) =>
   must(200, world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "Sanctioned." } }));
 
-/** The new principal is registered before: the act is the transfer alone. */
-const transferred =
-  (prepare: (world: World) => Promise<string>): Play =>
-  async ({ world }) => {
-    const [did, principal_id] = [await prepare(world), await world.principal()];
-    return async () => {
-      await must(200, world.call("POST", `/v1/agents/${did}/transfer`, { body: { principal_id } }));
-      return { agent: [did] };
-    };
-  };
-
 /** A consumer with an open intent. */
 async function buying(world: World): Promise<string> {
   const buyer = await world.consumer();
@@ -137,11 +126,6 @@ export const AGENT_PLAYS: Plays = {
   rotateAgentKey: {
     "without a grace": ofAgent(consumer, rotate()),
     "with a grace of 24 hours": ofAgent(consumer, rotate({ grace_hours: 24 })),
-  },
-  transferAgent: {
-    "a consumer": transferred(consumer),
-    "a provider, which the new principal counts, and the old one no more": transferred(provider),
-    "a DRAFT": transferred(draft),
   },
   revokeAgent: {
     "a consumer": ofAgent(consumer, revoke),

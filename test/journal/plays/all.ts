@@ -5,6 +5,7 @@ import { ATTESTATION_PLAYS } from "./attestations.ts";
 import { CUSTOMER_PLAYS } from "./customers.ts";
 import { JOB_PLAYS } from "./jobs.ts";
 import { MARKET_PLAYS } from "./markets.ts";
+import { MOVE_PLAYS } from "./moves.ts";
 import { PASSWORD_PLAYS } from "./passwords.ts";
 import { PRINCIPAL_PLAYS } from "./principals.ts";
 import { PROFILE_PLAYS } from "./profile.ts";
@@ -25,6 +26,7 @@ export const PLAYS: Plays = {
   ...CUSTOMER_PLAYS,
   ...VERIFIER_PLAYS,
   ...AGENT_PLAYS,
+  ...MOVE_PLAYS,
   ...MARKET_PLAYS,
   ...PURCHASE_PLAYS,
   ...JOB_PLAYS,

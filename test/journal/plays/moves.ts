@@ -1,0 +1,84 @@
+// Plays of agents that go to another principal or to production.
+import { eq } from "drizzle-orm";
+import { escrows } from "../../../src/db/tables/money.ts";
+import { grantMarket, setEscrow } from "../../payments/support.ts";
+import type { World } from "../../support/world.ts";
+import { must, type Play, type Plays, store } from "./stage.ts";
+
+const consumer = async (world: World) => (await world.consumer()).did;
+const draft = async (world: World) => (await world.draft("CONSUMER")).did;
+const provider = async (world: World) => (await world.agent("PROVIDER")).did;
+
+/** The new principal is registered before: the act is the transfer alone. */
+const transferred =
+  (prepare: (world: World) => Promise<string>): Play =>
+  async ({ world }) => {
+    const [did, principal_id] = [await prepare(world), await world.principal()];
+    return async () => {
+      await must(200, world.call("POST", `/v1/agents/${did}/transfer`, { body: { principal_id } }));
+      return { agent: [did] };
+    };
+  };
+
+const promoting =
+  (prepare: (world: World) => Promise<string>): Play =>
+  async ({ world }) => {
+    const did = await prepare(world);
+    return async () => {
+      await promote(world, did);
+      return { agent: [did] };
+    };
+  };
+
+const promote = (world: World, did: string) =>
+  must(
+    200,
+    world.call("POST", `/v1/agents/${did}/environment`, { key: world.liveKey, body: { environment: "production" } }),
+  );
+
+/** A provider with a market in each environment, as provisioning leaves them. */
+async function selling(world: World): Promise<string> {
+  const did = await provider(world);
+  for (const environment of ["sandbox", "production"] as const)
+    await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", "ACTIVE", environment);
+  return did;
+}
+
+async function funded(world: World): Promise<string> {
+  const did = await selling(world);
+  await setEscrow(world, did, "FUNDING", "base-sepolia", "production");
+  await suffice(world, did);
+  return did;
+}
+
+async function unfunded(world: World): Promise<string> {
+  const did = await selling(world);
+  for (const environment of ["sandbox", "production"] as const)
+    await setEscrow(world, did, "FUNDING", "base-sepolia", environment);
+  return did;
+}
+
+async function fundedLater(world: World): Promise<string> {
+  const did = await unfunded(world);
+  await promote(world, did);
+  await suffice(world, did);
+  return did;
+}
+
+/** What its vault holds, which is nothing, is enough. */
+const suffice = (world: World, did: string) =>
+  store(world, (db) => db.update(escrows).set({ threshold: 0 }).where(eq(escrows.did, did)));
+
+export const MOVE_PLAYS: Plays = {
+  transferAgent: {
+    "a consumer": transferred(consumer),
+    "a provider, which the new principal counts, and the old one no more": transferred(provider),
+    "a DRAFT": transferred(draft),
+  },
+  promoteAgent: {
+    "a consumer": promoting(consumer),
+    "a provider whose escrow in production is funded": promoting(funded),
+    "a provider whose escrow is not funded, on a vault that the sandbox has used": promoting(unfunded),
+    "again, once its escrow is funded": promoting(fundedLater),
+  },
+};
