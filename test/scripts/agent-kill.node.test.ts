@@ -1,0 +1,184 @@
+// The Worker's runtime is killed (SIGKILL) among rotations (AGT-32) and promotions (AGT-34) of agents, some of which are committed and not
+// answered: after a restart on the same state each was made whole or not at all, and a retry under the same Idempotency-Key ends in one.
+import { createPublicKey } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { end } from "./commands.ts";
+import { databaseWith, type RunningStack, runtimeOf, startIn } from "./runtime-kill.ts";
+
+const START_MS = 120_000;
+/** Of each act; one of all is committed first, and the kill arrives before its answer or soon after. */
+const AT_ONCE = 3;
+/** Each kill comes at another moment after the commit. */
+const ROUNDS = 3;
+
+type Json = Record<string, unknown>;
+type Act = "rotation" | "promotion";
+type Attempt = { readonly act: Act; readonly did: string; readonly idempotencyKey: string };
+type Answer = { readonly status: number; readonly replayed: boolean; readonly body: Json };
+
+const ACTS = {
+  rotation: { path: "rotate-key", body: { grace_hours: 0 }, event: "agent.key_rotated" },
+  promotion: { path: "environment", body: { environment: "production" }, event: "agent.promoted" },
+} as const;
+
+const dir = mkdtempSync(join(tmpdir(), "agents-"));
+let stack: RunningStack;
+let live = "";
+
+beforeAll(async () => {
+  stack = await startIn(dir);
+  const promoted = await must("/v1/platform/promote", {}, stack.service.sandbox_key, 200);
+  live = String((promoted["api_key"] as Json)["raw_key"]);
+}, START_MS);
+afterAll(async () => {
+  await end(stack.command, "SIGKILL");
+  rmSync(dir, { recursive: true, force: true });
+});
+
+describe("rotations and promotions, when the runtime is killed", { timeout: ROUNDS * START_MS }, () => {
+  test("are whole or not begun, and a retry makes each once", async () => {
+    let between = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const attempts = await attemptsOf(round);
+      const answered = await killAmong(attempts);
+      for (const attempt of attempts) {
+        if (made(attempt) && !answered.has(attempt)) between += 1;
+        expectWhole(attempt);
+      }
+      stack = await startIn(dir);
+      for (const attempt of attempts) await expectOnce(attempt, answered.get(attempt));
+    }
+    expect(between).toBeGreaterThan(0);
+  });
+});
+
+// ---- The agents -------------------------------------------------------------------------------------------------------
+
+async function attemptsOf(round: number): Promise<Attempt[]> {
+  const key = stack.service.sandbox_key;
+  const principal = await must(
+    "/v1/principals",
+    {
+      legal_name: `Round ${round} Ltd`,
+      country: "DE",
+      entity_type: "company",
+      external_ref: `round-${round}`,
+      verification_attestation: { placeholder: true },
+    },
+    key,
+    201,
+  );
+  const attempts: Attempt[] = [];
+  for (let n = 0; n < 2 * AT_ONCE; n++) {
+    const agent = await must(
+      "/v1/agents",
+      {
+        principal_id: principal["principal_id"],
+        economic_role: "CONSUMER",
+        profile: { display_name: "Buyer", description: "Buys." },
+        endpoint_url: "https://agent.example/v1",
+        scope: { authorized_actions: ["purchase"], capabilities: ["translation"] },
+      },
+      key,
+      201,
+    );
+    const did = String(agent["did"]);
+    await must(`/v1/agents/${did}/activate`, {}, key, 200);
+    attempts.push({ act: n % 2 === 0 ? "rotation" : "promotion", did, idempotencyKey: crypto.randomUUID() });
+  }
+  return attempts;
+}
+
+async function send(path: string, body: unknown, key: string, more: Record<string, string> = {}): Promise<Response> {
+  const headers = { "Service-Api-Key": key, "Content-Type": "application/json", ...more };
+  return fetch(`${stack.service.base_url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function must(path: string, body: unknown, key: string, expected: number): Promise<Json> {
+  const response = await send(path, body, key);
+  const text = await response.text();
+  if (response.status !== expected) throw new Error(`${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as Json;
+}
+
+async function attemptOnce({ act, did, idempotencyKey }: Attempt): Promise<Answer> {
+  const { path, body } = ACTS[act];
+  const key = act === "promotion" ? live : stack.service.sandbox_key;
+  const response = await send(`/v1/agents/${did}/${path}`, body, key, { "Idempotency-Key": idempotencyKey });
+  const replayed = response.headers.get("Idempotent-Replayed") === "true";
+  return { status: response.status, replayed, body: (await response.json()) as Json };
+}
+
+// ---- The kill ---------------------------------------------------------------------------------------------------------
+
+/** Kills the runtime as soon as one of the acts is in the database. Returns those that were answered. */
+async function killAmong(attempts: readonly Attempt[]): Promise<Map<Attempt, Answer>> {
+  const runtime = runtimeOf(stack);
+  const answers = new Map<Attempt, Answer>();
+  const sent = attempts.map(async (attempt) => {
+    try {
+      const answer = await attemptOnce(attempt);
+      // What listens answers 5xx for a runtime that is dead.
+      if (answer.status < 500) answers.set(attempt, answer);
+    } catch {
+      // The runtime is dead.
+    }
+  });
+  while (!attempts.some(made)) await new Promise(setImmediate);
+  process.kill(runtime, "SIGKILL");
+  await Promise.all([...sent, stack.command.ended]);
+  return answers;
+}
+
+// ---- What is at rest --------------------------------------------------------------------------------------------------
+
+function rows(text: string, ...values: string[]): Json[] {
+  using database = databaseWith(dir, "d1", "agents");
+  return database.prepare(text).all(...values) as Json[];
+}
+
+/** An activated agent is at its second version. */
+const made = ({ did }: Attempt): boolean =>
+  Number(rows("select version from agents where did = ?", did)[0]?.["version"]) > 2;
+
+/** All that an act leaves, or nothing of it. */
+function expectWhole(attempt: Attempt): void {
+  const { did, act } = attempt;
+  const times = made(attempt) ? 1 : 0;
+  const count = (text: string, ...values: string[]) => Number(rows(text, ...values)[0]?.["n"]);
+  const { event } = ACTS[act];
+  expect({
+    events: count("select count(*) n from events where agent_did = ? and type = ?", did, event),
+    entries: count("select count(*) n from activity_entries where subject_id = ? and action = ?", did, event),
+    replaced: count("select count(*) n from certificates where did = ? and replaced_at is not null", did),
+    counting: count("select count(*) n from certificates where did = ? and replaced_at is null", did),
+    versions: count("select count(*) n from aid_versions where did = ?", did),
+    // Of the activation, and of this: a promotion tells the feeds of both environments.
+    feed: count("select count(*) n from directory_changes where did = ?", did),
+  }).toEqual({
+    events: times,
+    entries: times,
+    replaced: times,
+    counting: 1,
+    versions: 1 + times,
+    feed: 1 + times * (act === "promotion" ? 2 : 1),
+  });
+  const [agent] = rows("select environment from agents where did = ?", did);
+  expect(agent?.["environment"]).toBe(act === "promotion" && times === 1 ? "production" : "sandbox");
+}
+
+/** An act that was committed is replayed, also with the key that only its answer knows; one that was not is made now. */
+async function expectOnce(attempt: Attempt, before: Answer | undefined): Promise<void> {
+  const replayed = made(attempt);
+  const retried = await attemptOnce(attempt);
+  expect([attempt.act, retried.status, retried.replayed]).toEqual([attempt.act, 200, replayed]);
+  if (before !== undefined) expect(retried.body).toEqual(before.body);
+  expectWhole(attempt);
+  const [agent] = rows("select public_jwk from agents where did = ?", attempt.did);
+  if (attempt.act === "promotion") return;
+  const { x, y } = createPublicKey(String(retried.body["private_key"])).export({ format: "jwk" });
+  expect(JSON.parse(String(agent?.["public_jwk"]))).toMatchObject({ x, y });
+}
