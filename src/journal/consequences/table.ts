@@ -3,6 +3,7 @@
 // the running hash of the activity log, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../../context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./accounts.ts";
+import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
@@ -29,6 +30,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...CUSTOMER_OPERATIONS,
   ...VERIFIER_OPERATIONS,
   ...AGENT_OPERATIONS,
+  ...STATE_OPERATIONS,
   ...MOVE_OPERATIONS,
   ...MARKET_OPERATIONS,
   ...PURCHASE_OPERATIONS,
