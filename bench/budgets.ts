@@ -229,6 +229,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/operator/verifiers": read(21, 16 * KIB),
   "GET /v1/operator/verifiers/{verifier_id}": read(1, KIB),
   "PATCH /v1/operator/verifiers/{verifier_id}": mutation(3, 4, KIB, { queues: 0 }),
+  // A row for each key that the service ever had.
+  "GET /v1/operator/ca": read(1, KIB),
   "GET /v1/operator/jobs": read(JOBS.length, JOBS.length * 195),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
   "GET /v1/operator/activity": read(25, 16 * KIB),
@@ -243,6 +245,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("notify_expiring", EACH, { trips: 6, rowsRead: 9, rowsWritten: 8, queues: 1 }),
   ...job("finish_cascades", EACH, { trips: 6, rowsRead: 16, rowsWritten: 14, queues: 1 }),
   ...job("restate_agents", EACH, { trips: 7, rowsRead: 15, rowsWritten: 7 }),
+  ...job("note_authority_keys", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
   ...job("open_status_lists", BULK),
   // Counting reads the places that are taken, which are counted beside these: once an hour.
   "job open_status_lists (counted)": sweep({ trips: 6, rowsRead: 5, rowsWritten: 3 }),

@@ -36,6 +36,7 @@ import { replicaConfiguration } from "./http/replicas.ts";
 import { errorResponse } from "./http/responses.ts";
 import type { Route } from "./http/route.ts";
 import { bindRoute } from "./http/router.ts";
+import { authorityRoutes } from "./identity/authority-routes.ts";
 import { handshakeRoutes } from "./identity/handshake-routes.ts";
 import { resolverRoutes } from "./identity/resolver-routes.ts";
 import { identityRoutes } from "./identity/routes.ts";
@@ -78,6 +79,7 @@ export const ROUTES: readonly Route[] = [
   ...identityRoutes,
   ...resolverRoutes,
   ...handshakeRoutes,
+  ...authorityRoutes,
   ...marketRoutes,
   ...ratingRoutes,
   ...paymentRoutes,

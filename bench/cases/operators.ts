@@ -25,6 +25,7 @@ export const OPERATORS: readonly Case[] = [
     filling: true,
     ask: ({ stage }) => operate(stage, "GET", "/v1/operator/platforms?limit=20&status=SUSPENDED"),
   },
+  { route: "GET /v1/operator/ca", status: 200, ask: ({ stage }) => operate(stage, "GET", "/v1/operator/ca") },
   { route: "GET /v1/operator/jobs", status: 200, ask: ({ stage }) => operate(stage, "GET", "/v1/operator/jobs") },
   {
     route: "GET /v1/operator/alerts",

@@ -147,6 +147,10 @@ const leaveClosed = ({ stage, next }: Play) =>
     `plt_0closed_${next()}`,
   );
 
+const forgetKeys = async ({ stage }: Play): Promise<void> => {
+  await stage.sql([{ sql: "delete from authority_keys", params: [] }]);
+};
+
 const SWEEPS: readonly Sweep[] = [
   { job: "hand_on_events", arrange: leaveEvent },
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
@@ -155,6 +159,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "finish_cascades", arrange: leaveCascade },
   { job: "restate_agents", arrange: leaveRestatement },
   { job: "open_status_lists" },
+  { job: "note_authority_keys", arrange: forgetKeys },
   { job: "auto_confirm_tasks", arrange: endTask },
   { job: "abandon_intents", arrange: endIntent },
   { job: "rate_abandoned_intents", arrange: leaveUnrated },

@@ -440,6 +440,19 @@ export const FIELDS: Readonly<Record<string, string>> = {
   at: "When it happened.",
   "JobError.message": "Which row failed, and why.",
 
+  // ---- The CA --------------------------------------------------------------------------------------------------------------
+  "Authority.keys": "Every key that the service has had, the newest first.",
+  faults: "What is wrong with the present secret: a key that is missing, or one that signs too early.",
+  "AuthorityKey.kid": "The RFC 7638 thumbprint of the key.",
+  "AuthorityKey.use":
+    "`signing`; `published`, and verifies alone; `missing` from the secret though it is needed; `dropped`, and needed no more.",
+  published_at: "When the service first had it.",
+  usable_from: "From when on it may sign: readers keep the published keys for up to a day.",
+  first_certificate_at: "When it began to sign: no certificate under it is older. Null of one that never signed.",
+  last_certificate_at: "When it was last seen to sign, to the hour. Null of one that never signed.",
+  droppable_from:
+    "From when on it may leave the secret: every certificate under it has ended by then. Null while it signs.",
+
   // ---- Activity ------------------------------------------------------------------------------------------------------------
   "ActivityEntry.id": "The entry's id.",
   "ActivityEntry.seq": "The entry's number in the platform's log: 1, 2, 3 and so on, without a gap.",
@@ -621,6 +634,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   JobError: "A failure of a job.",
   JobList: "Every job that has run.",
   Alert: "A finding that an operator has to look at.",
+  Authority: "The keys of the CA.",
+  AuthorityKey: "A key of the CA.",
   AlertKind: "The kinds of alerts.",
   ActivityAction: "The actions of the activity log; the list is open.",
   ActivityActor: "Who acted.",

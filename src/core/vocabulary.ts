@@ -137,6 +137,7 @@ export const ALERT_KINDS = [
   "job_failed",
   "dead_letter",
   "account_renamed",
+  "authority_key",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

@@ -5,6 +5,7 @@ import {
   importJwks,
   importSigningKey,
   type PrivateJwk,
+  type PublicJwk,
   type PublishedJwks,
   parsePublicJwk,
   publicPart,
@@ -16,12 +17,17 @@ import { isObject } from "./jws.ts";
 /** `signing` signs now; `jwks` is published; `verification` checks what any of the published keys signed. */
 export type CertificateAuthority = {
   readonly signing: SigningKey;
+  readonly keys: readonly AuthorityKeyUse[];
   readonly jwks: PublishedJwks;
   readonly verification: ReadonlyMap<string, CryptoKey>;
 };
 
-/** `signing`: signs now, exactly one. `published`: verifies only (not yet, or no longer, signing). */
-type AuthorityKey = { readonly jwk: PrivateJwk; readonly use: "signing" | "published" };
+/** `signing`: signs now, exactly one. `published`: verifies only (not yet, or no longer, signing), so that its private half may be gone. */
+type AuthorityKey =
+  | { readonly jwk: PrivateJwk; readonly use: "signing" }
+  | { readonly jwk: PublicJwk; readonly use: "published" };
+/** A key by its thumbprint. */
+export type AuthorityKeyUse = { readonly kid: string; readonly use: AuthorityKey["use"] };
 
 /**
  * Imports every key once.
@@ -30,12 +36,29 @@ type AuthorityKey = { readonly jwk: PrivateJwk; readonly use: "signing" | "publi
  * @throws without naming a value, because the secret must not reach a log
  */
 export async function openCertificateAuthority(secret: string): Promise<CertificateAuthority> {
+  const keys = parseAuthorityKeys(secret);
+  const jwks = await publishedJwks(keys.map(({ jwk }) => jwk));
+  const [signer] = keys.filter(isSigning);
+  if (!signer) throw new Error("unreachable: one key signs");
+  return {
+    signing: await importSigningKey(signer.jwk),
+    keys: keys.map(({ use }, i) => ({ kid: jwks.keys[i]?.kid ?? "", use })),
+    jwks,
+    verification: await importJwks(jwks),
+  };
+}
+
+const isSigning = (key: AuthorityKey): key is AuthorityKey & { use: "signing" } => key.use === "signing";
+
+/**
+ * Reads the secret, of which one key signs.
+ *
+ * @throws without naming a value
+ */
+function parseAuthorityKeys(secret: string): readonly AuthorityKey[] {
   const keys = parseKeys(secret);
-  const [signer, second] = keys?.filter((key) => key.use === "signing") ?? [];
-  if (!keys || !signer || second)
-    throw new Error("the secret CA_KEYS is not a list of {jwk, use} with exactly one signing key");
-  const jwks = await publishedJwks(keys.map((key) => key.jwk));
-  return { signing: await importSigningKey(signer.jwk), jwks, verification: await importJwks(jwks) };
+  if (keys?.filter(isSigning).length === 1) return keys;
+  throw new Error("the secret CA_KEYS is not a list of {jwk, use} with exactly one signing key");
 }
 
 function parseKeys(secret: string): readonly AuthorityKey[] | undefined {
@@ -52,6 +75,8 @@ function isAuthorityKey(value: unknown): value is AuthorityKey {
   if (!isObject(value) || !isObject(value["jwk"])) return false;
   const { jwk, use } = value;
   const { d, ...rest } = jwk as { d?: unknown };
+  if (!parsePublicJwk(rest).ok) return false;
+  if (d === undefined) return use === "published";
   if (use !== "signing" && use !== "published") return false;
-  return parsePublicJwk(rest).ok && typeof d === "string" && parsePublicJwk({ ...publicPart(rest as never), x: d }).ok;
+  return typeof d === "string" && parsePublicJwk({ ...publicPart(rest as never), x: d }).ok;
 }

@@ -85,7 +85,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["getPlatform", "patchPlatform", "promotePlatform", "closePlatform", "listKeys", "rotateKey"],
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
-  ...["listJobs", "listAlerts", "listOperatorActivity"],
+  ...["listJobs", "listAlerts", "listOperatorActivity", "getAuthority"],
 ];
 
 const namesObject = (route: Route): boolean =>

@@ -143,6 +143,18 @@ export const certificates = sqliteTable(
 );
 export type CertificateRow = typeof certificates.$inferSelect;
 
+/** The keys of the CA as its secret has named them, by their thumbprints, in real time (IDN-29). */
+export const authorityKeys = sqliteTable("authority_keys", {
+  kid: text().primaryKey(),
+  /** When it was first seen among the published keys. */
+  publishedAt: integer().notNull(),
+  /** When it began to sign; null before. */
+  signsFrom: integer(),
+  /** When it was last seen to sign. */
+  signedUntil: integer(),
+});
+export type AuthorityKeyRow = typeof authorityKeys.$inferSelect;
+
 /** The status lists with the text that was signed last. New certificates take places in the newest list. */
 export const statusLists = sqliteTable("status_lists", {
   listId: integer().primaryKey(),

@@ -231,6 +231,22 @@ export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
+  note_authority_keys: [
+    { when: "a key is published, or signs", states: [], tables: ["authority_keys"], activity: BY_ITSELF, ...UNSEEN },
+    {
+      when: "a key that is needed is missing",
+      states: ["alert none → open"],
+      tables: [],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: ["authority_key"],
+      mails: [],
+    },
+  ],
+
   open_status_lists: [
     { when: "the newest list is counted", states: [], tables: ["status_lists"], activity: BY_ITSELF, ...UNSEEN },
   ],

@@ -1,9 +1,10 @@
 // Plays of jobs beside those of purchases and markets, of alerts, and of running jobs and messages.
 import { eq } from "drizzle-orm";
 import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
-import { statusLists } from "../../../src/db/tables/agents.ts";
+import { authorityKeys, statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../../src/db/tables/principals.ts";
+import { noteAuthorityKeys } from "../../../src/identity/note-authority-keys.ts";
 import { openStatusLists } from "../../../src/identity/open-status-list.ts";
 import type { EachJob } from "../../../src/jobs/job.ts";
 import { mailAlertsJob } from "../../../src/jobs/mail-alerts.ts";
@@ -197,6 +198,21 @@ export const JOB_PLAYS: Plays = {
     "the newest list is counted": ofNobody(
       (world) => store(world, (db) => db.update(statusLists).set({ countedAt: 0 })),
       (world) => world.run(openStatusLists),
+    ),
+  },
+  note_authority_keys: {
+    "a key is published, or signs": ofNobody(
+      (world) => store(world, (db) => db.delete(authorityKeys)),
+      (world) => world.run(noteAuthorityKeys),
+    ),
+    "a key that is needed is missing": ofNobody(
+      async (world) => {
+        await world.run(noteAuthorityKeys);
+        const now = Date.now();
+        const gone = { kid: "gone", publishedAt: now, signsFrom: now, signedUntil: now };
+        await store(world, (db) => db.insert(authorityKeys).values(gone));
+      },
+      (world) => world.run(noteAuthorityKeys),
     ),
   },
   sign_activity_heads: {

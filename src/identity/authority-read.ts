@@ -1,0 +1,35 @@
+// Shows the keys of the CA, for operators: how long each is needed (IDN-29).
+import type { OperatorCall } from "../call.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, usableFrom } from "./authority-keys.ts";
+import type { AuthorityKeyView, AuthorityView } from "./authority-schema.ts";
+import { findAuthorityKeys } from "./authority-store.ts";
+
+export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
+  const { seen } = await call.read({ seen: findAuthorityKeys(call.db) });
+  const { keys: named } = await call.deps.ca();
+  const now = Date.now();
+  // A key is seen by a job: one of this minute may still be unknown.
+  const unseen = named
+    .filter(({ kid }) => seen.every((key) => key.kid !== kid))
+    .map(({ kid }): SeenKey => ({ kid, publishedAt: now, signsFrom: null, signedUntil: null }));
+  return {
+    keys: [...unseen, ...seen].map((key) => toView(key, named, now)),
+    faults: faultsOfKeys(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
+  };
+}
+
+function toView(key: SeenKey, named: readonly NamedKey[], now: number): AuthorityKeyView {
+  const use = named.find(({ kid }) => kid === key.kid)?.use;
+  const signs = use === "signing";
+  const droppable = droppableFrom(key);
+  return {
+    kid: key.kid,
+    use: use ?? (droppable !== null && droppable > now ? "missing" : "dropped"),
+    published_at: toIso(key.publishedAt),
+    usable_from: toIso(usableFrom(key)),
+    first_certificate_at: toIsoOrNull(key.signsFrom),
+    last_certificate_at: toIsoOrNull(key.signedUntil),
+    droppable_from: signs ? null : toIso(droppable ?? now),
+  };
+}

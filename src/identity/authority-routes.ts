@@ -1,0 +1,22 @@
+// Route of the operator's view of the CA's keys (IDN-29).
+import { route } from "../http/route.ts";
+import { getAuthority } from "./authority-read.ts";
+import { authorityView } from "./authority-schema.ts";
+
+export const authorityRoutes = [
+  route({
+    method: "get",
+    path: "/v1/operator/ca",
+    operationId: "getAuthority",
+    tag: "Operator",
+    summary: "Show the keys of the CA",
+    description:
+      "Every key that the service has had, the newest first: when it was published, from when and until when it signed, and from when on it " +
+      "may be dropped. `faults` says what is wrong with the present secret.",
+    surfaces: ["operator"],
+    status: 200,
+    response: { schema: authorityView, description: "The keys." },
+    errors: [],
+    handle: (call) => getAuthority(call),
+  }),
+];

@@ -1,0 +1,17 @@
+// Store of the keys of the CA that the service has seen.
+import { eq, sql } from "drizzle-orm";
+import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { type AuthorityKeyRow, authorityKeys } from "../db/tables/agents.ts";
+
+/** A row for each key that the service ever had, one or two a year: the newest first. */
+export const findAuthorityKeys = (db: Database): Read<AuthorityKeyRow[]> =>
+  read(db.select().from(authorityKeys), (rows) => rows.sort((a, b) => b.publishedAt - a.publishedAt));
+
+export const noteAuthorityKey = (db: Database, kid: string, now: number): Statement =>
+  db.insert(authorityKeys).values({ kid, publishedAt: now }).onConflictDoNothing();
+
+export const noteSigningKey = (db: Database, kid: string, now: number): Statement =>
+  db
+    .update(authorityKeys)
+    .set({ signsFrom: sql`coalesce(${authorityKeys.signsFrom}, ${now})`, signedUntil: now })
+    .where(eq(authorityKeys.kid, kid));

@@ -1,0 +1,51 @@
+// Notes each minute which keys of the CA are published and which one signs, and raises an alert about a secret that lacks a key that is needed,
+// or signs with one that was not published for a day (IDN-29).
+
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import { faultsOfKeys, type NamedKey, NOTED_EVERY_MS, type SeenKey } from "./authority-keys.ts";
+import { findAuthorityKeys, noteAuthorityKey, noteSigningKey } from "./authority-store.ts";
+
+export const noteAuthorityKeys: EachJob = {
+  kind: "each",
+  name: "note_authority_keys",
+  find: async (deps, after) => {
+    if (after !== null && after !== FIRST) return [];
+    const due = await whatToNote(deps);
+    return due.length === 0 ? [] : [{ at: Date.now(), id: "all" }];
+  },
+  record: async (deps) => {
+    const due = await whatToNote(deps);
+    if (due.length === 0) return false;
+    await commit(deps.db, due);
+    return true;
+  },
+};
+
+/** Real time: the secret is everybody's, whatever the clock of one sandbox. */
+async function whatToNote({ db, ca }: Deps): Promise<Statement[]> {
+  const { keys } = await ca();
+  const { seen } = await readBatch(db, { seen: findAuthorityKeys(db) });
+  const now = Date.now();
+  const faults = faultsOfKeys(keys, seen, now);
+  return [
+    ...keys.flatMap((key) => noteOf(key, seen, now).map((note) => note(db))),
+    ...faults.map(({ kid, message }) =>
+      raiseAlert(db, { kind: "authority_key", subject: kid, message: `CA_KEYS: ${message}` }),
+    ),
+  ];
+}
+
+type Note = (db: Deps["db"]) => Statement;
+
+function noteOf({ kid, use }: NamedKey, seen: readonly SeenKey[], now: number): Note[] {
+  const known = seen.find((key) => key.kid === kid);
+  const isDue = use === "signing" && (known?.signedUntil ?? 0) <= now - NOTED_EVERY_MS;
+  return [
+    ...(known ? [] : [(db: Deps["db"]) => noteAuthorityKey(db, kid, now)]),
+    ...(isDue ? [(db: Deps["db"]) => noteSigningKey(db, kid, now)] : []),
+  ];
+}
