@@ -79,7 +79,7 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 /** A key of the CA is published so long before it signs: readers may keep the published keys for a day. */
-export const AUTHORITY_NOTICE_MS = DAY_MS;
+export const AUTHORITY_NOTICE_MS = 24 * HOUR_MS;
 
 /** The threshold of an unrated provider, in whole units of the market's currency (MKT-16). */
 export const ESCROW_BASE_THRESHOLD = "15.00";
