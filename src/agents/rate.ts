@@ -3,7 +3,7 @@
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { type EscrowChange, rated, thresholdMoved } from "../escrow/changes.ts";
-import { moveThreshold } from "../escrow/store.ts";
+import { movedStates, moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
@@ -23,13 +23,14 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
   const signal = addSignal(db, before, { ...change, by: ratingMethod(deps.env, before.environment) });
   const rating = signal.columns.agentRating;
   const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
-  const listed = rating !== before.agentRating || moved.some(stateMoved);
+  const turned = moved.filter(stateMoved).map((escrow) => escrow.after);
+  const listed = rating !== before.agentRating || turned.length > 0;
   const set = { ...signal.columns, ...(listed && { updatedAt: now }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
   return {
     rating,
     statements: [
-      ...updateRating(db, before, set),
+      ...updateRating(db, before, { ...set, ...movedStates(turned) }),
       ...signal.statements,
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, moved, listed, now),

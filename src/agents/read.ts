@@ -4,9 +4,7 @@ import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { findEscrows, findMarkets } from "../identity/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { liveRating } from "../ratings/rating.ts";
-import { ratingSums } from "../ratings/signals.ts";
-import { findHeaviest } from "../ratings/store.ts";
+import { ratingAt } from "../ratings/signals.ts";
 import { isByEnd, listAgents } from "./list-store.ts";
 import type { AgentQuery, AgentSummary, AgentView } from "./schema.ts";
 import { findAgent, findOwnAgent } from "./store.ts";
@@ -14,15 +12,14 @@ import { toAgentSummary, toAgentView } from "./views.ts";
 
 export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
-  const { found, markets, escrows, heaviest } = await call.read({
+  const { found, markets, escrows } = await call.read({
     found: findAgent(db, tenant, did),
     markets: findMarkets(db, did, tenant.environment),
     escrows: findEscrows(db, did, tenant.environment),
-    heaviest: findHeaviest(db, did, tenant.environment),
   });
   if (!found) throw new ServiceError("not_found");
   // Decayed to this instant, as in the public status. Lists and events show the rating of the last signal (AGT-12).
-  const agent_rating = liveRating(ratingSums(found.agent), heaviest, ratingMethod(deps.env, tenant.environment), now);
+  const agent_rating = ratingAt(found.agent, ratingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
 

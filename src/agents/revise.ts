@@ -6,6 +6,7 @@ import { ServiceError } from "../core/errors.ts";
 import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
+import { statesOf } from "../escrow/states.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import {
@@ -96,6 +97,7 @@ export async function reviseAgent(
     ...graceBy(before.agent, earlierCountUntil),
     ...change.set,
     ...certificate?.columns,
+    ...(change.escrows && { escrowStates: statesOf(change.escrows) }),
     ...numbers,
     updatedAt: now,
   };

@@ -6,6 +6,7 @@ import { type Database, guard, mustChange, type Read, read, readAll, readOne, ty
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
+import type { MovedStates } from "../escrow/store.ts";
 import {
   type AgentWithPrincipal,
   findEscrows,
@@ -15,6 +16,7 @@ import {
   withPrincipal,
 } from "../identity/store.ts";
 import { principalStands, principalUnchanged } from "../principals/store.ts";
+import type { RatingColumns } from "../ratings/store.ts";
 import type { Bounds } from "./delegation.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
@@ -109,7 +111,7 @@ export const whileAttested = (now: number, endsAt: number): SQL =>
 export const updateAgent = (
   db: Database,
   before: AgentRow,
-  set: Partial<AgentRow>,
+  set: AgentColumns,
   options: { readonly documented: boolean; readonly owner: PrincipalRow; readonly also?: SQL | undefined },
 ): Statement[] =>
   mustChange(
@@ -129,19 +131,16 @@ export const updateAgent = (
       ),
   );
 
-const changedColumns = (before: AgentRow, set: Partial<AgentRow>): Partial<AgentRow> =>
-  Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
+type AgentColumns = Partial<Omit<AgentRow, "escrowStates">> & (MovedStates | Pick<AgentRow, "escrowStates">);
 
-type RatingColumns = Pick<
-  AgentRow,
-  "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties" | "agentRating" | "settledVolume"
->;
+const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
+  Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
 
 /** Writes only onto the sums that the new ones were computed from (AGT-28). */
 export const updateRating = (
   db: Database,
   before: AgentRow,
-  set: RatingColumns & { readonly updatedAt?: number },
+  set: RatingColumns & MovedStates & { readonly updatedAt?: number },
 ): Statement[] =>
   mustChange(
     db,
@@ -166,7 +165,7 @@ export const updateRating = (
 export const touchDocument = (
   db: Database,
   { did, version }: Pick<AgentRow, "did" | "version">,
-  set: { readonly updatedAt?: number } = {},
+  set: MovedStates & { readonly updatedAt?: number } = {},
 ): Statement[] =>
   mustChange(
     db,

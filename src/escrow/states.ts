@@ -17,3 +17,22 @@ export function worstEscrowState(role: EconomicRole, escrows: readonly { state: 
   if (role === "CONSUMER") return null;
   return WORST_FIRST.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";
 }
+
+type EscrowStates = Readonly<Record<string, EscrowState>>;
+
+/** The states of an agent's escrows, as its row holds them. */
+export const statesOf = (escrows: readonly { network: string; state: EscrowState }[]): EscrowStates =>
+  Object.fromEntries(escrows.map(({ network, state }) => [network, state]));
+
+/** The worst state from the agent's row, which each batch that moves an escrow writes. */
+export const escrowStateOf = ({
+  economicRole,
+  escrowStates,
+}: {
+  economicRole: EconomicRole;
+  escrowStates: EscrowStates;
+}) =>
+  worstEscrowState(
+    economicRole,
+    Object.values(escrowStates).map((state) => ({ state })),
+  );

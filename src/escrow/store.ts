@@ -3,8 +3,10 @@ import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import type { Credit } from "./changes.ts";
+import { statesOf } from "./states.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
@@ -162,6 +164,17 @@ export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
 /** The contract has one threshold for a vault, in whichever environments it is used. */
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
+
+export type MovedStates = { readonly escrowStates?: SQL };
+
+/**
+ * For the row of an agent, in the batch that opens or moves escrows of its environment. Relative to the row: batches that move those of
+ * different networks do not know of each other.
+ */
+export const movedStates = (moved: Parameters<typeof statesOf>[0]): MovedStates =>
+  moved.length === 0
+    ? {}
+    : { escrowStates: sql`json_patch(${agents.escrowStates}, ${JSON.stringify(statesOf(moved))})` };
 
 /** What an account's agents hold in production (ACC-27). Literal text, so that SQLite uses the partial index. */
 const heldBy = (platformId: string | SQL<string>) =>

@@ -10,7 +10,7 @@ import { newId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { credited } from "../escrow/changes.ts";
-import { creditEscrow } from "../escrow/store.ts";
+import { creditEscrow, movedStates } from "../escrow/store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -63,7 +63,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),
       // Guards that the recorded version is still the provider's.
-      ...touchDocument(db, provider.agent, moved ? { updatedAt: now } : {}),
+      ...touchDocument(db, provider.agent, moved ? { updatedAt: now, ...movedStates([change.after]) } : {}),
       ...(change ? creditEscrow(db, change.before, change.after, seen) : []),
       ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
       ...recordEventForParties(db, intent, now, settled),

@@ -4,23 +4,17 @@ import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
-import { worstEscrowState } from "../escrow/states.ts";
+import { escrowStateOf } from "../escrow/states.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { liveRating } from "../ratings/rating.ts";
-import { ratingSums } from "../ratings/signals.ts";
-import { findHeaviestHere } from "../ratings/store.ts";
+import { ratingAt } from "../ratings/signals.ts";
 import { certificateIn, liveOf } from "./aid.ts";
 import { type DidForm, didDocument, keysOf } from "./did-document.ts";
-import { environmentOf, findCertified, findEscrows, findPublicAgent } from "./store.ts";
+import { findCertified, findPublicAgent } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
   const { db, deps, now } = call;
-  const { found, escrows, heaviest } = await call.read({
-    found: findPublicAgent(db, did),
-    escrows: findEscrows(db, did, environmentOf(did)),
-    heaviest: findHeaviestHere(db, did),
-  });
+  const { found } = await call.read({ found: findPublicAgent(db, did) });
   if (!found) throw new ServiceError("not_found");
   const { agent, principal } = found;
   const { status, environment, as_of } = liveOf(agent, principal, now);
@@ -30,8 +24,8 @@ export async function getStatus(call: PublicCall, did: string) {
     environment,
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
-    escrow_state: worstEscrowState(agent.economicRole, escrows),
-    agent_rating: liveRating(ratingSums(agent), heaviest, ratingMethod(deps.env, environment), now),
+    escrow_state: escrowStateOf(agent),
+    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now),
     principal_status: effectivePrincipalStatus(principal, now),
     aid_version: agent.version,
     aid_revision: agent.revision,

@@ -14,14 +14,14 @@ import { commit, type ReadResults, readBatch, type Statement } from "../db/batch
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { countedOf, escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, putEscrow } from "../escrow/store.ts";
+import { linkThresholds, movedStates, putEscrow } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
-import { noteRegistration, updateMarket } from "./store.ts";
+import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
 import { holdsOtherWallet } from "./wallets.ts";
 
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
@@ -93,6 +93,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const settling: Settling = { ...result, said, waiting, again };
   const moves = movesOf(facts, job, settling, now);
   await commitAll(deps, [
+    ...(environment === found.agent.environment ? [] : [refusePromoted(db, found.agent)]),
     recordSplit(db, network, did, result.split, result.driven, Date.now()),
     ...(await settlement(deps, job, facts, settling, moves, now)),
   ]);
@@ -219,9 +220,11 @@ async function documented(
   );
   if (!changed) return [];
   const after = movedRows(own ? markets : otherMarkets, moves);
+  const opened = own && escrow && !escrows.some((row) => row.network === network) ? [escrow] : [];
   const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
   const certificate = newest && certificateIn(newest.content);
-  return documentChange(deps, { ...found, certificate, markets: after, escrows: own ? held : otherEscrows }, now);
+  const source = { ...found, certificate, markets: after, escrows: own ? held : otherEscrows };
+  return documentChange(deps, source, now, movedStates(opened));
 }
 
 function provisionedEvents(

@@ -2,8 +2,8 @@
 import { and, asc, eq, inArray, lt, or, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
-import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
+import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import { environmentOf } from "../identity/store.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
 
@@ -132,3 +132,7 @@ export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
 /** All of an agent in an environment that it leaves. */
 export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, "did" | "environment">): Statement =>
   db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
+
+/** Refuses once the agent has come to another environment: there a market is its own, and its document states it. */
+export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
+  guard(db, sql`${environmentOf(did)} = ${environment}`);

@@ -2,20 +2,14 @@
 import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { marketsCovering } from "../markets/jurisdictions.ts";
 import type { Offer } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
 import type { RatingMethod } from "../ratings/method.ts";
-import { liveRating, type Sums } from "../ratings/rating.ts";
-import { ratingSums } from "../ratings/signals.ts";
+import { ratingAt } from "../ratings/signals.ts";
 import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
-
-/** The provider's rating at this instant, which floors are compared with. */
-export const ratingNow = ({ provider, heaviest, method }: Parties, now: number): number | null =>
-  liveRating(ratingSums(provider.agent), heaviest, method, now);
 
 export type Parties = {
   readonly consumer: SpenderRow;
@@ -26,9 +20,6 @@ export type Parties = {
   readonly providerNow: number;
   /** The provider's own delegators, nearest first; all are of its principal. */
   readonly providerDelegators: readonly AgentRow[];
-  readonly escrows: readonly EscrowRow[];
-  /** The provider's heaviest counterparties. */
-  readonly heaviest: readonly Sums[];
   readonly method: RatingMethod;
 };
 
@@ -57,7 +48,9 @@ export function refuseIneligible(parties: Parties, request: DealRequest, wanted:
   }
   const { network } = request.deal;
   const payment = { units: request.units, currency: network.currency, decimals: network.decimals };
-  const counterparty = { certTier: provider.agent.certTier, rating: ratingNow(parties, now) };
+  // Floors are compared with the rating of this instant.
+  const rating = ratingAt(provider.agent, parties.method, now);
+  const counterparty = { certTier: provider.agent.certTier, rating };
   const failed = judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).find(
     ({ passed }) => !passed,
   );
@@ -110,10 +103,9 @@ function refuseLeftBehind({ environment }: AgentRow, delegators: readonly AgentR
   if (gone) throw new ServiceError("agent_not_active", { detail: { did: gone.did, environment: gone.environment } });
 }
 
-function refuseConstrained({ provider, escrows }: Parties, network: Network | null): void {
-  const escrow = escrows.find((known) => known.network === network?.network);
-  if (escrow?.state !== "CONSTRAINED") return;
-  throw new ServiceError("escrow_constrained", { detail: { did: provider.agent.did, network: escrow.network } });
+function refuseConstrained({ provider: { agent } }: Parties, network: Network | null): void {
+  if (network === null || agent.escrowStates[network.network] !== "CONSTRAINED") return;
+  throw new ServiceError("escrow_constrained", { detail: { did: agent.did, network: network.network } });
 }
 
 /** Refuses an agent whose live scope lacks the action. */

@@ -8,12 +8,11 @@ import { BASE_UNITS_MAX } from "../core/money.ts";
 import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { environmentOf, findAncestors, findEscrows, findPublicAgent, findTimedAgent } from "../identity/store.ts";
+import { findAncestors, findPublicAgent, findTimedAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { findHeaviestHere } from "../ratings/store.ts";
 import { findDeal, refuseIneligible } from "./eligibility.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
@@ -52,10 +51,10 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const settling = deal?.network ?? candidates[0];
   if (!settling) throw new ServiceError("market_not_authorized", { detail: { market: wanted } });
   const units = unitsOf(order.amount, settling);
-  const { providerDelegators, escrows, heaviest } = found;
+  const { providerDelegators } = found;
   const method = ratingMethod(deps.env, environment);
   const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
-  const parties = { consumer, delegators, provider, providerNow, providerDelegators, escrows, heaviest, method };
+  const parties = { consumer, delegators, provider, providerNow, providerDelegators, method };
   const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
   refuseUncountable(found.spenders, units);
 
@@ -96,9 +95,7 @@ function readFacts(call: AgentCall, { consumerDid, providerDid }: Order, candida
     spenders: findSpenders(db, consumerDid, now),
     opened: countOpenedByProvider(db, providerDid, consumerDid, now),
     provider: findTimedAgent(db, providerDid),
-    heaviest: findHeaviestHere(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
-    escrows: findEscrows(db, providerDid, environmentOf(providerDid)),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
   };
   return call.read(reads, { clock: ({ spenders }) => spenders[0]?.clockOffsetMs });

@@ -17,14 +17,14 @@ import { requireProduction } from "../core/production.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { present, type ReadResults, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
-import type { AgentRow } from "../db/tables/agents.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EscrowChange } from "../escrow/changes.ts";
 import { dropEscrow, fundEscrow } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
-import { findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
+import { findEscrows, findMarketsEverywhere, findNewestVersion } from "../identity/store.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { ownAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
@@ -39,9 +39,8 @@ import { allSeen, escrowsInUse, fundedBy, isFunded, lookAtVaults } from "./vault
 const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string | undefined) => ({
   found: findOwnAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
-  markets: findMarkets(db, did, "production"),
+  allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
-  sandboxMarkets: findMarkets(db, did, "sandbox"),
   sandboxEscrows: findEscrows(db, did, "sandbox"),
   open: findOpen(db, { did, environment: "sandbox" }, now, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
@@ -50,14 +49,22 @@ const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string
   offset: findClockOffset(db, tenant.platformId),
   place: findPlace(db),
 });
-type Facts = ReadResults<ReturnType<typeof factsOf>>;
+type Read = ReadResults<ReturnType<typeof factsOf>>;
+type Facts = ReturnType<typeof byEnvironment<Read>>;
+
+const byEnvironment = <R extends Pick<Read, "allMarkets">>({ allMarkets, ...facts }: R) => ({
+  ...facts,
+  markets: allMarkets.filter(({ environment }) => environment === "production"),
+  sandboxMarkets: allMarkets.filter(({ environment }) => environment === "sandbox"),
+});
 
 export async function promoteAgent(
   call: ManagementCall,
   did: string,
   { principal_id }: PromotionInput,
 ): Promise<MovedAgentView> {
-  const { caller, ...facts } = await call.read(factsOf(call, did, principal_id));
+  const { caller, ...found } = await call.read(factsOf(call, did, principal_id));
+  const facts = byEnvironment(found);
   ownAgent(facts.found, call.environment);
   const before = sourceOf(facts);
   refuseSandboxCall(call);
@@ -112,7 +119,7 @@ async function promote(
       newVersion: true,
       certificate,
       earlierCountUntil: systemClock.now(),
-      also: whilePromotable(agent, principal, { sells: selling, sandboxNow, now }),
+      also: whilePromotable(agent, principal, { markets: before.markets.filter(isOpen), sandboxNow, now }),
       activity: {
         action: "agent.promoted",
         actor,
@@ -145,6 +152,8 @@ async function promote(
   return view;
 }
 
+const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
+
 /** What was earned with test money. */
 const ANEW = {
   ratingWeight: 0,
@@ -152,6 +161,7 @@ const ANEW = {
   ratingInteractions: 0,
   ratingCounterparties: 0,
   agentRating: null,
+  ratingHeaviest: [],
   settledVolume: 0,
   disputesOpen: 0,
   disputesResolvedFor: 0,
@@ -277,7 +287,7 @@ function nextPrincipal({ principal, delegator }: Facts, now: number): PrincipalR
 }
 
 function refuseWithoutMarket({ agent, markets }: AidSource): void {
-  if (!sells(agent.economicRole) || markets.some(({ status }) => status === "ACTIVE")) return;
+  if (!sells(agent.economicRole) || markets.some(isOpen)) return;
   const message = "The agent has no open market in production.";
   const waiting = markets.map(({ market, network, status }) => ({ market, network, status }));
   throw new ServiceError("market_not_authorized", { message, detail: { markets: waiting } });

@@ -1,7 +1,7 @@
 // Store of a promotion: the principal that an agent gets in production, its delegator, and what it rests on (AGT-34).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readOne } from "../db/batch.ts";
-import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
@@ -51,11 +51,18 @@ export const findHolder = (db: Database, did: string): Read<{ did: string } | nu
       ),
   );
 
+type Resting = {
+  /** Its open markets in production. */
+  readonly markets: readonly MarketRow[];
+  readonly sandboxNow: number;
+  readonly now: number;
+};
+
 /** What a promotion rests on outside the agent's row, at the commit. */
 export const whilePromotable = (
   { did, principalId: own }: AgentRow,
   { principalId, attestationExpiresAt }: PrincipalRow,
-  { sells, sandboxNow, now }: { readonly sells: boolean; readonly sandboxNow: number; readonly now: number },
+  { markets, sandboxNow, now }: Resting,
 ): SQL | undefined =>
   and(
     eq(agents.environment, "sandbox"),
@@ -64,9 +71,12 @@ export const whilePromotable = (
     principalStands(sql`${own}`, sandboxNow),
     principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
     hasNothingOpen({ did, environment: "sandbox" }, now),
-    sells ? whileSelling(did) : undefined,
+    markets.length === 0 ? undefined : whileOpen(did, markets),
   );
 
-/** It has a market in production. */
-const whileSelling = (did: string): SQL =>
-  sql`exists (select 1 from agent_markets m where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE')`;
+/** Its open markets in production are those that its document was built with. */
+const whileOpen = (did: string, markets: readonly MarketRow[]): SQL => {
+  const latest = Math.max(...markets.map(({ updatedAt }) => updatedAt));
+  return sql`(select count(*), max(m.updated_at) from agent_markets m
+    where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE') = (${markets.length}, ${latest})`;
+};

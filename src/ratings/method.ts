@@ -40,7 +40,7 @@ export type RatingMethod = RatingParameters & { readonly minimum: RatingMinimum 
 export const RATING_ORIGIN = Date.UTC(2026, 0, 1);
 
 /** At most three counterparties can exceed this share, and a fourth can equal it, so four are read. */
-const CLIP_MIN = 0.25;
+export const CLIP_MIN = 0.25;
 export const HEAVIEST_LOOKED_AT = 1 / CLIP_MIN;
 
 export const DEFAULT_PARAMETERS: RatingParameters = {

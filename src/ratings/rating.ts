@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { roundHalfEven2 } from "../core/money.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
 import {
+  CLIP_MIN,
   type ConsumerCase,
   HEAVIEST_LOOKED_AT,
   type ProviderCase,
@@ -86,10 +87,20 @@ export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   return roundHalfEven2((weighted + kappa * mu) / (weight + kappa));
 }
 
+/** The weight that one counterparty holds at most. */
+const mostOf = (clip: number, { weight, counterparties }: AgentSums): number =>
+  Math.max(clip, 1 / Math.max(1, counterparties)) * weight;
+
+/** Those of the heaviest that a method may clip, whatever share it grants: the others change no rating. */
+export const clippable = (sums: AgentSums, heaviest: readonly Sums[]): Sums[] =>
+  heaviest
+    .slice(0, HEAVIEST_LOOKED_AT)
+    .filter(({ weight }) => weight > mostOf(CLIP_MIN, sums))
+    .map(({ weight, weighted }) => ({ weight, weighted }));
+
 /** Clips the heaviest counterparties once, measured against the unclipped total (TSK-14). */
 export function clipHeaviest({ clip }: RatingParameters, sums: AgentSums, heaviest: readonly Sums[]): Sums {
-  const share = Math.max(clip, 1 / Math.max(1, sums.counterparties));
-  const most = share * sums.weight;
+  const most = mostOf(clip, sums);
   let { weight, weighted } = sums;
   for (const one of heaviest.slice(0, HEAVIEST_LOOKED_AT)) {
     if (one.weight <= most) continue;

@@ -2,12 +2,12 @@
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
-import { type AgentSums, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
-import { putCounterparty, type RatedAgent } from "./store.ts";
+import { type AgentSums, clippable, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
+import { putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
-  /** The rows of findCounterparty and findHeaviest, read in the trip that read the agent. */
+  /** The rows of findCounterparty and findHeaviestOf, read in the trip that read the agent. */
   readonly counterparty: CounterpartyRow | null;
   readonly heaviest: readonly CounterpartyRow[];
   readonly by: RatingMethod;
@@ -22,8 +22,6 @@ export type SignalChange = {
   readonly volume: number;
   readonly now: number;
 };
-
-export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
 /** Returns the columns of the agent's row, for its guarded update, and the statement for its counterparty's sums. */
 export function addSignal(
@@ -45,24 +43,31 @@ export function addSignal(
   const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);
-  const rating = liveRating({ ...own, interactions, counterparties }, heaviest, by, now);
+  const sums = { ...own, interactions, counterparties };
   return {
     columns: {
       ratingWeight: own.weight,
       ratingWeighted: own.weighted,
       ratingInteractions: interactions,
       ratingCounterparties: counterparties,
-      agentRating: rating,
+      agentRating: liveRating(sums, heaviest, by, now),
+      ratingHeaviest: clippable(sums, heaviest),
       settledVolume: agent.settledVolume + change.volume,
     },
     statements: [putCounterparty(db, row)],
   };
 }
 
-/** An agent's own sums, for the computation of its rating. */
-export const ratingSums = (
-  agent: Pick<RatedAgent, "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties">,
-): AgentSums => ({
+type StoredSums = Pick<
+  RatedAgent,
+  "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties" | "ratingHeaviest"
+>;
+
+/** An agent's rating at an instant, from its row alone. */
+export const ratingAt = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
+  liveRating(ratingSums(agent), agent.ratingHeaviest, by, now);
+
+const ratingSums = (agent: StoredSums): AgentSums => ({
   weight: agent.ratingWeight,
   weighted: agent.ratingWeighted,
   interactions: agent.ratingInteractions,

@@ -1,6 +1,5 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { desc, eq, type SQL, sql } from "drizzle-orm";
-import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
@@ -14,8 +13,10 @@ export type RatedAgent = Pick<
   | "ratingInteractions"
   | "ratingCounterparties"
   | "agentRating"
+  | "ratingHeaviest"
   | "settledVolume"
 >;
+export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
 /** The rating columns of an agent, for anyone. */
 export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | null> =>
@@ -29,6 +30,7 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
         ratingInteractions: agents.ratingInteractions,
         ratingCounterparties: agents.ratingCounterparties,
         agentRating: agents.agentRating,
+        ratingHeaviest: agents.ratingHeaviest,
         settledVolume: agents.settledVolume,
       })
       .from(agents)
@@ -37,18 +39,10 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
 
 const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId } = ratingCounterparties;
 
-/** The four heaviest counterparties of an agent, which its rating needs beside the agent's row. */
-export const findHeaviest = (
-  db: Database,
-  did: string,
-  environment: Environment | SQL<Environment>,
-): Read<CounterpartyRow[]> => findHeaviestOf(db, sql`(${did}, ${environment})`);
-
-/** The same in the environment where it is, for a trip that does not know it yet. */
-export const findHeaviestHere = (db: Database, did: string): Read<CounterpartyRow[]> =>
-  findHeaviestOf(db, sql`(select did, environment from agents where did = ${did})`);
-
-/** `rated`: a DID and the environment that it is rated in, as one expression. */
+/**
+ * The four heaviest counterparties of an agent, which a new signal needs beside the agent's row. `rated`: a DID and the environment that it
+ * is rated in, as one expression.
+ */
 export const findHeaviestOf = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db

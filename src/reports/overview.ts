@@ -10,9 +10,7 @@ import { findEscrows } from "../identity/store.ts";
 import { listEventsAbout } from "../journal/event-list-store.ts";
 import { firstListed, toEventView } from "../journal/event-views.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { liveRating } from "../ratings/rating.ts";
-import { ratingSums } from "../ratings/signals.ts";
-import { findHeaviest } from "../ratings/store.ts";
+import { ratingAt } from "../ratings/signals.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { OverviewView } from "./schema.ts";
 
@@ -21,17 +19,16 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { environment } = tenant;
   // A page reads one row more than its limit.
   const newest = { limit: RECENT_EVENTS - 1, after: null };
-  const { found, escrows, heaviest, open, events } = await call.read({
+  const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
-    heaviest: findHeaviest(db, did, environment),
     open: findOpen(db, { did, environment }, now, OPEN_COUNTED_MAX),
     events: listEventsAbout(db, tenant, did, firstListed(now), newest),
   });
   if (!found) throw new ServiceError("not_found");
   const { agent } = found;
   // Of this instant, as in the management view (AGT-12).
-  const agentRating = liveRating(ratingSums(agent), heaviest, ratingMethod(deps.env, environment), now);
+  const agentRating = ratingAt(agent, ratingMethod(deps.env, environment), now);
   return {
     did,
     performance: performanceOf(deps.config, { ...agent, agentRating }, now),

@@ -152,6 +152,16 @@ describe("a database of the first version", () => {
     ]);
   });
 
+  it("tells in the row of an agent what its public status says of its escrows and counterparties, to the last bit", async () => {
+    const status = await rows("select did, escrow_states, rating_heaviest from agents where did in ('did:a', 'did:b')");
+    expect(
+      status.map(({ did, escrow_states, rating_heaviest }) => [did, escrow_states, rating_heaviest].map(parsed)),
+    ).toEqual([
+      ["did:a", { "base-sepolia": "ACTIVE" }, COUNTERPARTIES.slice(0, 2)],
+      ["did:b", {}, []],
+    ]);
+  });
+
   it("keeps its settlements and their receipts", async () => {
     expect(await rows("select transaction_id, gross, operational_wallet, consumer_willed from transactions")).toEqual([
       { transaction_id: "fac_1", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 1 },
@@ -168,6 +178,13 @@ describe("a database of the first version", () => {
   });
 });
 
+/** The two heaviest hold more than a quarter each, and no number of theirs is short in decimals. */
+const COUNTERPARTIES = [0.7, 0.5, 0.1, 0.05, 0.03].map((part) => ({
+  weight: part * Math.PI * 2 ** 0.3,
+  weighted: part * Math.E * 2 ** -0.7,
+}));
+const parsed = (value: unknown): unknown => (/^[[{]/.test(String(value)) ? JSON.parse(String(value)) : value);
+
 async function insertFirstVersion(): Promise<void> {
   await insert("agents", agent("did:a"), agent("did:b", "did:a"), agent("did:c", "did:b"), agent("did:draft"));
   await db().batch([
@@ -175,6 +192,12 @@ async function insertFirstVersion(): Promise<void> {
     db().prepare("update agents set status = 'SUSPENDED' where did = 'did:b'"),
     db().prepare("update agents set spend_settled = 700, spend_open = 50 where did = 'did:a'"),
   ]);
+  const own = COUNTERPARTIES.map((sums, n) => ({ ...sums, did: "did:a", counterparty_principal_id: `prn_${n}` }));
+  await insert("rating_counterparties", ...own);
+  await db()
+    .prepare("update agents set rating_counterparties = 5, rating_weight = ? where did = 'did:a'")
+    .bind(COUNTERPARTIES.reduce((sum, { weight }) => sum + weight, 0))
+    .run();
   const aid = { version: 2, revision: 3, content: "{}", stale: 0 };
   await insert(
     "aids",

@@ -1,5 +1,5 @@
 // The table of consequences (src/journal/consequences/table.ts): every operation and job has a row, and each case of each row is played on the
-// real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1).
+// real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1). What an agent's row repeats is true after each.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS } from "../../src/cron.ts";
@@ -13,6 +13,7 @@ import {
   RUNNING_CONSEQUENCES,
 } from "../../src/journal/consequences/table.ts";
 import { recordEvent } from "../../src/journal/events.ts";
+import { strayAgents } from "../support/agent-rows.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
@@ -40,6 +41,8 @@ const CASES = Object.entries(ROWS).flatMap(([name, rows]) =>
 );
 
 let stage: Stage;
+/** Agents of earlier cases whose rows strayed: a batch that forgets them fails its own case alone. */
+const strays = new Set<string>();
 beforeAll(async () => {
   stage = { world: await createWorld(), other: await createWorld() };
 });
@@ -78,6 +81,8 @@ describe("the case writes exactly its row:", () => {
     if (!play) throw new Error("the case has no play");
     const act = await play(stage);
     expect(await observe(stage.world, act)).toEqual(expectedOf(row));
+    const stray = await strayAgents(stage.world);
+    expect(stray.filter(({ did }) => !strays.has(did) && strays.add(did))).toEqual([]);
   });
 
   // The queue may deliver the event before the job does: both write only the number of the last delivered event.

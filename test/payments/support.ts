@@ -13,6 +13,7 @@ import {
   spendLedger,
   spendSums,
 } from "../../src/db/tables/money.ts";
+import { movedStates } from "../../src/escrow/store.ts";
 import { findIntent, settleIntent } from "../../src/intents/store.ts";
 import { spendStatements } from "../../src/payments/spend-store.ts";
 import { type Agent, createWorld, type Reply, type World } from "../support/world.ts";
@@ -116,7 +117,13 @@ export async function setEscrow(
     ...row,
   };
   const target = [escrows.did, escrows.environment, escrows.network];
-  await commit(db, [db.insert(escrows).values(values).onConflictDoUpdate({ target, set: { state } })]);
+  await commit(db, [
+    db.insert(escrows).values(values).onConflictDoUpdate({ target, set: { state } }),
+    db
+      .update(agents)
+      .set(movedStates([{ network, state }]))
+      .where(eq(agents.did, did)),
+  ]);
 }
 
 export async function setSpend(world: World, did: string, set: { settled?: number; open?: number }): Promise<void> {

@@ -3,8 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { marketsPath } from "../markets/support.ts";
 import { buyer, openIntent, seller } from "../payments/support.ts";
+import { strayAgents } from "../support/agent-rows.ts";
 import { createWorld, type Reply, type World } from "../support/world.ts";
-import { livePrincipal, openLive, promote, rows } from "./support.ts";
+import { livePrincipal, openLive, promote, promoted, rows } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -47,6 +48,23 @@ describe("at the same moment", () => {
       expect((await agentOf(did)).environment).toBe(moved?.status === 200 ? "production" : "sandbox");
     }
   }, 120_000);
+
+  it.each(["before the chain's answer is written", "before the promotion is"])(
+    "a market that opens is the promoted agent's, with its escrow (%s)",
+    async (when) => {
+      const { did } = await world.agent("PROVIDER");
+      await openLive(world, did);
+      const both = [() => openLive(world, did, "base"), () => promoted(world, did)] as const;
+      const [outer, inner, trip] = when.startsWith("before the chain") ? [...both, 5] : [both[1], both[0], 2];
+      world.meter.beforeBatch(trip, inner);
+      await outer();
+      const { body } = await world.call("GET", `/v1/agents/${did}/aid`, { key: null });
+      const wallets = body.escrow.wallets.map(({ network }: { network: string }) => network);
+      expect(wallets.sort()).toEqual(["base", "base-sepolia"]);
+      const stray = await strayAgents(world);
+      expect(stray.filter((agent) => agent.did === did)).toEqual([]);
+    },
+  );
 
   it("an intent is opened in the sandbox before it, or not at all", async () => {
     const shop = await seller(world);

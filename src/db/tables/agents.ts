@@ -5,6 +5,7 @@ import type {
   AgentStatus,
   EconomicRole,
   Environment,
+  EscrowState,
   IntentsFrom,
   MarketStatus,
   SuspensionReason,
@@ -63,7 +64,14 @@ export const agents = sqliteTable(
     ratingInteractions: integer().notNull().default(0),
     ratingCounterparties: integer().notNull().default(0),
     agentRating: real(),
+    /** The sums of the counterparties that may be clipped (TSK-14), heaviest first, so that a rating is read from this row alone. */
+    ratingHeaviest: text({ mode: "json" })
+      .$type<readonly { weight: number; weighted: number }[]>()
+      .notNull()
+      .default([]),
     settledVolume: integer().notNull().default(0),
+    /** The state of its escrow on each network, in its environment: written by each batch that moves one of them (MKT-18). */
+    escrowStates: text({ mode: "json" }).$type<Readonly<Record<string, EscrowState>>>().notNull().default({}),
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),

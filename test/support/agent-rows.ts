@@ -1,0 +1,39 @@
+// What an agent's row repeats of other tables, so that its public status costs no more rows: the states of its escrows (MKT-18) and the
+// sums of the counterparties that may be clipped (TSK-14).
+import { type AgentRow, agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
+import { escrows } from "../../src/db/tables/money.ts";
+import { statesOf } from "../../src/escrow/states.ts";
+import { clippable } from "../../src/ratings/rating.ts";
+import type { World } from "./world.ts";
+
+type Of = Pick<AgentRow, "did" | "environment">;
+
+/** The agents whose rows say otherwise than those tables, with both. */
+export async function strayAgents({ deps: { db } }: World) {
+  const [rows, held, counterparties] = await db.batch([
+    db.select().from(agents),
+    db.select().from(escrows),
+    db.select().from(ratingCounterparties),
+  ]);
+  const repeated = rows.map((agent) => {
+    const isOwn = ({ did, environment }: Of) => did === agent.did && environment === agent.environment;
+    const others = counterparties.filter(isOwn).sort((a, b) => b.weight - a.weight);
+    const sums = {
+      weight: agent.ratingWeight,
+      weighted: agent.ratingWeighted,
+      interactions: agent.ratingInteractions,
+      counterparties: agent.ratingCounterparties,
+    };
+    return {
+      did: agent.did,
+      row: { states: agent.escrowStates, heaviest: agent.ratingHeaviest },
+      tables: {
+        states: statesOf(held.filter(isOwn)),
+        heaviest: clippable(sums, others),
+      },
+    };
+  });
+  const sorted = ({ states, heaviest }: (typeof repeated)[number]["row"]) =>
+    JSON.stringify([Object.entries(states).sort(), heaviest]);
+  return repeated.filter(({ row, tables }) => sorted(row) !== sorted(tables));
+}
