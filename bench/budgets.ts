@@ -90,10 +90,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents (422)": read(2, 2 * KIB),
   "GET /v1/agents": read(45, 24 * KIB),
   // The key and its platform 2, the agent in its scope 3, one market and one escrow: a range reads one row beyond its end.
-  // With the four heaviest counterparties: the rating is of this instant.
-  "GET /v1/agents/{did}": read(13, 4 * KIB),
+  // The agent's row tells its rating at this instant.
+  "GET /v1/agents/{did}": read(9, 4 * KIB),
   // The agent as above, its counts, and ten events; an open intent or task is a row more, up to a thousand of each.
-  "GET /v1/agents/{did}/overview": read(45, 24 * KIB),
+  "GET /v1/agents/{did}/overview": read(41, 24 * KIB),
   // The key and its platform 2, the agent 2, the rows of the page and one more, and the first row of each of eight ranges.
   "GET /v1/agents/{did}/tasks": read(38, 24 * KIB),
   "GET /v1/agents/{did}/tasks (status=open)": read(30, 24 * KIB),
@@ -165,9 +165,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // for the list, one for the end of its range, and one for keeping the text, which D1 counts as read and as written.
   "GET /.well-known/aeap-status-lists/{n}": read(1, KIB),
   "GET /.well-known/aeap-status-lists/{n} (signed anew)": read(3, 16 * KIB, { trips: 2, rowsWritten: 1 }),
-  // The agent, its principal, its escrows (with their environment's look-up) and its four heaviest counterparties.
-  "GET /v1/agents/{did}/status": read(9, KIB),
-  "GET /v1/agents/{did}/rating": read(6, KIB),
+  // The agent, whose row tells its rating at this instant and its escrow's state, and its principal.
+  "GET /v1/agents/{did}/status": read(2, KIB),
+  "GET /v1/agents/{did}/rating": read(1, KIB),
   "GET /v1/agents/{did}/certificate": read(2, 4 * KIB),
   "GET /v1/agents/{did}/did.json": read(2, 2 * KIB),
   "GET /v1/agents/{did}/did-web/did.json": read(2, 3 * KIB),
@@ -185,11 +185,11 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // Grows with the operations, of which each has its examples.
   "GET /openapi.json": pure(PUBLIC.length * 4_000),
   "GET /healthz": pure(100),
-  "POST /v1/payment-intents": mutation(40, 8, 2 * KIB, { objects: 1 }),
-  "POST /v1/payment-intents (Idempotency-Key)": mutation(40, 10, 2 * KIB, { objects: 3 }),
+  "POST /v1/payment-intents": mutation(33, 8, 2 * KIB, { objects: 1 }),
+  "POST /v1/payment-intents (Idempotency-Key)": mutation(33, 10, 2 * KIB, { objects: 3 }),
   "GET /v1/payment-intents/{intent_id}": read(5, 2 * KIB, { objects: 1 }),
   "GET /v1/payment-address": read(5, KIB, { objects: 1 }),
-  "GET /v1/payment-address (intent)": mutation(40, 8, KIB, { objects: 1 }),
+  "GET /v1/payment-address (intent)": mutation(33, 8, KIB, { objects: 1 }),
   "POST /v1/facilitate (retry)": read(25, 4 * KIB, { objects: 1 }),
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(45, 16, 2 * KIB, { objects: 1 }),
