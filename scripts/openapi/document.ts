@@ -9,6 +9,7 @@ import { HEADERS, INFO, SECURITY_SCHEMES, TAGS } from "./parts.ts";
 import { refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
+import { shareExamples } from "./share-examples.ts";
 import type { Document, Json, Operation } from "./types.ts";
 
 /** `serverUrl` is the issuer, whatever Host a request names. */
@@ -20,6 +21,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method]: describe(route, schemas, parameters, usual) };
   }
+  const examples = shareExamples({ paths });
   const tags = new Set(routes.map(({ tag }) => tag));
   const schemes = new Set(routes.flatMap(securityOf).flatMap((one) => Object.keys(one)));
   const responses = {
@@ -38,6 +40,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     components: {
       schemas: schemas.named(),
       ...shared,
+      ...(Object.keys(examples).length > 0 && { examples }),
       headers: namedIn([paths, shared], "headers", HEADERS),
       securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))),
     },

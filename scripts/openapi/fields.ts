@@ -14,7 +14,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "query.customer_id": "Only principals of this customer, or `none` for those without one.",
   platform_id: "The platform account's id.",
   tenant_principal_id: "The principal that stands for the platform's own company.",
-  external_ref: "The platform's own identifier, unique per environment.",
+  external_ref: "The platform's own id, unique per environment.",
   "query.external_ref": "Only the one with this `external_ref`.",
   intent_id: "The payment intent.",
   "path.intent_id": "The payment intent's id.",
@@ -24,7 +24,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "path.task_id": "The task's id.",
   "Facilitation.task_id":
     "The task that the payment opens; null when both agents belong to one principal: no task, no rating.",
-  key_id: "The RFC 7638 thumbprint of the agent's key; null before activation.",
+  key_id: "The RFC 7638 thumbprint of its key; null before activation.",
   "DidDocument.id": "The DID that the document describes.",
   "DidDocument.alsoKnownAs": "The did:web of the same document; there, the DID.",
   "VerificationMethod.id": "The key's DID URL.",
@@ -68,11 +68,11 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Event.id": "The event's id.",
   "Event.type": "A dotted name such as `task.closed`; the list is open.",
   api_version: "The version of the API that the event is written in.",
-  next_cursor: "What `cursor` continues with; null on the last page.",
+  next_cursor: "The next page's `cursor`; null on the last page.",
   has_more: "Whether another page follows.",
   limit: "How many entries a page has.",
   cursor: "`next_cursor` of the page before; it continues that listing with those filters alone.",
-  environment: "The environment that it belongs to.",
+  environment: "Its environment.",
   "Platform.environment": "The environment of the presented key.",
 
   // ---- Accounts ----------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   accreditation_tier:
     "The highest certificate tier that the platform may give an agent; until the review the usual one.",
   promoted_at: "When the account was promoted to production; null before.",
-  status: "Its state at this instant.",
+  status: "Its state now.",
   "Error.status": "The HTTP status.",
   "Problem.status": "The HTTP status.",
   "Health.status": "Always `ok`.",
@@ -194,7 +194,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   entity_type: "What kind of legal person it is.",
   status_reason: "What stops it, where something does.",
   status_note: "The platform's own words to its last act on the standing.",
-  metadata: "The platform's own pairs of names and values, at most 20; the service reads nothing in them.",
+  metadata: "The platform's own pairs, at most 20; the service reads nothing in them.",
   "PrincipalStandingInput.reason": "The platform's own words, shown as `status_note`.",
   reactivate_agents:
     "True returns all agents that the end or the revocation of the last attestation took, each with a new certificate: none under a principal that " +
@@ -223,7 +223,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "VerifierKey.kid": "The name by which a JWS names the key, as the Verifier chose it.",
   "VerifierKey.alg": "The algorithm of the key, where the Verifier names it.",
   model: "The verification model: `kyb` for a business, `kyc` for a person.",
-  tier: "The certificate tier that the attestation supports.",
+  tier: "The tier that the attestation supports.",
   proof: "The Verifier's signature, a compact JWS.",
   "AgentIdentityDocument.proof":
     "A detached JWS over the canonical JSON (RFC 8785) of the rest but `live`; null while the agent is a DRAFT.",
@@ -247,7 +247,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // ---- Agents ------------------------------------------------------------------------------------------------------------
   economic_role: "Whether the agent buys or sells.",
   "query.economic_role": "Only agents of this role.",
-  cert_tier: "The certificate's tier; the higher, the better the principal is attested.",
+  cert_tier: "The certificate's tier: the higher, the better attested is the principal.",
   suspension_reason: "Who or what suspended the agent; null while it is not suspended.",
   profile: "The agent's description of itself.",
   display_name: "The name for people.",
@@ -264,7 +264,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   minimum_counterparty_cert_tier: "The lowest certificate tier of a counterparty; null for any.",
   minimum_counterparty_ar: "The lowest rating of a counterparty; an unrated one does not meet it; null for any.",
   intents_from: "Who may open an intent that this consumer pays.",
-  delegated_by: "The DID of the agent that delegated its scope to this one; null for none.",
+  delegated_by: "The DID of its delegator; null for none.",
   chain: "The DIDs of the delegators, nearest first.",
   version: "Grows by one with every change that the platform makes.",
   "query.version": "An earlier version: what the platform controlled, signed then.",
@@ -581,7 +581,6 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   Revocation: "An attestation that was taken back.",
   RecordedAttestation: "An attestation as it was recorded.",
   AttestedPrincipal: "An attestation, and the principal's status by it.",
-  ReturnedAgent: "An agent; one that returns under another attestation has another certificate.",
   AttestationInput: "The Verifier's attestation or, in the sandbox, a placeholder for one.",
   AttestationModel: "The verification models: of a business or of a person.",
   AuthorizedMarkets: "A provider's markets in the environment of the key.",
@@ -734,7 +733,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   AgentRevocationInput: "Why the agent is withdrawn.",
   AgentTransferInput: "The principal that the agent comes to.",
   AgentPromotionInput: "The environment that the agent goes to, and its principal there.",
-  MovedAgent: "An agent under its new principal or in production, and its new certificate.",
+  MovedAgent:
+    "An agent that returned, or came to another principal or to production, with its new certificate where it got one.",
   RotatedAgentCredentials: "The agent's new key and certificate, and the end of the previous ones.",
   StatusPatch: "The state that the platform asks for.",
   SuspensionReason: "Who or what suspended an agent.",

@@ -2,6 +2,7 @@
 // that occurs twice has a name; patterns are plain; refusals are shared; a field with a default is optional in requests; every body and
 // answer has an example that its own schema accepts.
 import { dereference, initialBaseURI, type Schema, validate } from "@cfworker/json-schema";
+import { exampleIn } from "./share-examples.ts";
 import type { Document, Json } from "./types.ts";
 
 /** Returns one line for each fault. */
@@ -197,10 +198,11 @@ function exampleFaults(document: Document): string[] {
   walk(document, "#", (node, path) => {
     const { schema } = node;
     if (!/\/content\/[^/]+$/.test(path) || typeof schema !== "object" || schema === null) return;
-    if (!("example" in node)) faults.push(`${path}: there is no example`);
+    const example = exampleIn(document, node);
+    if (example === undefined) faults.push(`${path}: there is no example`);
     else {
       dereference(schema, known, initialBaseURI, `${path.slice(1)}/schema`);
-      faults.push(...mismatches(schema, known, node["example"]).map((fault) => `${path}: ${fault}`));
+      faults.push(...mismatches(schema, known, example).map((fault) => `${path}: ${fault}`));
     }
   });
   return faults;

@@ -230,15 +230,12 @@ export const agentView = z
   .register(z.globalRegistry, { id: "Agent" });
 export type AgentView = z.infer<typeof agentView>;
 
-/** An agent after its status was set; one that returns under another attestation has another certificate. */
-export const returnedAgentView = agentView
-  .extend({ certificate: jws.optional() })
-  .register(z.globalRegistry, { id: "ReturnedAgent" });
-export type ReturnedAgentView = z.infer<typeof returnedAgentView>;
-
-/** An agent under its new principal, or in production; one that has a certificate has another one. */
-export const movedAgentView = returnedAgentView
-  .extend({ warnings: z.array(agentWarning) })
+/**
+ * An agent that returned, or came to another principal or to production, with its other certificate where it got one. `warnings` are of the
+ * principal that it came to.
+ */
+export const movedAgentView = agentView
+  .extend({ certificate: jws.optional(), warnings: z.array(agentWarning).optional() })
   .register(z.globalRegistry, { id: "MovedAgent" });
 export type MovedAgentView = z.infer<typeof movedAgentView>;
 

@@ -13,7 +13,7 @@ import { type DrawnPlace, findPlace } from "../identity/certificate-store.ts";
 import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import type { AgentView, ReturnedAgentView, RevocationInput, StatusPatch } from "./schema.ts";
+import type { AgentView, MovedAgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
 import { sourceReads, whileAttested, whileSuspendedBy } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -35,7 +35,7 @@ const RETURNED: Reported = { action: "agent.reactivated", listing: "status_chang
 /** The activity action and the directory record of a change, by the status that it leads to. */
 export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
-export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<ReturnedAgentView> {
+export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
   const { db, tenant, now } = call;
   const { caller, place, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
@@ -64,7 +64,7 @@ async function changeStatus(
   { from, to }: Move<AgentStatus>,
   { reason, actor }: Act,
   place: DrawnPlace | null,
-): Promise<ReturnedAgentView> {
+): Promise<MovedAgentView> {
   const { db, now, deps } = call;
   const runs = isRunning(to);
   const { attestationExpiresAt: endsAt } = before.principal;
