@@ -9,7 +9,6 @@ import {
   json,
   keyed,
   manage,
-  manageAs,
   marketBody,
   marketsPath,
   must,
@@ -55,19 +54,30 @@ async function transfer({ stage, principalId, next }: Play) {
   return manage(stage, "POST", `${agentPath(did)}/transfer`, { principal_id });
 }
 
-/** With a market and an escrow in each environment on one vault, which the first call finds unfunded. */
-async function promotion({ stage, principalId }: Play): Promise<Ask> {
-  const { did } = await openProvider(stage, principalId);
-  const key = await liveKey(stage);
-  const live = { ...stage.platform, key };
+/** A provider with a market and an escrow in each environment on one vault, which the first call finds unfunded. */
+async function promotion({ stage, next }: Play): Promise<Ask> {
+  const live = await liveSecond(stage);
+  const seller = await principal(stage, stage.second, next());
+  const { did } = await openProvider({ ...stage, platform: stage.second }, seller);
   const [network] = stage.networks;
   if (!network) throw new Error("no network");
-  const markets = manageAs(live, "POST", `${agentPath(did)}/scope/authorized_markets`, marketBody(network));
-  await must(stage, markets, 200);
-  return manageAs(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
+  await must(stage, manage(live, "POST", marketsPath(did), marketBody(network)), 200);
+  return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
 }
 
-/** The production key of the bench's platform, which it is promoted with, once. */
+async function promotionOfConsumer({ stage, next }: Play): Promise<Ask> {
+  const buyer = await principal(stage, stage.second, next());
+  const { did } = await agent(stage, stage.second, "CONSUMER", buyer);
+  return manage(await liveSecond(stage), "POST", `${agentPath(did)}/environment`, { environment: "production" });
+}
+
+/** The stage with the second platform and its production key in the place of the first: the first one's readings show no further key. */
+const liveSecond = async (stage: Stage): Promise<Stage> => ({
+  ...stage,
+  platform: { ...stage.second, key: await liveKey(stage) },
+});
+
+/** Issued once. */
 const liveKey = (stage: Stage): Promise<string> => {
   const known = liveKeys.get(stage) ?? issueLiveKey(stage);
   liveKeys.set(stage, known);
@@ -76,7 +86,7 @@ const liveKey = (stage: Stage): Promise<string> => {
 const liveKeys = new WeakMap<Stage, Promise<string>>();
 
 async function issueLiveKey(stage: Stage): Promise<string> {
-  const { platformId } = stage.platform;
+  const { platformId } = stage.second;
   const { rawKey, keyHash, keyPrefix } = await generateManagementKey("production", ["bench"]);
   const now = Date.now();
   await stage.sql([
@@ -188,11 +198,7 @@ export const MANAGEMENT: readonly Case[] = [
     route: "POST /v1/agents/{did}/environment",
     variant: "a consumer",
     status: 200,
-    ask: async ({ stage, principalId }) => {
-      const { did } = await agent(stage, stage.platform, "CONSUMER", principalId);
-      const live = { ...stage.platform, key: await liveKey(stage) };
-      return manageAs(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
-    },
+    ask: promotionOfConsumer,
   },
   {
     route: "POST /v1/agents/{did}/revoke",
