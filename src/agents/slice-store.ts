@@ -4,7 +4,7 @@ import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-o
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
-import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { agentMarkets, agents, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
@@ -150,11 +150,12 @@ const someAgent = (where: SQL | undefined): SQL => sql`exists (select 1 from age
 export const someAgentIn = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL =>
   someAgent(ofPrincipal(principalId, statuses));
 
-export const hasAgentIn = (db: Database, principalId: string, statuses: readonly AgentStatus[]): Read<boolean> =>
-  read(
-    db.select({ did: agents.did }).from(agents).where(ofPrincipal(principalId, statuses)).limit(1),
-    (rows) => rows.length > 0,
-  );
+export const findAgentIn = (
+  db: Database,
+  principalId: string,
+  statuses: readonly AgentStatus[],
+): Read<{ did: string } | null> =>
+  readOne(db.select({ did: agents.did }).from(agents).where(ofPrincipal(principalId, statuses)).limit(1));
 
 export const someAccountAgentIn = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL =>
   someAgent(ofAccount(platformId, statuses));

@@ -17,7 +17,7 @@ const customerStatus = z.enum(CUSTOMER_STATUSES).register(z.globalRegistry, { id
 const PATCHED = { name: name(200), external_ref: referenceInput, metadata };
 
 export const customerInput = z
-  .strictObject({ ...PATCHED, external_ref: name(200).optional(), metadata: metadata.optional() })
+  .strictObject({ ...PATCHED, external_ref: referenceInput.optional(), metadata: metadata.optional() })
   .register(z.globalRegistry, { id: "CustomerInput" });
 export type CustomerInput = z.infer<typeof customerInput>;
 

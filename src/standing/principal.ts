@@ -1,6 +1,6 @@
 // What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
 // the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
-import { hasAgentIn, someAgentIn } from "../agents/slice-store.ts";
+import { findAgentIn, someAgentIn } from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -79,7 +79,8 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   refuseTenant(before);
   const moved = move(principalMachine, before.status, "close");
   const runs = effectivePrincipalStatus(before, now) === "ACTIVE";
-  if (runs && found.running) throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING });
+  if (runs && found.running)
+    throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING, detail: found.running });
   const set = {
     status: moved.to,
     closed: true,
@@ -114,7 +115,7 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
   const { caller, principal, cascade, ...found } = await call.read({
     principal: findPrincipal(call.db, call.tenant, principalId),
     cascade: findCascade(call.db, principalId),
-    ...present({ running: trigger === "principal_closes" ? hasAgentIn(call.db, principalId, RUNNING) : null }),
+    ...present({ running: trigger === "principal_closes" ? findAgentIn(call.db, principalId, RUNNING) : null }),
     ...stopReads(call.db, principalId, trigger),
   });
   const own = known(principal);

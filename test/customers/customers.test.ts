@@ -49,8 +49,8 @@ describe("a customer", () => {
     expect([entry.action, entry.actor.type]).toEqual(["customer.created", "management_api"]);
   });
 
-  it("has no reference and no metadata where none is given, and its name may be another's", async () => {
-    const [one, two] = [await created(), await created()];
+  it.each([{}, { external_ref: null }])("has no reference and no metadata where none is given: %j", async (given) => {
+    const [one, two] = [await created(given), await created(given)];
     expect([one.external_ref, one.metadata]).toEqual([null, {}]);
     expect(two.customer_id).not.toBe(one.customer_id);
   });

@@ -264,7 +264,8 @@ describe("closing a principal", () => {
   it("is refused while an agent runs, also one that begins to run at the same moment", async () => {
     const { did } = await world.consumer();
     const principalId = await principalOf(did);
-    expect(outcome(await act(principalId, "close"))).toEqual([409, "close_blocked_open_disputes"]);
+    const refused = await act(principalId, "close");
+    expect([...outcome(refused), refused.body.detail]).toEqual([409, "close_blocked_open_disputes", { did }]);
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
     world.meter.beforeBatch(2, async () => void expectStatus(await back(did), 200));
     expect(outcome(await act(principalId, "close"))).toEqual([409, "close_blocked_open_disputes"]);
