@@ -1,6 +1,6 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents. A window is a difference of running totals, so it
 // costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
-import { and, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gte, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -210,7 +210,8 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
         and(
           eq(spendHolds.did, did),
           eq(spendHolds.environment, intent.environment),
-          eq(spendHolds.expiresAt, intent.expiresAt),
+          // One that ended with an agent has left its hold with the end that it had before (AGT-31).
+          (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, intent.expiresAt),
           eq(spendHolds.intentId, intent.intentId),
         ),
       ),

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/money.ts";
+import { stopped } from "../support/clock.ts";
 import { type Agent, env, type World } from "../support/world.ts";
 import {
   buyer,
@@ -47,12 +48,8 @@ async function history(did: string, entries: readonly { at: number; amount: numb
 
 describe("the window", () => {
   it("no longer counts a settlement of exactly its length ago, and counts one a millisecond younger", async () => {
-    // The clock stands still, so that the edge is exact.
-    const now = Date.now();
-    const clock = { now: () => now };
-    const frozen = Object.assign(Object.create(Object.getPrototypeOf(world)) as World, world);
-    const { createApp } = await import("../../src/app.ts");
-    Object.assign(frozen, { app: createApp({ ...world.deps, clock }), now: () => now });
+    const frozen = stopped(world);
+    const now = frozen.now();
     for (const [age, remaining] of [
       [DAY, "10.00"],
       [DAY - 1, "4.00"],
@@ -176,6 +173,18 @@ describe("delegation", () => {
     const replies = await Promise.all(delegates.flatMap((one) => Array.from({ length: 6 }, () => open(one, "10.00"))));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(5);
     expect((await spendState(world, top.did))[0]?.open).toBe(50_000_000);
+  });
+
+  it("counts what a delegate has paid once, also where its end came before the settlement", async () => {
+    const top = await buyer(world, dailyLimit("10.00"));
+    const delegate = await delegateOf(world, top, dailyLimit("10.00"));
+    const { body } = await open(delegate, "6.00");
+    const ended = await world.call("PATCH", `/v1/agents/${delegate.did}/status`, { body: { status: "TERMINATED" } });
+    expect(ended.status).toBe(200);
+    expect((await open(top, "4.000001")).body.detail.remaining).toBe("4.00");
+    await settle(world, body.intent_id);
+    expect((await spendState(world, top.did))[0]).toMatchObject({ open: 0, settled: 6_000_000, holds: [] });
+    expect((await open(top, "4.00")).status).toBe(201);
   });
 
   it("narrowing a delegator narrows what its delegates may do at once", async () => {

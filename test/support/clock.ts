@@ -1,8 +1,21 @@
-// The clock of a world's sandbox, moved by the offset on its platform's row (ACC-9), and an attestation that ends soon.
+// The clock of a world's sandbox, moved by the offset on its platform's row (ACC-9), a clock that stands still, and an attestation that ends
+// soon.
 import { eq } from "drizzle-orm";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
+import { withDeps } from "./variants.ts";
 import type { World } from "./world.ts";
+
+/** The same world with a clock that only `advance` moves, so that edges are exact. */
+export function stopped(world: World): World {
+  const stoppedAt = world.now();
+  let by = 0;
+  const now = () => stoppedAt + by;
+  const advance = (ms: number) => {
+    by += ms;
+  };
+  return Object.assign(withDeps(world, { ...world.deps, clock: { now } }), { now, advance });
+}
 
 export const moveClock = async ({ deps, platformId }: World, clockOffsetMs: number): Promise<void> => {
   await deps.db.update(platforms).set({ clockOffsetMs }).where(eq(platforms.platformId, platformId));
