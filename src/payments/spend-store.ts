@@ -204,17 +204,15 @@ export const countOpenedByProvider = (
 /** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
 export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
   intent.spenders.flatMap((did) => [
-    db
-      .delete(spendHolds)
-      .where(
-        and(
-          eq(spendHolds.did, did),
-          eq(spendHolds.environment, intent.environment),
-          // One that ended with an agent has left its hold with the end that it had before (AGT-31).
-          (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, intent.expiresAt),
-          eq(spendHolds.intentId, intent.intentId),
-        ),
+    db.delete(spendHolds).where(
+      and(
+        eq(spendHolds.did, did),
+        eq(spendHolds.environment, intent.environment),
+        // One that ended with an agent has left its hold with the end that it had before (AGT-31).
+        (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, intent.expiresAt),
+        eq(spendHolds.intentId, intent.intentId),
       ),
+    ),
     // Each hold of an intent is of its amount; where it was released before, there is none to take back.
     db
       .update(spendSums)
