@@ -309,6 +309,17 @@ export const SUSPENSION = {
 /** A thousand principals with ten agents each that end at one instant: recorded within so long, while no other call's p95 is so many times as long. */
 export const WAVE = { seconds: 600, ratio: 2 } as const;
 
+/**
+ * A status list by its own exceptions, however many certificates there are: signed, with its row twice and one beyond its exceptions; served
+ * within the minute. Of the sixteen places of a draw each taken one is two rows; the hourly count reads the places of the newest list.
+ */
+export const STATUS_LISTS = {
+  signed: { trips: 2, read: (exceptions: number): number => 3 + exceptions, written: 1 },
+  served: { trips: 1, read: 1 },
+  drawn: 33,
+  counted: 2 ** 16 + 4,
+} as const;
+
 /** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
 

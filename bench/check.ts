@@ -7,6 +7,7 @@ import {
   BUSY_RATIO,
   HOPS,
   STARTUP_MEDIAN_MS,
+  STATUS_LISTS,
   SUSPENSION,
   WAVE,
 } from "./budgets.ts";
@@ -14,6 +15,7 @@ import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
+import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
 const LIMITS = [
@@ -124,3 +126,34 @@ export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): strin
   ),
   ...(once < agents || left > 0 ? [`the wave: ${once} of ${agents} agents reported once, ${left} rows left`] : []),
 ];
+
+/** A list costs its own exceptions, and nothing costs more for the certificates that there are. */
+export const checkStatusLists = (few: Measured, many: Measured): string[] => {
+  const { signed, served, drawn, counted } = STATUS_LISTS;
+  const over = (what: string, value: number, most: number) =>
+    value > most ? [`${what} ${value}, at most ${most}`] : [];
+  return [few, many].flatMap(({ certificates, lists, acts, draws, counted: rows }) => {
+    const name = `${certificates} certificates`;
+    return [
+      ...lists.flatMap((list) => [
+        ...over(`${name}: trips to sign a list`, list.signed.trips, signed.trips),
+        ...over(`${name}: rows read to sign a list`, list.signed.read, signed.read(list.exceptions)),
+        ...over(`${name}: rows written to sign a list`, list.signed.written, signed.written),
+        ...over(`${name}: trips to serve a list`, list.served.trips, served.trips),
+        ...over(`${name}: rows read to serve a list`, list.served.read, served.read),
+        ...over(`${name}: rows written to serve a list`, list.served.written, 0),
+      ]),
+      ...acts.flatMap((act) => {
+        const less = few.acts.find((known) => known.name === act.name) ?? act;
+        return [
+          ...over(`${name}: trips of ${act.name}`, act.trips, less.trips),
+          // A statement may read one new neighbour.
+          ...over(`${name}: rows read by ${act.name}`, act.read, less.read + less.statements),
+          ...over(`${name}: rows written by ${act.name}`, act.written, less.written),
+        ];
+      }),
+      ...over(`${name}: rows read by the draw of a place`, Math.max(0, ...draws), drawn),
+      ...over(`${name}: rows read by the count of the newest list`, rows, counted),
+    ];
+  });
+};

@@ -199,7 +199,7 @@ const bundleLines = ({ bytes, gzipKib, parts, startupMs, startupMedianMs }: Bund
 ];
 
 /** Aligns the first column to the left and the others to the right. */
-function table(rows: readonly (readonly string[])[]): string[] {
+export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
   const pad = (cell: string, i: number) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0));

@@ -9,6 +9,7 @@ import {
   checkCosts,
   checkFar,
   checkScaling,
+  checkStatusLists,
   checkSuspensions,
   checkWave,
 } from "../../bench/check.ts";
@@ -136,6 +137,28 @@ describe("the rest", () => {
       { all: { ...all, written: 7_013 } },
     ])
       expect(checkSuspensions([{ ...kept, all, ...more }])).toHaveLength(1);
+  });
+
+  it("names what grows with the number of certificates", () => {
+    const [signed, served] = [
+      { trips: 2, read: 13, written: 1, ms: 1, bytes: 1 },
+      { trips: 1, read: 1, written: 0, ms: 1, bytes: 1 },
+    ];
+    const list = { exceptions: 10, signed, served };
+    const act = { name: NAME, trips: 2, statements: 3, read: 9, written: 8 };
+    const few = { certificates: 100, lists: [list], acts: [act], draws: [1], counted: 100 };
+    const many = { ...few, certificates: 1_000_000, acts: [{ ...act, read: 12 }], draws: [33], counted: 65_540 };
+    expect(checkStatusLists(few, many)).toEqual([]);
+    for (const more of [
+      { lists: [{ ...list, exceptions: 9 }] },
+      { lists: [{ ...list, signed: { ...signed, trips: 3 } }] },
+      { lists: [{ ...list, served: { ...served, read: 2 } }] },
+      { acts: [{ ...act, read: 13 }] },
+      { acts: [{ ...act, written: 9 }] },
+      { draws: [1, 34] },
+      { counted: 65_541 },
+    ])
+      expect(checkStatusLists(few, { ...many, ...more })).toHaveLength(1);
   });
 
   it("names a wave that takes too long, slows down a call, or leaves an agent unreported", () => {
