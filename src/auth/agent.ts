@@ -8,6 +8,7 @@ import { isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
+import { issuedAs } from "../identity/certificate.ts";
 import { findLiveCertificate } from "../identity/certificate-store.ts";
 import { type CallingAgent, findCallingAgent, platformOf } from "../identity/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
@@ -42,7 +43,7 @@ type Presented = {
 async function checkAgent(incoming: Incoming): Promise<Credential> {
   const presented = await presentedBy(incoming);
   const { did, certified, memory, act, now } = presented;
-  const own = await proveOwn(presented);
+  const [own, issued] = await Promise.all([proveOwn(presented), issuedAs(certified)]);
   if (!own.ok && !incoming.route.boundProofs) throw await refusalOf(presented, own.reason, own.statement);
   // Used once for all attempts of this request.
   const use = once((proven: Proven) => memory.use(proven, act));
@@ -66,7 +67,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
       if (own.ok) use(own.proven).catch(() => undefined);
       return {
         agent: findCallingAgent(db, did),
-        certificate: findLiveCertificate(db, did, certified.claims.jti, now),
+        certificate: findLiveCertificate(db, issued, now),
       };
     },
     offsetOf: ({ agent }: Who) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),

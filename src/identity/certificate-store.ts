@@ -1,5 +1,5 @@
 // Store of certificates, and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
-import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import { systemClock } from "../core/clock.ts";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
@@ -15,32 +15,28 @@ import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 
 // ---- Certificates ---------------------------------------------------------------------------------------------------
 
+/** What a certificate says of itself, and a row confirms: whoever stole a key of the CA can make every other claim of it (IDN-27). */
+export type Issued = Pick<CertificateRow, "did" | "jti" | "keyId" | "caKid">;
+
+const isRowOf = ({ did, jti, keyId, caKid }: Issued): SQL | undefined =>
+  and(
+    eq(certificates.did, did),
+    eq(certificates.jti, jti),
+    eq(certificates.keyId, keyId),
+    eq(certificates.caKid, caKid),
+  );
+
 /** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
-export const findLiveCertificate = (db: Database, did: string, jti: string, now: number): Read<CertificateRow | null> =>
+export const findLiveCertificate = (db: Database, issued: Issued, now: number): Read<CertificateRow | null> =>
   readOne(
     db
       .select()
       .from(certificates)
-      .where(
-        and(
-          eq(certificates.did, did),
-          eq(certificates.jti, jti),
-          or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)),
-        ),
-      ),
+      .where(and(isRowOf(issued), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)))),
   );
 
-export const findCertificate = (
-  db: Database,
-  did: string,
-  jti: string,
-): Read<Pick<CertificateRow, "replacedAt"> | null> =>
-  readOne(
-    db
-      .select({ replacedAt: certificates.replacedAt })
-      .from(certificates)
-      .where(and(eq(certificates.did, did), eq(certificates.jti, jti))),
-  );
+export const findCertificate = (db: Database, issued: Issued): Read<Pick<CertificateRow, "replacedAt"> | null> =>
+  readOne(db.select({ replacedAt: certificates.replacedAt }).from(certificates).where(isRowOf(issued)));
 
 /** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
 export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>

@@ -8,9 +8,10 @@ import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
+import { type CertificateCheck, type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
+import { jwkThumbprint } from "../protocol/jwks.ts";
 import { delegationOf, scopeOf } from "./aid.ts";
-import { type DrawnPlace, listedStatusOf, type Place } from "./certificate-store.ts";
+import { type DrawnPlace, type Issued, listedStatusOf, type Place } from "./certificate-store.ts";
 import { watchCrowding } from "./open-status-list.ts";
 
 export type IssuedCertificate = {
@@ -100,6 +101,14 @@ export async function issueAt(
     row: { ...row, listedStatus: listedStatusOf(agent.status), replacedAt: null },
   };
 }
+
+/** The row that a certificate of this service has. */
+export const issuedAs = async ({ claims, kid }: Extract<CertificateCheck, { ok: true }>): Promise<Issued> => ({
+  did: claims.sub,
+  jti: claims.jti,
+  keyId: await jwkThumbprint(claims.cnf.jwk),
+  caKid: kid,
+});
 
 export const statusListUri = (issuer: string, listId: number): string =>
   `${issuer}/.well-known/aeap-status-lists/${listId}`;

@@ -8,11 +8,12 @@ import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { verifyAid } from "../protocol/aid.ts";
-import { type CertificateClaims, verifyCertificate } from "../protocol/certificate.ts";
+import { verifyCertificate } from "../protocol/certificate.ts";
 import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { verifyProof } from "../protocol/proof.ts";
 import { liveOf } from "./aid.ts";
-import { findCertificate } from "./certificate-store.ts";
+import { issuedAs } from "./certificate.ts";
+import { findCertificate, type Issued } from "./certificate-store.ts";
 import type { ProofInput } from "./handshake-schema.ts";
 import { findPublicAgent } from "./store.ts";
 
@@ -38,7 +39,7 @@ export async function issueChallenge(call: PublicCall) {
 /** Signature and dates, as anyone can check them offline, and what only the service knows: whether it still counts (IDN-25). */
 export async function checkCertificate(call: PublicCall, certificate: string) {
   const checked = await certificateOf(call, certificate);
-  const reason = checked.ok ? await endOf(call, checked.claims) : checked.reason;
+  const reason = checked.ok ? await endOf(call, await issuedAs(checked)) : checked.reason;
   if (!checked.ok || reason !== null) {
     return { valid: false, reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
   }
@@ -48,13 +49,10 @@ export async function checkCertificate(call: PublicCall, certificate: string) {
 }
 
 /** What has ended a certificate before its date; null while it counts. A suspension does not: the agent's status tells of it. */
-async function endOf(
-  call: PublicCall,
-  { sub, jti }: CertificateClaims,
-): Promise<"unknown" | "revoked" | "replaced" | null> {
+async function endOf(call: PublicCall, issued: Issued): Promise<"unknown" | "revoked" | "replaced" | null> {
   const { found, certificate } = await call.read({
-    found: findPublicAgent(call.db, sub),
-    certificate: findCertificate(call.db, sub, jti),
+    found: findPublicAgent(call.db, issued.did),
+    certificate: findCertificate(call.db, issued),
   });
   if (!found || !certificate) return "unknown";
   if (isFinal(liveOf(found.agent, found.principal, call.now).status)) return "revoked";
