@@ -13,7 +13,9 @@ import { StackError } from "./processes.ts";
 const hex = (digits: number) => z.templateLiteral(["0x", z.string().regex(new RegExp(`^[0-9a-fA-F]{${digits}}$`))]);
 const account = z.object({ address: hex(40), private_key: hex(64) });
 const secretsSchema = z.object({
-  ca_keys: z.array(z.object({ jwk: z.record(z.string(), z.string()), use: z.enum(["signing", "published"]) })),
+  ca_keys: z.array(
+    z.object({ jwk: z.record(z.string(), z.string()), use: z.enum(["signing", "published", "revoked"]) }),
+  ),
   service_did: z.string().regex(DID_PATTERN),
   nonce_key: z.string(),
   operator_key: z.string(),

@@ -445,13 +445,16 @@ export const FIELDS: Readonly<Record<string, string>> = {
   faults: "What is wrong with the present secret: a key that is missing, or one that signs too early.",
   "AuthorityKey.kid": "The RFC 7638 thumbprint of the key.",
   "AuthorityKey.use":
-    "`signing`; `published`, and verifies alone; `missing` from the secret though it is needed; `dropped`, and needed no more.",
+    "`signing`; `published`, and verifies alone; `revoked`, and verifies nothing; `missing` from the secret though it is needed; `dropped`, and " +
+    "needed no more.",
   published_at: "When the service first had it.",
   usable_from: "From when on it may sign: readers keep the published keys for up to a day.",
-  first_certificate_at: "When it began to sign: no certificate under it is older. Null of one that never signed.",
-  last_certificate_at: "When it was last seen to sign, to the hour. Null of one that never signed.",
+  first_certificate_at: "When it was first seen to sign, to the minute. Null of one that never signed.",
+  last_certificate_at:
+    "Until when it was seen to sign. The present instant while it signs; null of one that never did.",
   droppable_from:
-    "From when on it may leave the secret: every certificate under it has ended by then. Null while it signs.",
+    "From when on it may leave the secret: every certificate under it has ended by then. The present instant of one that never signed; " +
+    "null while it signs.",
 
   // ---- Activity ------------------------------------------------------------------------------------------------------------
   "ActivityEntry.id": "The entry's id.",

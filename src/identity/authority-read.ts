@@ -1,7 +1,7 @@
 // Shows the keys of the CA, for operators: how long each is needed (IDN-29).
 import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, usableFrom } from "./authority-keys.ts";
+import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, seenWith, usableFrom } from "./authority-keys.ts";
 import type { AuthorityKeyView, AuthorityView } from "./authority-schema.ts";
 import { findAuthorityKeys } from "./authority-store.ts";
 
@@ -9,12 +9,8 @@ export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
   const { seen } = await call.read({ seen: findAuthorityKeys(call.db) });
   const { keys: named } = await call.deps.ca();
   const now = Date.now();
-  // A key is seen by a job: one of this minute may still be unknown.
-  const unseen = named
-    .filter(({ kid }) => seen.every((key) => key.kid !== kid))
-    .map(({ kid }): SeenKey => ({ kid, publishedAt: now, signsFrom: null, signedUntil: null }));
   return {
-    keys: [...unseen, ...seen].map((key) => toView(key, named, now)),
+    keys: seenWith(named, seen, now).map((key) => toView(key, named, now)),
     faults: faultsOfKeys(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
   };
 }

@@ -1,4 +1,4 @@
-// Route of the operator's view of the CA's keys (IDN-29).
+// Route of the operator's view of the CA's keys (IDN-29, IDN-38).
 import { route } from "../http/route.ts";
 import { getAuthority } from "./authority-read.ts";
 import { authorityView } from "./authority-schema.ts";

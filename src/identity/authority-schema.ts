@@ -5,7 +5,7 @@ import { instant } from "../http/schemas.ts";
 const authorityKeyView = z
   .object({
     kid: z.string(),
-    use: z.enum(["signing", "published", "missing", "dropped"]),
+    use: z.enum(["signing", "published", "revoked", "missing", "dropped"]),
     published_at: instant,
     usable_from: instant,
     first_certificate_at: instant.nullable(),

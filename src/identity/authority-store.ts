@@ -1,5 +1,5 @@
 // Store of the keys of the CA that the service has seen.
-import { eq, sql } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { type AuthorityKeyRow, authorityKeys } from "../db/tables/agents.ts";
 
@@ -9,6 +9,10 @@ export const findAuthorityKeys = (db: Database): Read<AuthorityKeyRow[]> =>
 
 export const noteAuthorityKey = (db: Database, kid: string, now: number): Statement =>
   db.insert(authorityKeys).values({ kid, publishedAt: now }).onConflictDoNothing();
+
+/** A key that never signed, and is in the secret no more: should it come back, its day begins anew. */
+export const forgetAuthorityKey = (db: Database, kid: string): Statement =>
+  db.delete(authorityKeys).where(and(eq(authorityKeys.kid, kid), isNull(authorityKeys.signsFrom)));
 
 export const noteSigningKey = (db: Database, kid: string, now: number): Statement =>
   db

@@ -1,13 +1,12 @@
 // Notes each minute which keys of the CA are published and which one signs, and raises an alert about a secret that lacks a key that is needed,
-// or signs with one that was not published for a day (IDN-29).
-
+// or signs with one that was not published for a day (IDN-29, IDN-38).
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { faultsOfKeys, type NamedKey, NOTED_EVERY_MS, type SeenKey } from "./authority-keys.ts";
-import { findAuthorityKeys, noteAuthorityKey, noteSigningKey } from "./authority-store.ts";
+import { faultsOfKeys, lastSigner, type NamedKey, NOTED_EVERY_MS, type SeenKey } from "./authority-keys.ts";
+import { findAuthorityKeys, forgetAuthorityKey, noteAuthorityKey, noteSigningKey } from "./authority-store.ts";
 
 export const noteAuthorityKeys: EachJob = {
   kind: "each",
@@ -31,8 +30,10 @@ async function whatToNote({ db, ca }: Deps): Promise<Statement[]> {
   const { seen } = await readBatch(db, { seen: findAuthorityKeys(db) });
   const now = Date.now();
   const faults = faultsOfKeys(keys, seen, now);
+  const spare = seen.filter((key) => key.signsFrom === null && keys.every(({ kid }) => kid !== key.kid));
   return [
     ...keys.flatMap((key) => noteOf(key, seen, now).map((note) => note(db))),
+    ...spare.map(({ kid }) => forgetAuthorityKey(db, kid)),
     ...faults.map(({ kid, message }) =>
       raiseAlert(db, { kind: "authority_key", subject: kid, message: `CA_KEYS: ${message}` }),
     ),
@@ -42,10 +43,18 @@ async function whatToNote({ db, ca }: Deps): Promise<Statement[]> {
 type Note = (db: Deps["db"]) => Statement;
 
 function noteOf({ kid, use }: NamedKey, seen: readonly SeenKey[], now: number): Note[] {
+  if (use === "revoked") return [];
   const known = seen.find((key) => key.kid === kid);
-  const isDue = use === "signing" && (known?.signedUntil ?? 0) <= now - NOTED_EVERY_MS;
   return [
     ...(known ? [] : [(db: Deps["db"]) => noteAuthorityKey(db, kid, now)]),
-    ...(isDue ? [(db: Deps["db"]) => noteSigningKey(db, kid, now)] : []),
+    ...(use === "signing" ? notesOfSigner(kid, known?.signedUntil ?? 0, seen, now) : []),
   ];
+}
+
+/** A key that takes over notes also the one before it, which may have signed until now. */
+function notesOfSigner(kid: string, signedUntil: number, seen: readonly SeenKey[], now: number): Note[] {
+  const before = lastSigner(seen, kid);
+  const takesOver = before !== undefined && (before.signedUntil ?? 0) > signedUntil;
+  const signers = takesOver ? [before.kid, kid] : signedUntil <= now - NOTED_EVERY_MS ? [kid] : [];
+  return signers.map((signer) => (db: Deps["db"]) => noteSigningKey(db, signer, now));
 }

@@ -4,6 +4,7 @@
 import {
   importJwks,
   importSigningKey,
+  jwkThumbprint,
   type PrivateJwk,
   type PublicJwk,
   type PublishedJwks,
@@ -14,7 +15,7 @@ import {
 } from "./jwks.ts";
 import { isObject } from "./jws.ts";
 
-/** `signing` signs now; `jwks` is published; `verification` checks what any of the published keys signed. */
+/** `signing` signs now; `keys` are all of the secret; `jwks` is published; `verification` checks what any of the published keys signed. */
 export type CertificateAuthority = {
   readonly signing: SigningKey;
   readonly keys: readonly AuthorityKeyUse[];
@@ -22,27 +23,33 @@ export type CertificateAuthority = {
   readonly verification: ReadonlyMap<string, CryptoKey>;
 };
 
-/** `signing`: signs now, exactly one. `published`: verifies only (not yet, or no longer, signing), so that its private half may be gone. */
+/**
+ * `signing`: signs now, exactly one. `published`: verifies only (not yet, or no longer, signing), so that its private half may be gone.
+ * `revoked`: neither; it is named so that nobody takes it for forgotten (IDN-38).
+ */
 type AuthorityKey =
   | { readonly jwk: PrivateJwk; readonly use: "signing" }
-  | { readonly jwk: PublicJwk; readonly use: "published" };
+  | { readonly jwk: PublicJwk; readonly use: "published" | "revoked" };
 /** A key by its thumbprint. */
 export type AuthorityKeyUse = { readonly kid: string; readonly use: AuthorityKey["use"] };
 
 /**
  * Imports every key once.
  *
- * @param secret JSON: a list of `{jwk, use}`, each `jwk` a private P-256 key
+ * @param secret JSON: a list of `{jwk, use}`, each `jwk` a P-256 key, that of the signing one with its private half
  * @throws without naming a value, because the secret must not reach a log
  */
 export async function openCertificateAuthority(secret: string): Promise<CertificateAuthority> {
   const keys = parseAuthorityKeys(secret);
-  const jwks = await publishedJwks(keys.map(({ jwk }) => jwk));
+  const named = await Promise.all(keys.map(async ({ jwk, use }) => ({ kid: await jwkThumbprint(jwk), use })));
+  // Readers refuse a set with two keys of one id.
+  if (new Set(named.map(({ kid }) => kid)).size < named.length) throw new Error("the secret CA_KEYS names a key twice");
+  const jwks = await publishedJwks(keys.filter(({ use }) => use !== "revoked").map(({ jwk }) => jwk));
   const [signer] = keys.filter(isSigning);
   if (!signer) throw new Error("unreachable: one key signs");
   return {
     signing: await importSigningKey(signer.jwk),
-    keys: keys.map(({ use }, i) => ({ kid: jwks.keys[i]?.kid ?? "", use })),
+    keys: named,
     jwks,
     verification: await importJwks(jwks),
   };
@@ -76,7 +83,7 @@ function isAuthorityKey(value: unknown): value is AuthorityKey {
   const { jwk, use } = value;
   const { d, ...rest } = jwk as { d?: unknown };
   if (!parsePublicJwk(rest).ok) return false;
-  if (d === undefined) return use === "published";
-  if (use !== "signing" && use !== "published") return false;
+  if (use !== "signing" && use !== "published" && use !== "revoked") return false;
+  if (d === undefined) return use !== "signing";
   return typeof d === "string" && parsePublicJwk({ ...publicPart(rest as never), x: d }).ok;
 }

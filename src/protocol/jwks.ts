@@ -83,7 +83,7 @@ export async function publishedJwk(jwk: PublicJwk): Promise<PublishedJwk> {
   return { ...publicPart(jwk), kid: await jwkThumbprint(jwk), use: "sig", alg: "ES256" };
 }
 
-/** The set published at `/.well-known/aeap-ca-jwks`. The first key is the one in use; the order is the caller's. */
+/** The set published at `/.well-known/aeap-ca-jwks`. In the order of the caller. */
 export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<PublishedJwks> {
   return { keys: await Promise.all(jwks.map(publishedJwk)) };
 }

@@ -1,4 +1,4 @@
-// The keys of the CA as the operator sees them, what a secret may not do, and keys without their private halves (IDN-3, IDN-29).
+// The keys of the CA as the operator sees them, what a secret may not do, and keys without their private halves (IDN-3, IDN-29, IDN-38).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
@@ -8,18 +8,7 @@ import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { operate } from "../verifiers/support.ts";
-
-const newJwk = async (): Promise<JsonWebKey> => {
-  const pair = (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
-    "sign",
-    "verify",
-  ])) as CryptoKeyPair;
-  const { kty, crv, x, y, d } = (await crypto.subtle.exportKey("jwk", pair.privateKey)) as JsonWebKey;
-  return { kty, crv, x, y, d } as JsonWebKey;
-};
-const entry = async (use: string) => ({ jwk: await newJwk(), use });
-type Entry = { jwk: JsonWebKey; use: string };
-const publicOnly = ({ jwk: { d: _, ...jwk }, use }: Entry): Entry => ({ jwk, use });
+import { type Entry, newAuthorityJwk, newEntry, publicOnly, secretOf } from "./authority-support.ts";
 
 const NOW = Date.parse("2026-06-01T00:00:00.000Z");
 const seen = (kid: string, given: Partial<SeenKey> = {}): SeenKey => ({
@@ -32,6 +21,7 @@ const seen = (kid: string, given: Partial<SeenKey> = {}): SeenKey => ({
 const signed = (kid: string, until = NOW - DAY_MS) => seen(kid, { signsFrom: NOW - 20 * DAY_MS, signedUntil: until });
 const signing = (kid: string): NamedKey => ({ kid, use: "signing" });
 const published = (kid: string): NamedKey => ({ kid, use: "published" });
+const revoked = (kid: string): NamedKey => ({ kid, use: "revoked" });
 const faultsAt = (named: NamedKey[], known: SeenKey[], now = NOW) =>
   faultsOfKeys(named, known, now).map(({ kid }) => kid);
 
@@ -60,6 +50,21 @@ describe("a secret", () => {
     expect(faultsAt([signing("first")], [])).toEqual([]);
     expect(faultsAt([signing("old"), published("next")], [signed("old"), signed("next")])).toEqual([]);
   });
+
+  it("that signs too early is at fault until its day is over, also after the key was noted to sign", () => {
+    const early = seen("next", { publishedAt: NOW, signsFrom: NOW, signedUntil: NOW });
+    const named = [signing("next"), published("old")];
+    expect(faultsAt(named, [signed("old", NOW), early], NOW + DAY_MS - 1)).toEqual(["next"]);
+    expect(faultsAt(named, [signed("old", NOW), early], NOW + DAY_MS)).toEqual([]);
+    // The old key may take over again.
+    expect(faultsAt([signing("old"), published("next")], [signed("old", NOW), early], NOW + 1)).toEqual([]);
+  });
+
+  it("may name a key as revoked: it is not missing, and the key after it signs at once", () => {
+    const known = [signed("stolen", NOW), signed("older", NOW - 10 * DAY_MS)];
+    expect(faultsAt([signing("new"), revoked("stolen"), published("older")], known)).toEqual([]);
+    expect(faultsAt([signing("new"), published("stolen"), revoked("older")], known)).toEqual(["new"]);
+  });
 });
 
 describe("the keys", () => {
@@ -80,7 +85,10 @@ describe("the keys", () => {
   it("are noted within a minute, with the one that signs, and shown", async () => {
     const { kid } = (await world.deps.ca()).signing;
     const fresh = await shown();
-    expect(fresh.keys).toEqual([expect.objectContaining({ kid, use: "signing", first_certificate_at: null })]);
+    // What signs now has signed, noted or not: `npm run ca check` relies on it.
+    expect(fresh.keys).toEqual([
+      expect.objectContaining({ kid, use: "signing", last_certificate_at: expect.any(String), droppable_from: null }),
+    ]);
     expect(await world.run(noteAuthorityKeys)).toBe(1);
     expect(await world.run(noteAuthorityKeys)).toBe(0);
     const noted = await shown();
@@ -102,7 +110,7 @@ describe("the keys", () => {
 
   it("of a rotation: published, then signing, and the old one until its certificates have ended", async () => {
     const { kid: old } = (await world.deps.ca()).signing;
-    const next = await entry("published");
+    const next = await newEntry("published");
     const announced = withKeys([...keys, next]);
     expect(await world.run(noteAuthorityKeys, announced)).toBe(1);
     const swapped = withKeys([publicOnly({ ...keys[0], use: "published" }), { ...next, use: "signing" }]);
@@ -135,7 +143,7 @@ describe("the keys", () => {
 
   it("verify without their private halves what they have signed, and sign nothing", async () => {
     const agent = await world.consumer();
-    const next = await entry("signing");
+    const next = await newEntry("signing");
     const ca = await openCertificateAuthority(JSON.stringify([next, publicOnly({ ...keys[0], use: "published" })]));
     expect(JSON.stringify(ca.jwks)).not.toContain('"d"');
     const app = { ...world.deps, ca: async () => ca };
@@ -162,17 +170,26 @@ describe("the keys", () => {
   });
 
   it.each([
-    ["a signing key without its private half", async () => [publicOnly(await entry("signing"))]],
-    ["no signing key", async () => [await entry("published")]],
-    ["two signing keys", async () => [await entry("signing"), await entry("signing")]],
+    ["a signing key without its private half", async () => [publicOnly(await newEntry("signing"))]],
+    ["no signing key", async () => [await newEntry("published")]],
+    ["two signing keys", async () => [await newEntry("signing"), await newEntry("signing")]],
+    ["a revoked key alone", async () => [await newEntry("revoked")]],
     [
       "a private half of another kind",
-      async () => [{ ...(await entry("signing")), jwk: { ...(await newJwk()), d: 7 } }],
+      async () => [{ ...(await newEntry("signing")), jwk: { ...(await newAuthorityJwk()), d: 7 } }],
     ],
     ["no list", async () => ({})],
   ])("are refused: %s", async (_what, make) => {
     const secret = JSON.stringify(await make());
     await expect(openCertificateAuthority(secret)).rejects.toThrow(/^the secret CA_KEYS is not a list/);
+  });
+
+  it("are refused where one is named twice, which readers of the published set would refuse", async () => {
+    const signs = await newEntry("signing");
+    for (const use of ["published", "revoked"]) {
+      const secret = secretOf([signs, publicOnly({ ...signs, use })]);
+      await expect(openCertificateAuthority(secret)).rejects.toThrow("the secret CA_KEYS names a key twice");
+    }
   });
 });
 

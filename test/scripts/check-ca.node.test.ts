@@ -1,4 +1,4 @@
-// The commands for the keys of the CA against a running service (IDN-29): a new key, and the check of a secret before it is set.
+// The commands for the keys of the CA against a running service (IDN-38): a new key, and the check of a secret before it is set.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -71,6 +71,11 @@ describe("npm run ca", { timeout: START_MS }, () => {
     expect(output).toMatch(
       new RegExp(`^${kid} missing: certificates under it may end as late as 20\\d\\d-.*Z\\.$`, "m"),
     );
+  });
+
+  test("lets a stolen key be named as revoked, and the next one sign at once", async () => {
+    const { d: _, ...jwk } = current.jwk;
+    expect(await check([await drawn("signing"), { jwk, use: "revoked" }])).toMatchObject({ code: 0 });
   });
 
   test("names no value of a secret that is none, and says what a wrong call would take", async () => {

@@ -232,7 +232,13 @@ export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
   ],
 
   note_authority_keys: [
-    { when: "a key is published, or signs", states: [], tables: ["authority_keys"], activity: BY_ITSELF, ...UNSEEN },
+    {
+      when: "a key is published, signs, or leaves without having signed",
+      states: [],
+      tables: ["authority_keys"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
     {
       when: "a key that is needed is missing",
       states: ["alert none → open"],

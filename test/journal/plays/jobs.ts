@@ -201,7 +201,7 @@ export const JOB_PLAYS: Plays = {
     ),
   },
   note_authority_keys: {
-    "a key is published, or signs": ofNobody(
+    "a key is published, signs, or leaves without having signed": ofNobody(
       (world) => store(world, (db) => db.delete(authorityKeys)),
       (world) => world.run(noteAuthorityKeys),
     ),
@@ -209,7 +209,9 @@ export const JOB_PLAYS: Plays = {
       async (world) => {
         await world.run(noteAuthorityKeys);
         const now = Date.now();
-        const gone = { kid: "gone", publishedAt: now, signsFrom: now, signedUntil: now };
+        const before = now - 2 * DAY;
+        const gone = { kid: "gone", publishedAt: before, signsFrom: before, signedUntil: before };
+        await store(world, (db) => db.update(authorityKeys).set({ publishedAt: before }));
         await store(world, (db) => db.insert(authorityKeys).values(gone));
       },
       (world) => world.run(noteAuthorityKeys),
