@@ -116,12 +116,8 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
     const inStatus = (of: AgentStatus, by?: number, from?: SQL) =>
       rangeOf(within(agents, tenant), sql`status = ${of}`, below(sql`ends_at`, sql`did`, after, by), from);
     const ended = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, now)) : [];
-    if (!isRunning(status)) return { columns, from: [inStatus(status), ...ended], order: BY_END };
-    return {
-      columns,
-      from: [inStatus(status, undefined, sql`ends_at > ${now}`), inStatus(status, now, RENEWED)],
-      order: BY_END,
-    };
+    const since = isRunning(status) ? sql`ends_at > ${now}` : undefined;
+    return { columns, from: [inStatus(status, undefined, since), ...ended], order: BY_END };
   }
   const older = below(sql`created_at`, sql`did`, after);
   const owned = principalId === undefined ? within(agents, tenant) : sql`principal_id = ${principalId}`;
@@ -129,12 +125,6 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
     principalId === undefined && economicRole !== undefined ? sql`economic_role = ${economicRole}` : undefined;
   return { columns, from: [rangeOf(owned, role, older)], order: BY_AGE };
 }
-
-/**
- * While a renewal has still to write agents' rows, one of them may run on behind the end that its row has; else nothing of that range is read.
- * The reader, which knows the principal's standing, leaves the others out. Not as a scan: the index has them all.
- */
-const RENEWED = sql`exists (select 1 from restatements where started_at >= 0)`;
 
 const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
 
