@@ -127,17 +127,8 @@ function draftOf(
     keyId: null,
     publicJwk: null,
     earlierKey: null,
-    ratingWeight: 0,
-    ratingWeighted: 0,
-    ratingInteractions: 0,
-    ratingCounterparties: 0,
-    agentRating: null,
-    ratingHeaviest: [],
-    settledVolume: 0,
+    ...NOTHING_EARNED,
     escrowStates: {},
-    disputesOpen: 0,
-    disputesResolvedFor: 0,
-    disputesResolvedAgainst: 0,
     promotedAt: null,
     endsAt,
     createdAt: now,
@@ -152,3 +143,17 @@ function drawDid(): string {
     if (isPayableDid(did)) return did;
   }
 }
+
+/** Of an agent that has neither bought nor sold in its environment. */
+export const NOTHING_EARNED = {
+  ratingWeight: 0,
+  ratingWeighted: 0,
+  ratingInteractions: 0,
+  ratingCounterparties: 0,
+  agentRating: null,
+  ratingHeaviest: [],
+  settledVolume: 0,
+  disputesOpen: 0,
+  disputesResolvedFor: 0,
+  disputesResolvedAgainst: 0,
+} as const satisfies Partial<AgentRow>;

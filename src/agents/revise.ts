@@ -6,6 +6,7 @@ import { ServiceError } from "../core/errors.ts";
 import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { statesOf } from "../escrow/states.ts";
 import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
@@ -21,7 +22,7 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
-import { uncountProvider } from "../principals/store.ts";
+import { countProvider, uncountProvider } from "../principals/store.ts";
 import { sells } from "./roles.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -68,6 +69,10 @@ export type AgentChange = {
   readonly markets?: AidSource["markets"];
   readonly escrows?: AidSource["escrows"];
 };
+
+/** Another principal counts an agent that sells, and the one that it leaves counts it no more (PRN-10). */
+export const countAnew = (db: Database, { economicRole, principalId }: AgentRow, next: PrincipalRow): Statement[] =>
+  sells(economicRole) ? [...countProvider(db, next), uncountProvider(db, principalId)] : [];
 
 /** Its principal counts the agents that sell, until each has ended (PRN-10). */
 const endsSelling = (before: AgentRow, after: AgentRow): boolean =>

@@ -4,16 +4,15 @@ import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { isRunning } from "../core/vocabulary.ts";
-import { present, type Statement } from "../db/batch.ts";
+import { present } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { countProvider, findPrincipal, uncountProvider } from "../principals/store.ts";
+import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
-import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
-import { sells } from "./roles.ts";
+import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import type { MovedAgentView, TransferInput } from "./schema.ts";
 import { findAgent, findDelegates, sourceReads, whileTransferable } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -69,7 +68,7 @@ export async function transferAgent(
     ...(certificate && { certificate: certificate.text }),
     warnings: tierWarnings(before.agent.economicRole, principal),
   };
-  await call.commit([...countAnew(call, before, principal), ...statements], view);
+  await call.commit([...countAnew(db, before.agent, principal), ...statements], view);
   return view;
 }
 
@@ -120,11 +119,3 @@ function refuseDelegation({ agent }: AidSource, delegates: readonly { readonly d
     },
   });
 }
-
-/** A principal counts the agents that sell, until each has ended (PRN-10). */
-const countAnew = (
-  { db }: ManagementCall,
-  { agent, principal: own }: AidSource,
-  principal: PrincipalRow,
-): Statement[] =>
-  sells(agent.economicRole) ? [...countProvider(db, principal), uncountProvider(db, own.principalId)] : [];

@@ -1,6 +1,7 @@
 // Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
 // spent with test money does not count.
-import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
+import { NOTHING_EARNED } from "../agents/register.ts";
+import { countAnew, refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
 import { sells } from "../agents/roles.ts";
 import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
@@ -29,7 +30,7 @@ import { recordDirectoryChange } from "../journal/feed.ts";
 import { ownAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
-import { countProvider, findPrincipal, uncountProvider } from "../principals/store.ts";
+import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { PromotionInput } from "./schema.ts";
@@ -75,7 +76,7 @@ export async function promoteAgent(
     : promote(call, before, facts, actor);
 }
 
-/** The two keys of a platform reach its agents in both environments; only one promotes them. */
+/** The sandbox key reaches the agent, and does not promote it. */
 function refuseSandboxCall({ environment }: ManagementCall): void {
   if (environment === "production") return;
   const message = "A promotion takes the production key, or a session with Service-Environment: production.";
@@ -107,7 +108,8 @@ async function promote(
   const status = selling && !isFunded(changes) ? move(agentMachine, agent.status, "promote_unfunded").to : agent.status;
 
   const { attestationExpiresAt: endsAt, principalId } = principal;
-  const set = { ...ANEW, environment: "production", principalId, endsAt, status, promotedAt: now } as const;
+  // What was earned with test money counts for nothing.
+  const set = { ...NOTHING_EARNED, environment: "production", principalId, endsAt, status, promotedAt: now } as const;
   const certificate = await certify(call, { ...agent, ...set }, principal, facts.place);
   const { after, statements } = await reviseAgent(
     db,
@@ -142,7 +144,7 @@ async function promote(
   };
   await call.commit(
     [
-      ...(selling ? [...countProvider(db, principal), uncountProvider(db, agent.principalId)] : []),
+      ...countAnew(db, agent, principal),
       ...statements,
       ...vaultStatements(call, changes, facts),
       recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
@@ -153,20 +155,6 @@ async function promote(
 }
 
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
-
-/** What was earned with test money. */
-const ANEW = {
-  ratingWeight: 0,
-  ratingWeighted: 0,
-  ratingInteractions: 0,
-  ratingCounterparties: 0,
-  agentRating: null,
-  ratingHeaviest: [],
-  settledVolume: 0,
-  disputesOpen: 0,
-  disputesResolvedFor: 0,
-  disputesResolvedAgainst: 0,
-} as const satisfies Partial<AgentRow>;
 
 function vaultStatements({ db }: ManagementCall, changes: readonly EscrowChange[], facts: Facts): Statement[] {
   const { sandboxEscrows, sandboxMarkets } = facts;
@@ -184,7 +172,7 @@ function vaultStatements({ db }: ManagementCall, changes: readonly EscrowChange[
 }
 
 const isOther = ({ before, after }: EscrowChange): boolean =>
-  before.balance !== after.balance || before.state !== after.state || before.otherThreshold !== after.otherThreshold;
+  (["balance", "elsewhere", "state", "otherThreshold"] as const).some((column) => before[column] !== after[column]);
 
 const afterAll = (escrows: AidSource["escrows"], changes: readonly EscrowChange[]): AidSource["escrows"] =>
   escrows.map((escrow) => changes.find(({ before }) => before === escrow)?.after ?? escrow);
