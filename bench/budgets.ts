@@ -108,8 +108,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(20, 20, 6 * KIB, { objects: 3 }),
   // Both environments: a market and an escrow in each, on one vault; each write that the consumer has not is one of theirs or a count.
-  "POST /v1/agents/{did}/environment": mutation(50, 26, 6 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/agents/{did}/environment (a consumer)": mutation(34, 20, 6 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/environment": mutation(48, 26, 6 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/agents/{did}/environment (a consumer)": mutation(33, 20, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer": mutation(22, 20, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer (Idempotency-Key)": mutation(23, 22, 6 * KIB, { objects: 3 }),
   "POST /v1/agents/{did}/revoke": mutation(17, 17, 6 * KIB, { objects: 1 }),

@@ -10,6 +10,7 @@ import { OPERATORS } from "./cases/operators.ts";
 import { PASSWORDS } from "./cases/passwords.ts";
 import { PAYMENTS } from "./cases/payments.ts";
 import { PROFILE } from "./cases/profile.ts";
+import { PROMOTION } from "./cases/promotion.ts";
 import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
 import { STANDING } from "./cases/standing.ts";
@@ -25,6 +26,7 @@ export const CASES: readonly Case[] = [
   ...STANDING,
   ...CUSTOMERS,
   ...LISTS,
+  ...PROMOTION,
   ...REPORTS,
   ...CUSTOMER_STANDING,
   ...VERIFIERS,

@@ -1,5 +1,4 @@
 // The management operations of a platform: principals, agents and their markets.
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import type { Case } from "../case.ts";
 import {
   agent,
@@ -18,7 +17,6 @@ import {
   principalBody,
 } from "../play.ts";
 import type { Stage } from "../stage.ts";
-import type { Ask } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 
 /** A page that few rows match: it may not read the many that do not match. */
@@ -52,52 +50,6 @@ async function transfer({ stage, principalId, next }: Play) {
   const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
   const principal_id = await principal(stage, stage.platform, next());
   return manage(stage, "POST", `${agentPath(did)}/transfer`, { principal_id });
-}
-
-/** A provider with a market and an escrow in each environment on one vault, which the first call finds unfunded. */
-async function promotion({ stage, next }: Play): Promise<Ask> {
-  const live = await liveSecond(stage);
-  const seller = await principal(stage, stage.second, next());
-  const { did } = await openProvider({ ...stage, platform: stage.second }, seller);
-  const [network] = stage.networks;
-  if (!network) throw new Error("no network");
-  await must(stage, manage(live, "POST", marketsPath(did), marketBody(network)), 200);
-  return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
-}
-
-async function promotionOfConsumer({ stage, next }: Play): Promise<Ask> {
-  const buyer = await principal(stage, stage.second, next());
-  const { did } = await agent(stage, stage.second, "CONSUMER", buyer);
-  return manage(await liveSecond(stage), "POST", `${agentPath(did)}/environment`, { environment: "production" });
-}
-
-/** The stage with the second platform and its production key in the place of the first: the first one's readings show no further key. */
-const liveSecond = async (stage: Stage): Promise<Stage> => ({
-  ...stage,
-  platform: { ...stage.second, key: await liveKey(stage) },
-});
-
-/** Issued once. */
-const liveKey = (stage: Stage): Promise<string> => {
-  const known = liveKeys.get(stage) ?? issueLiveKey(stage);
-  liveKeys.set(stage, known);
-  return known;
-};
-const liveKeys = new WeakMap<Stage, Promise<string>>();
-
-async function issueLiveKey(stage: Stage): Promise<string> {
-  const { platformId } = stage.second;
-  const { rawKey, keyHash, keyPrefix } = await generateManagementKey("production", ["bench"]);
-  const now = Date.now();
-  await stage.sql([
-    { sql: "update platforms set promoted_at = ? where platform_id = ?", params: [now, platformId] },
-    {
-      sql: `insert into management_keys (key_hash, key_id, platform_id, environment, key_prefix, created_at, last_used_at)
-        values (?, ?, ?, 'production', ?, ?, ?)`,
-      params: [keyHash, `key_${keyHash}`, platformId, keyPrefix, now, now],
-    },
-  ]);
-  return rawKey;
 }
 
 export const MANAGEMENT: readonly Case[] = [
@@ -187,18 +139,6 @@ export const MANAGEMENT: readonly Case[] = [
     variant: "Idempotency-Key",
     status: 200,
     ask: async (play) => keyed(play, await transfer(play)),
-  },
-  {
-    route: "POST /v1/agents/{did}/environment",
-    status: 200,
-    timed: "effect",
-    ask: promotion,
-  },
-  {
-    route: "POST /v1/agents/{did}/environment",
-    variant: "a consumer",
-    status: 200,
-    ask: promotionOfConsumer,
   },
   {
     route: "POST /v1/agents/{did}/revoke",

@@ -18,13 +18,13 @@ export const findNextPrincipal = (
   named: string | undefined,
 ): Read<PrincipalRow | null> => {
   if (named !== undefined) return findPrincipal(db, { platformId, environment: "production" }, named);
-  const ofDelegator = sql`(select d.principal_id from agents a join agents d on d.did = a.delegators ->> 0
-    where a.did = ${did} and d.environment = 'production')`;
-  const ofReference = sql`(select p.principal_id from agents a join principals o on o.principal_id = a.principal_id
+  const ofDelegator = sql`(select d.principal_id from agents d where d.did = a.delegators ->> 0 and d.environment = 'production')`;
+  const ofReference = sql`(select p.principal_id from principals o
     join principals p on p.platform_id = a.platform_id and p.environment = 'production' and p.external_ref = o.external_ref
-    where a.did = ${did} and o.tenant = 0 and p.tenant = 0 and p.closed = 0)`;
-  const ofTenant = sql`(select f.tenant_principal_id from agents a join platforms f on f.platform_id = a.platform_id where a.did = ${did})`;
-  return findPrincipalById(db, sql`coalesce(${ofDelegator}, ${ofReference}, ${ofTenant})`);
+    where o.principal_id = a.principal_id and o.tenant = 0 and p.tenant = 0 and p.closed = 0)`;
+  const ofTenant = sql`(select f.tenant_principal_id from platforms f where f.platform_id = a.platform_id)`;
+  const found = sql`coalesce(${ofDelegator}, ${ofReference}, ${ofTenant})`;
+  return findPrincipalById(db, sql`(select ${found} from agents a where a.did = ${did})`);
 };
 
 export type Delegator = Pick<AgentRow, "did" | "environment" | "principalId">;
