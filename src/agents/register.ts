@@ -1,7 +1,9 @@
 // Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
+
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { isPayableDid } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { lowestTier, sells } from "../core/roles.ts";
 import { tierRank } from "../core/vocabulary.ts";
 import { present, type ReadResults } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
@@ -15,7 +17,6 @@ import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
 import { refuseHolder } from "./revise.ts";
-import { defaultTier, sells } from "./roles.ts";
 import type { AgentInput } from "./schema.ts";
 import { findAgent, findByReference, insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -104,7 +105,7 @@ function draftOf(
     environment,
     principalId: input.principal_id,
     economicRole: input.economic_role,
-    certTier: input.cert_tier ?? defaultTier(input.economic_role),
+    certTier: input.cert_tier ?? lowestTier(input.economic_role),
     displayName: profile.display_name,
     description: profile.description ?? null,
     catalogUrl: profile.catalog_url ?? null,

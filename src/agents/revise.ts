@@ -3,6 +3,7 @@
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
+import { sells } from "../core/roles.ts";
 import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
@@ -23,7 +24,6 @@ import { type EventType, recordEvent } from "../journal/events.ts";
 import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { countProvider, uncountProvider } from "../principals/store.ts";
-import { sells } from "./roles.ts";
 import { type sourceReads, updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 

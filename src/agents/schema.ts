@@ -8,6 +8,7 @@ import {
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
+import { REGISTRABLE_ROLES } from "../core/roles.ts";
 import { nameFault } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
@@ -35,7 +36,6 @@ import {
   tier,
 } from "../http/schemas.ts";
 import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
-import { REGISTRABLE_ROLES } from "./roles.ts";
 
 /** An action or a capability (AGT-9). Lists of them are written with commas. */
 const word = z

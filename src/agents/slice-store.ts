@@ -1,9 +1,11 @@
 // Store of slices: many agents of a principal or of an account, read for a cascade with the rows that a view of each needs (PRN-17). A slice
 // begins with the agents that are left, and never passes over those that are done.
+
 import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
-import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
+import { sells } from "../core/roles.ts";
+import { type AgentStatus, ECONOMIC_ROLES, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { agentMarkets, agents, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
@@ -48,7 +50,11 @@ function ownedRows<Row>(table: typeof agentMarkets | typeof escrows): SQL<Row[]>
   );
   const own = sql`select * from ${table} where ${table.did} = agents.did and ${table.environment} = agents.environment`;
   const toRow = (value: readonly unknown[]) => Object.fromEntries(columns.map(([name], place) => [name, value[place]]));
-  return sql`case when agents.economic_role = 'PROVIDER'
+  const sellers = sql.join(
+    ECONOMIC_ROLES.filter(sells).map((role) => sql`${role}`),
+    sql`, `,
+  );
+  return sql`case when agents.economic_role in (${sellers})
     then (select json_group_array(json_array(${values})) from (${own}) as ${table}) else '[]' end`.mapWith(
     (text: string): Row[] => JSON.parse(text).map(toRow),
   );

@@ -16,12 +16,6 @@ export const tierRank = (tier: Tier): number => TIERS.indexOf(tier);
 
 export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER", "ENTERPRISE"] as const;
 export type EconomicRole = (typeof ECONOMIC_ROLES)[number];
-/** The tier that a role needs of its principal's attestation, which is also the lowest of its own (PRN-10, AGT-4). */
-export const REQUIRED_TIERS: Readonly<Record<EconomicRole, Tier>> = {
-  CONSUMER: "TIER_1",
-  PROVIDER: "TIER_2",
-  ENTERPRISE: "TIER_3",
-};
 
 export const PLATFORM_STATUSES = [
   "EMAIL_PENDING",

@@ -1,4 +1,5 @@
 // The states of an escrow (MKT-17, MKT-18). Pure.
+import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
 /** FUNDING or ACTIVE by the balance; CONSTRAINED stays while a dispute holds it. */
@@ -12,9 +13,9 @@ export const countedOf = (balance: number, elsewhere: number): number => Math.ma
 
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 
-/** The worst state of all networks of a provider (MKT-18). Consumers have none. */
+/** The worst state of all networks of an agent that sells (MKT-18). Others have none. */
 export function worstEscrowState(role: EconomicRole, escrows: readonly { state: EscrowState }[]): EscrowState | null {
-  if (role === "CONSUMER") return null;
+  if (!sells(role)) return null;
   return WORST_FIRST.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";
 }
 

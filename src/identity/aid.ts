@@ -3,6 +3,7 @@ import { amountOn, caip2Of, networkNamed, soleCurrency } from "../chain/networks
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
+import { buys } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
@@ -47,7 +48,7 @@ export function scopeOf(agent: ScopeColumns) {
     capabilities: agent.capabilities,
     dispute_window_days: agent.disputeWindowDays,
   };
-  if (agent.economicRole === "PROVIDER") return shared;
+  if (!buys(agent.economicRole)) return shared;
   return {
     ...shared,
     max_transaction_value: agent.maxTransactionValue,

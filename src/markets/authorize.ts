@@ -11,6 +11,7 @@ import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
@@ -158,7 +159,7 @@ export function precheckMarkets(call: ManagementCall, did: string, proposed: rea
 
 function marketable(found: AgentWithPrincipal | null, environment: Environment, now: number): AgentRow {
   const agent = ownAgent(found, environment);
-  if (agent.economicRole === "CONSUMER") throw new ServiceError("role_not_permitted");
+  if (!sells(agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (found) refuseFinal(found, now);
   return agent;
 }

@@ -1,5 +1,6 @@
 // The tiers of a principal: what its attestation attests, and what the roles of its agents need (PRN-10). Pure.
-import { type AttestationModel, type EconomicRole, REQUIRED_TIERS, type Tier, tierRank } from "../core/vocabulary.ts";
+import { lowestTier } from "../core/roles.ts";
+import { type AttestationModel, type EconomicRole, type Tier, tierRank } from "../core/vocabulary.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 
 /** Of an attestation that states no tier. */
@@ -11,7 +12,7 @@ export const attestedTier = ({ attestationTier, attestationModel }: Attested): T
   attestationTier ?? MODEL_TIERS[attestationModel];
 
 /** The highest tier that the agents need: any of them may buy, and only those that sell need more. */
-export const requiredTier = (providers: number): Tier => REQUIRED_TIERS[providers > 0 ? "PROVIDER" : "CONSUMER"];
+export const requiredTier = (providers: number): Tier => lowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
 
 /** What is said to a platform whose call is not refused. */
 export type TierWarning = {
@@ -23,7 +24,7 @@ export type TierWarning = {
 
 /** One warning where the role needs more than is attested: the duty is the platform's, so the call succeeds. */
 export function tierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
-  const [attested, required] = [attestedTier(principal), REQUIRED_TIERS[role]];
+  const [attested, required] = [attestedTier(principal), lowestTier(role)];
   if (tierRank(attested) >= tierRank(required)) return [];
   const message = `The principal is attested at ${attested}, and a ${role} needs ${required}: it must not transact until that is attested.`;
   return [{ code: "attestation_tier_below_role", message, attested_tier: attested, required_tier: required }];

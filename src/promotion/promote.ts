@@ -2,7 +2,6 @@
 // spent with test money does not count.
 import { NOTHING_EARNED } from "../agents/register.ts";
 import { countAnew, refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
-import { sells } from "../agents/roles.ts";
 import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
 import { findOwnAgent, whileAttested } from "../agents/store.ts";
@@ -15,6 +14,7 @@ import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { requireProduction } from "../core/production.ts";
+import { sells } from "../core/roles.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { present, type ReadResults, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";

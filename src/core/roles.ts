@@ -1,0 +1,55 @@
+// The roles of agents as one table: what validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15). Pure.
+import { type EconomicRole, TIERS, type Tier, tierRank } from "./vocabulary.ts";
+
+type Role = {
+  readonly registrable: boolean;
+  /** Spends under its scope's ceilings and floors. */
+  readonly buys: boolean;
+  /** Has a catalogue and markets, and with them escrow. */
+  readonly sells: boolean;
+  /** What the principal's attestation has to attest, which is also the lowest tier of the agent itself (PRN-10, AGT-4). */
+  readonly lowestTier: Tier;
+};
+
+export const ROLES = {
+  CONSUMER: { registrable: true, buys: true, sells: false, lowestTier: "TIER_1" },
+  PROVIDER: { registrable: true, buys: false, sells: true, lowestTier: "TIER_2" },
+  ENTERPRISE: { registrable: false, buys: true, sells: true, lowestTier: "TIER_3" },
+} as const satisfies Readonly<Record<EconomicRole, Role>>;
+
+type Roles = typeof ROLES;
+export type RegistrableRole = {
+  [R in keyof Roles]: Roles[R]["registrable"] extends true ? R : never;
+}[keyof Roles];
+
+export const isRegistrable = (value: unknown): value is RegistrableRole =>
+  typeof value === "string" && Object.hasOwn(ROLES, value) && ROLES[value as EconomicRole].registrable;
+export const REGISTRABLE_ROLES = Object.keys(ROLES).filter(isRegistrable);
+
+export const buys = (role: EconomicRole): boolean => ROLES[role].buys;
+/** Also whether the document has the escrow's pillar: a consumer's liability runs through its spending limits. */
+export const sells = (role: EconomicRole): boolean => ROLES[role].sells;
+export const lowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
+export const tiersOf = (role: EconomicRole): readonly Tier[] => TIERS.slice(tierRank(lowestTier(role)));
+
+/** The actions that a role's scope must include, and those that it must not. */
+export function actionsOf(role: EconomicRole): {
+  readonly must: readonly string[];
+  readonly mustNot: readonly string[];
+} {
+  const trades = [
+    ["sell", sells(role)],
+    ["purchase", buys(role)],
+  ] as const;
+  const which = (wanted: boolean) => trades.filter(([, has]) => has === wanted).map(([action]) => action);
+  return { must: which(true), mustNot: which(false) };
+}
+
+/** The fields of a scope that bound what an agent spends; the other roles have none of them (AGT-6). */
+export const SPEND_FIELDS = [
+  "max_transaction_value",
+  "spending_limit",
+  "minimum_counterparty_cert_tier",
+  "minimum_counterparty_ar",
+  "intents_from",
+] as const;
