@@ -4,12 +4,12 @@
 import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
-import { sells } from "../core/roles.ts";
-import { type AgentStatus, ECONOMIC_ROLES, ENVIRONMENTS } from "../core/vocabulary.ts";
+import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { agentMarkets, agents, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
+import { ownedRows } from "../identity/document-store.ts";
 import { withPrincipal } from "../identity/store.ts";
 
 const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
@@ -35,30 +35,6 @@ const BY_AGE = [agents.createdAt, agents.did];
 const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did];
 
 const inOrder = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
-
-// ---- What the agents own -------------------------------------------------------------------------------------------------
-
-/**
- * The rows of a table that belong to each agent, in the order of its key, as JSON beside the agent's own row: another statement would read the
- * agents again. A consumer has none, and none is looked for.
- */
-function ownedRows<Row>(table: typeof agentMarkets | typeof escrows): SQL<Row[]> {
-  const columns = Object.entries(getTableColumns(table));
-  const values = sql.join(
-    columns.map(([, column]) => sql`${column}`),
-    sql`, `,
-  );
-  const own = sql`select * from ${table} where ${table.did} = agents.did and ${table.environment} = agents.environment`;
-  const toRow = (value: readonly unknown[]) => Object.fromEntries(columns.map(([name], place) => [name, value[place]]));
-  const sellers = sql.join(
-    ECONOMIC_ROLES.filter(sells).map((role) => sql`${role}`),
-    sql`, `,
-  );
-  return sql`case when agents.economic_role in (${sellers})
-    then (select json_group_array(json_array(${values})) from (${own}) as ${table}) else '[]' end`.mapWith(
-    (text: string): Row[] => JSON.parse(text).map(toRow),
-  );
-}
 
 const owned = {
   markets: ownedRows<MarketRow>(agentMarkets).as("markets"),

@@ -3,20 +3,11 @@
 import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
-import { present, readBatch, written } from "../db/batch.ts";
+import { readBatch, written } from "../db/batch.ts";
 import { aidAsJwt, aidCanonical, signAid } from "../protocol/aid.ts";
 import { buildAid, certificateIn, liveOf, serveAid } from "./aid.ts";
-import {
-  environmentOf,
-  findAid,
-  findAidVersion,
-  findEscrows,
-  findMarkets,
-  findNewestVersion,
-  findPublicAgent,
-  keepSignedAid,
-  type SignedDocument,
-} from "./store.ts";
+import { type FoundDocument, findDocument } from "./document-store.ts";
+import { findAid, findAidVersion, keepSignedAid, type SignedDocument } from "./store.ts";
 
 export type ServedAid = {
   readonly json: string;
@@ -37,12 +28,13 @@ export type AidNumbers = {
 
 export async function getAid(call: PublicCall, did: string, { version, revision }: AidNumbers): Promise<ServedAid> {
   if (version !== undefined) return getVersion(call, did, version);
-  const { db, now } = call;
-  const found = await call.read(present({ agent: findPublicAgent(db, did), aid: findAid(db, did) }));
-  if (!found.agent) throw new ServiceError("not_found");
-  const { agent, principal } = found.agent;
+  const { db, deps, now } = call;
+  const { found } = await call.read({ found: findDocument(db, did) });
+  if (!found) throw new ServiceError("not_found");
+  const { agent, principal, aid } = found;
   if (revision !== undefined && revision !== agent.revision) throw movedOn();
-  const signed = found.aid?.revision === agent.revision ? found.aid : await signStale(call, did);
+  // What is signed is what the primary says.
+  const signed = isCurrent(found) && aid ? aid : await signStale(call, did, db === deps.db ? found : null);
   if (revision === undefined) return serveLive(signed, liveOf(agent, principal, now));
   if (signed.revision !== revision || signed.proof === null) throw movedOn();
   return serveFixed({ content: signed.content, proof: signed.proof });
@@ -76,25 +68,23 @@ const jwtOf = (canonical: string, proof: string): string => aidAsJwt({ canonical
 
 type Signed = { readonly content: string; readonly proof: string | null; readonly revision: number };
 
+const isCurrent = ({ agent, aid }: FoundDocument): boolean => aid?.revision === agent.revision;
+
 /**
  * Signs a stale document, for this and later readings (IDN-18). Of several readers that sign the same revision, the first one stores its
- * signature, and all of them get that one. A DRAFT is read unsigned.
+ * signature, and all of them get that one. A DRAFT is read unsigned. `known`: what the primary has said already.
  */
-function signStale(call: PublicCall, did: string): Promise<Signed> {
+function signStale(call: PublicCall, did: string, known: FoundDocument | null): Promise<Signed> {
   const { deps, now } = call;
-  // The primary, wherever the call reads: what is signed is what is.
   const { db } = deps;
+  let source = known;
   return retryConflicts(async () => {
-    const environment = environmentOf(did);
-    const { found, newest, markets, escrows } = await readBatch(db, {
-      found: findPublicAgent(db, did),
-      newest: findNewestVersion(db, did),
-      markets: findMarkets(db, did, environment),
-      escrows: findEscrows(db, did, environment),
-    });
+    const found = source ?? (await readBatch(db, { found: findDocument(db, did) })).found;
+    source = null;
     if (!found) throw new ServiceError("not_found");
-    const certificate = newest && certificateIn(newest.content);
-    const content = buildAid(deps.config, { ...found, certificate, markets, escrows }, now);
+    if (found.aid && isCurrent(found)) return found.aid;
+    const certificate = found.newest && certificateIn(found.newest);
+    const content = buildAid(deps.config, { ...found, certificate }, now);
     const { revision } = content;
     if (certificate === null) return { content: aidCanonical(content), proof: null, revision };
     const { canonical, proof } = await signAid(content, (await deps.ca()).signing);

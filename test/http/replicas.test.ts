@@ -25,7 +25,7 @@ function observe(d1: D1Database, behind = false): D1Database {
   const session = (constraint?: string) => {
     seen.constraints.push(constraint);
     return {
-      prepare: (sql: string) => d1.prepare(behind ? sql.replace(/\bwhere\b/, "where 1 = 0 and") : sql),
+      prepare: (sql: string) => d1.prepare(behind ? sql.replace(/\bwhere\b/g, "where 1 = 0 and") : sql),
       batch: (statements: D1PreparedStatement[]) => {
         seen.replica += 1;
         return d1.batch(statements);

@@ -6,6 +6,7 @@ import { addMonths } from "../../src/core/clock.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
 import { proofTimestamp, signProof, verifyProof } from "../../src/protocol/proof.ts";
+import { facilitated } from "../facilitation/support.ts";
 import { runs } from "../support/scale.ts";
 import { send } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
@@ -187,6 +188,27 @@ describe("the identity document", () => {
     ]);
     expect(await check(after)).toMatchObject({ ok: true });
     expect((await aidOf(mine.did)).body.revision).toBe(after.revision);
+  });
+
+  it("that is stale is read and signed in two trips, also of one with a market and escrow", async () => {
+    const { provider: shop } = await facilitated(world);
+    const makeStale = (did: string) =>
+      env.DB.prepare("update agents set revision = revision + 1 where did = ?").bind(did).run();
+    for (const { did } of [await world.consumer(), shop]) {
+      await makeStale(did);
+      const before = expectStatus(await aidOf(did), 200);
+      if (did === shop.did) {
+        expect(before.identity.authorized_markets).toHaveLength(1);
+        expect(Number(before.escrow.liability_profile.total_balance)).toBeGreaterThan(0);
+      }
+      await makeStale(did);
+      world.meter.reset();
+      const after = expectStatus(await aidOf(did), 200);
+      expect(world.meter.reading.trips).toBe(2);
+      const { identity, escrow, revision } = before;
+      expect(after).toMatchObject({ identity, escrow, revision: revision + 1 });
+      expect(await check(after)).toMatchObject({ ok: true });
+    }
   });
 
   it("that is stale is read by ten at once without a failure, and with one signature", async () => {
