@@ -160,7 +160,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
   // Another party's change made the document stale: the same statement reads what it says, then it is signed and stored.
-  "GET /v1/agents/{did}/aid (stale: signed anew)": read(9, 6 * KIB, { trips: 2, rowsWritten: 1 }),
+  "GET /v1/agents/{did}/aid (stale: signed anew)": read(8, 6 * KIB, { trips: 2, rowsWritten: 1 }),
   // The text that was signed within the last minute; or all exceptions of the list, which are counted apart: a row
   // for the list, one for the end of its range, and one for keeping the text, which D1 counts as read and as written.
   "GET /.well-known/aeap-status-lists/{n}": read(1, KIB),

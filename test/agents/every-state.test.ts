@@ -1,6 +1,7 @@
 // Every state of an agent × every act of its platform × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
+import { livePrincipal } from "../promotion/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { registerAgent, registrationOf, rowsOf } from "./support.ts";
@@ -9,6 +10,8 @@ const STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "FUNDING", "REVOKED", "TERMINATE
 type State = (typeof STATES)[number];
 
 let world: World;
+/** The database before the act. */
+let prepared: unknown;
 beforeAll(async () => {
   world = await createWorld();
 });
@@ -37,6 +40,11 @@ const ACTS = {
     const [row] = await rowsOf("agents", "did", did);
     return post("transfer", { principal_id: row.principal_id })({ did, key, environment: "sandbox" });
   },
+  transfer: async (at: At) => {
+    const to = at.environment === "production" ? await livePrincipal(world) : await world.principal();
+    prepared = await dumpDatabase();
+    return post("transfer", { principal_id: to })(at);
+  },
   "promote, by the production key": ({ did }: At) =>
     world.call("POST", `/v1/agents/${did}/environment`, { key: world.liveKey, body: { environment: "production" } }),
 } as const;
@@ -60,6 +68,7 @@ const TABLE: Readonly<Record<Act, Row>> = {
     ...["no_changes_requested", "no_changes_requested", "no_changes_requested", "no_changes_requested"],
     ...FINAL,
   ] as unknown as Row,
+  transfer: ["=", "=", "=", "=", ...FINAL],
   "promote, by the production key": ["-", "=", "-", "-", "-", "-"],
 };
 /** What differs in production. */
@@ -101,13 +110,13 @@ async function agentIn(environment: Environment, state: State): Promise<At> {
 describe("in every state", () => {
   it.each(CELLS)("%s, %s: %s is %s", async (environment, state, act, cell) => {
     const at = await agentIn(environment, state);
-    const before = await dumpDatabase();
+    prepared = await dumpDatabase();
     const reply = await ACTS[act](at);
     const [row] = await rowsOf("agents", "did", at.did);
     const code = cell === "-" ? "invalid_status" : cell;
     if (/^[a-z]/.test(code)) {
       expect(reply.body).toMatchObject({ code });
-      expect(await dumpDatabase()).toEqual(before);
+      expect(await dumpDatabase()).toEqual(prepared);
     } else {
       expectStatus(reply, 200);
       expect(row.status).toBe(cell === "=" ? state : cell);

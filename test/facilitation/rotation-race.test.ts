@@ -5,7 +5,7 @@ import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asConsumer, type Paid, paid, pairOf } from "./support.ts";
 
-const ROUNDS = 25;
+const ROUNDS = 50;
 
 let world: World;
 beforeAll(async () => {
