@@ -1,6 +1,7 @@
-// Every state of an agent × every act of its platform × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
+// Every state of an agent × every act of its platform, on it or on its principal, × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
 import { livePrincipal } from "../promotion/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -25,6 +26,16 @@ const post =
   ({ did, key }: At): Promise<Reply> =>
     world.call("POST", `/v1/agents/${did}/${path}`, { key, ...(body && { body }) });
 
+/** With what follows from it for the principal's agents. */
+const onPrincipal =
+  (verb: string) =>
+  async ({ did, key }: At): Promise<Reply> => {
+    const [row] = await rowsOf("agents", "did", did);
+    const reply = await world.call("POST", `/v1/principals/${row.principal_id}/${verb}`, { key });
+    await world.run(finishCascades);
+    return reply;
+  };
+
 const ACTS = {
   activate: post("activate"),
   "to ACTIVE": status("ACTIVE"),
@@ -45,6 +56,8 @@ const ACTS = {
     prepared = await dumpDatabase();
     return post("transfer", { principal_id: to })(at);
   },
+  "its principal is suspended": onPrincipal("suspend"),
+  "its principal is closed": onPrincipal("close"),
   "promote, by the production key": ({ did }: At) =>
     world.call("POST", `/v1/agents/${did}/environment`, { key: world.liveKey, body: { environment: "production" } }),
 } as const;
@@ -52,6 +65,8 @@ type Act = keyof typeof ACTS;
 
 /** A cell is the state afterwards, or the code of the refusal; `=` is the same state, `-` is invalid_status. */
 type Row = readonly [cell: string, ...cells: string[]];
+/** A principal is closed once none of its agents runs. */
+const BLOCKED = "close_blocked_open_disputes";
 const FINAL = ["agent_status_not_mutable", "agent_status_not_mutable"] as const;
 /** In the order of STATES. */
 const TABLE: Readonly<Record<Act, Row>> = {
@@ -69,6 +84,8 @@ const TABLE: Readonly<Record<Act, Row>> = {
     ...FINAL,
   ] as unknown as Row,
   transfer: ["=", "=", "=", "=", ...FINAL],
+  "its principal is suspended": ["=", "SUSPENDED", "=", "SUSPENDED", "=", "="],
+  "its principal is closed": ["REVOKED", BLOCKED, "REVOKED", BLOCKED, "=", "="],
   "promote, by the production key": ["-", "=", "-", "-", "-", "-"],
 };
 /** What differs in production. */
@@ -89,7 +106,7 @@ const CELLS = (["sandbox", "production"] as const).flatMap((environment) =>
 /** States that no single act leads to are written to the row. */
 async function agentIn(environment: Environment, state: State): Promise<At> {
   const key = environment === "production" ? world.liveKey : world.key;
-  const principalId = environment === "production" ? world.tenantPrincipalId : await world.principal();
+  const principalId = environment === "production" ? await livePrincipal(world) : await world.principal();
   const at = {
     did: expectStatus(await registerAgent(world, registrationOf(principalId, "CONSUMER"), key), 201).did,
     key,

@@ -1,0 +1,46 @@
+// What a transfer changes for what comes after it, and what stays as it was earned (AGT-33).
+import { beforeAll, expect, it } from "vitest";
+import { confirm, facilitated } from "../facilitation/support.ts";
+import { openIntent, seller } from "../payments/support.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { rowsOf } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const transferred = async (did: string, principal_id: string): Promise<Json> =>
+  expectStatus(await world.call("POST", `/v1/agents/${did}/transfer`, { body: { principal_id } }), 200);
+
+it("the new principal's country decides a consumer's markets from then on", async () => {
+  const shop = await seller(world, { market: "EU-USDC" });
+  const consumer = await world.agent("CONSUMER", { principal_id: await world.principal({ country: "FR" }) });
+  expectStatus(await openIntent(world, consumer, shop, "1.00"), 201);
+  const { certificate } = await transferred(consumer.did, await world.principal({ country: "US" }));
+  const refused = await openIntent(world, { ...consumer, certificate }, shop, "1.00");
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+    409,
+    "market_not_authorized",
+    { market: "US-USDC" },
+  ]);
+});
+
+it("a rating stays as it was earned, under the principal that the counterparty had then", async () => {
+  const purchase = await facilitated(world);
+  const { consumer, provider } = purchase;
+  expectStatus(await confirm(world, consumer, purchase.task), 200);
+  const ratingOf = async (did: string): Promise<Json> =>
+    expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200).agent_rating;
+  const earned = async () => [
+    await rowsOf("rating_counterparties", "did", provider.did),
+    await rowsOf("rating_counterparties", "did", consumer.did),
+    await ratingOf(provider.did),
+    await ratingOf(consumer.did),
+  ];
+  const before = await earned();
+  expect(before[0].map((row: Json) => row.counterparty_principal_id)).toEqual([consumer.principalId]);
+  await transferred(consumer.did, await world.principal());
+  await transferred(provider.did, await world.principal());
+  expect(await earned()).toEqual(before);
+});
