@@ -4,7 +4,6 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { sells } from "../core/roles.ts";
 import { isRunning } from "../core/vocabulary.ts";
 import { present } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
