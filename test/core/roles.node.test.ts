@@ -1,0 +1,28 @@
+// The table of roles in the rules is the table in the code (AGT-2 to AGT-7).
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { actionsOf, buys, isRegistrable, SPEND_FIELDS, sells, tiersOf } from "../../src/core/roles.ts";
+import { ECONOMIC_ROLES } from "../../src/core/vocabulary.ts";
+
+it("the rules show the same table", () => {
+  const yes = (has: boolean) => (has ? "yes" : "no");
+  const words = (list: readonly string[]) => list.map((word) => `\`${word}\``).join(", ");
+  const rows = ECONOMIC_ROLES.map((role) => {
+    const { must, mustNot } = actionsOf(role);
+    const actions = [words(must), words(mustNot)];
+    return [role, yes(isRegistrable(role)), tiersOf(role).join(", "), ...actions, yes(sells(role)), yes(buys(role))];
+  });
+  const rules = readFileSync(join(import.meta.dirname, "../../docs/rules/agents.md"), "utf8");
+  const shown = rules.split("\n").filter((line) => /^\| [A-Z]+ \|/.test(line));
+  expect(
+    shown.map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    ),
+  ).toEqual(rows);
+  const spend = rules.split("\n").find((line) => line.includes("**AGT-6**"));
+  expect(spend?.match(/\(([^)]*)\)/)?.[1]).toBe(words(SPEND_FIELDS));
+});
