@@ -16,6 +16,7 @@ import { countProvider, findPrincipal, refuseChangedPrincipal } from "../princip
 import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
+import { refuseChangedDelegator } from "./delegation-store.ts";
 import { refuseHolder } from "./revise.ts";
 import type { AgentInput } from "./schema.ts";
 import { findAgent, findByReference, insertAgent } from "./store.ts";
@@ -43,6 +44,8 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   const subject = { type: "agent", id: agent.did };
   await call.commit(
     [
+      // Its chain is of one principal (AGT-24), whoever transfers the delegator meanwhile.
+      ...(found.delegator ? [refuseChangedDelegator(db, found.delegator.agent)] : []),
       insertAgent(db, agent),
       // It may be closed, and its name may change, which the answer states.
       ...(sells(agent.economicRole) ? countProvider(db, principal) : [refuseChangedPrincipal(db, principal)]),

@@ -17,7 +17,7 @@ import {
 } from "../identity/store.ts";
 import { principalStands, principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
-import type { Bounds } from "./delegation.ts";
+import { delegatesOf } from "./delegation-store.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
@@ -30,43 +30,6 @@ export const findByReference = (db: Database, tenant: Tenant, externalRef: strin
       .from(agents)
       .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
   );
-
-/** The nearest delegator, in the agent's own statement: another one would read the agent again to find who delegates. */
-const nearest = sql`${agents} as nearest`;
-const ofNearest = <K extends keyof AgentRow>(key: K, column: string) =>
-  sql<AgentRow[K]>`nearest.${sql.raw(column)}`.mapWith(agents[key]).as(`nearest_${column}`);
-const delegated = {
-  did: ofNearest("did", "did"),
-  authorizedActions: ofNearest("authorizedActions", "authorized_actions"),
-  capabilities: ofNearest("capabilities", "capabilities"),
-  maxTransactionValue: ofNearest("maxTransactionValue", "max_transaction_value"),
-  spendingLimit: ofNearest("spendingLimit", "spending_limit"),
-  minimumCounterpartyCertTier: ofNearest("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
-  minimumCounterpartyAr: ofNearest("minimumCounterpartyAr", "minimum_counterparty_ar"),
-};
-
-/** An agent and the bounds of its nearest delegator. */
-export const findDelegated = (
-  db: Database,
-  tenant: Tenant,
-  did: string,
-): Read<(AgentWithPrincipal & { delegator: Bounds | null }) | null> =>
-  read(
-    db
-      .select({ ...withPrincipal, delegator: delegated })
-      .from(agents)
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(nearest, sql`nearest.did = json_extract(${agents.delegators}, '$[0]')`)
-      .where(and(eq(agents.did, did), within(agents, tenant))),
-    ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
-  );
-
-/** The agents to which an agent delegates itself, and which have not ended. Literal text, so that SQLite uses the partial index. */
-const delegatesOf = (did: string): SQL =>
-  sql`delegators ->> 0 = ${did} and delegators <> '[]' and status not in ('REVOKED', 'TERMINATED')`;
-
-export const findDelegates = (db: Database, did: string, limit: number): Read<{ did: string }[]> =>
-  readAll(db.select({ did: agents.did }).from(agents).where(delegatesOf(did)).limit(limit));
 
 /** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>

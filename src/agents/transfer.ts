@@ -13,9 +13,10 @@ import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
+import { findDelegates } from "./delegation-store.ts";
 import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import type { MovedAgentView, TransferInput } from "./schema.ts";
-import { findAgent, findDelegates, sourceReads, whileTransferable } from "./store.ts";
+import { findAgent, sourceReads, whileTransferable } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** So many delegates are named. */
@@ -57,7 +58,9 @@ export async function transferAgent(
       activity: {
         action: "agent.transferred",
         actor: caller.actor,
-        changes: { principal_id: { from: before.principal.principalId, to: principal.principalId } },
+        changes: {
+          principal_id: { from: before.principal.principalId, to: principal.principalId },
+        },
       },
       events: ["agent.transferred"],
       listing: "updated",
