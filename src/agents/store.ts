@@ -15,7 +15,7 @@ import {
   selectAgent,
   withPrincipal,
 } from "../identity/store.ts";
-import { principalStands, principalUnchanged } from "../principals/store.ts";
+import { principalOpen, principalStands, principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
 import { delegatesOf } from "./delegation-store.ts";
 
@@ -50,17 +50,20 @@ export const whileStanding = (now: number): SQL => principalStands(sql`${agents.
 
 /**
  * A condition for an agent that comes to another principal: that one stands, with the attestation's end that the agent's row is given; its own
- * one stands too where the agent runs, so that no cascade misses it; and none of its delegates stays behind.
+ * one stands too where the agent runs, and has not ended where it does not, so that no cascade misses it; a suspended one is so by the reason
+ * that was read; and none of its delegates stays behind.
  */
 export const whileTransferable = (
-  { did, status }: AgentRow,
+  { did, status, suspensionReason }: AgentRow,
   { principalId, attestationExpiresAt }: PrincipalRow,
   now: number,
 ): SQL | undefined =>
   and(
     principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
     sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
-    isRunning(status) ? whileStanding(now) : undefined,
+    isRunning(status)
+      ? whileStanding(now)
+      : sql`${whileSuspendedBy(suspensionReason)} and ${principalOpen(sql`${agents.principalId}`)}`,
   );
 
 /** The same while the attestation's end is the one that the agent's row is given (PRN-14). */
