@@ -6,6 +6,7 @@ import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { isRunning } from "../core/vocabulary.ts";
 import { present } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -42,6 +43,7 @@ export async function transferAgent(
   refuseDelegation(before, delegates);
   const { attestationExpiresAt: endsAt } = principal;
   const moved = { principalId: principal.principalId, endsAt };
+  const stopped = stoppedWithOwn(before.agent);
   const certificate =
     before.certificate === null ? null : await certify(call, { ...before.agent, ...moved }, principal, place);
   const { after, statements } = await reviseAgent(
@@ -49,7 +51,7 @@ export async function transferAgent(
     deps,
     before,
     {
-      set: moved,
+      set: { ...moved, ...(stopped && { suspensionReason: "platform" }) },
       principal,
       newVersion: true,
       certificate,
@@ -60,6 +62,7 @@ export async function transferAgent(
         actor: caller.actor,
         changes: {
           principal_id: { from: before.principal.principalId, to: principal.principalId },
+          ...(stopped && { suspension_reason: { from: before.agent.suspensionReason, to: "platform" } }),
         },
       },
       events: ["agent.transferred"],
@@ -109,6 +112,10 @@ function refuseStanding({ agent, principal: own }: AidSource, principal: Princip
     unkept: true,
   });
 }
+
+/** What its own principal has stopped waits for its platform: no return of the agents of the new one gives it back. */
+const stoppedWithOwn = ({ status, suspensionReason }: AgentRow): boolean =>
+  status === "SUSPENDED" && (suspensionReason === "principal" || suspensionReason === "attestation");
 
 /** A delegation is between agents of one principal (AGT-24): whoever is in one stays. */
 function refuseDelegation({ agent }: AidSource, delegates: readonly { readonly did: string }[]): void {

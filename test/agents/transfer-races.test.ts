@@ -1,0 +1,93 @@
+// A transfer at the same moment as what else decides about the agent and its two principals (AGT-33).
+import { eq } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { commit } from "../../src/db/batch.ts";
+import { agents } from "../../src/db/tables/agents.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { endAttestations } from "../../src/standing/expire.ts";
+import { finishRestatements } from "../../src/standing/restate-agents.ts";
+import { SLICE } from "../../src/standing/slice.ts";
+import { storedAgent } from "../standing/account-support.ts";
+import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { registerAgent, registrationOf } from "./support.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+const transfer = (did: string, principal_id: string): Promise<Reply> =>
+  world.call("POST", `/v1/agents/${did}/transfer`, { body: { principal_id } });
+const given = (lasts: number): Json => ({
+  attestation_id: `att_${crypto.randomUUID()}`,
+  verifier_id: "acme-verification",
+  model: "kyb",
+  issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+  expires_at: new Date(world.now() + lasts).toISOString(),
+});
+
+describe("an agent that was stopped with its old principal", () => {
+  it("is not given back with the agents of the new one", async () => {
+    const agent = await world.consumer({
+      principal_id: await world.principal({ verification_attestation: given(HOUR_MS) }),
+    });
+    world.advance(2 * HOUR_MS);
+    await world.run(endAttestations);
+    const to = await world.principal();
+    const { suspension_reason } = expectStatus(await transfer(agent.did, to), 200);
+    expect(suspension_reason).toBe("platform");
+    const body = { ...given(HOUR_MS), reactivate_agents: true };
+    expectStatus(await world.call("POST", `/v1/principals/${to}/attestations`, { body }), 201);
+    await world.run(finishRestatements);
+    expect((await storedAgent(world, agent.did))?.status).toBe("SUSPENDED");
+    const returned = await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status: "ACTIVE" } });
+    expect(expectStatus(returned, 200).status).toBe("ACTIVE");
+  });
+});
+
+describe("at the same moment", () => {
+  it("a registration leaves no delegate behind with another principal than its delegator's", async () => {
+    const head = await world.consumer();
+    const to = await world.principal();
+    const body = registrationOf(head.principalId, "CONSUMER", { delegated_by: head.did });
+    world.meter.beforeBatch(2, async () => expectStatus(await transfer(head.did, to), 200));
+    const reply = await registerAgent(world, body);
+    expect([reply.status, reply.body.field_errors?.[0]?.field]).toEqual([422, "delegated_by"]);
+    const owners = await world.deps.db.select().from(agents).where(eq(agents.principalId, head.principalId));
+    expect(owners).toEqual([]);
+  });
+
+  it.each(["SUSPENDED", "DRAFT"] as const)(
+    "the end of its principal, which is many agents', takes one that is %s",
+    async (state) => {
+      const { db } = world.deps;
+      const principalId = await world.principal();
+      const first = await world.draft("CONSUMER", { principal_id: principalId });
+      const row = await storedAgent(world, first.did);
+      if (!row) throw new Error("no agent");
+      const copies = Array.from({ length: SLICE }, (_, i) => ({ ...row, did: `did:aeap:copy-${i}-${principalId}` }));
+      await commit(
+        db,
+        copies.map((copy) => db.insert(agents).values({ ...copy, createdAt: row.createdAt - 1 })),
+      );
+      const agent = state === "DRAFT" ? first : await world.consumer({ principal_id: principalId });
+      if (state === "SUSPENDED") {
+        const body = { status: "SUSPENDED" };
+        expectStatus(await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body }), 200);
+      }
+      const to = await world.principal();
+      world.meter.beforeBatch(2, () => close(principalId));
+      const reply = await transfer(agent.did, to);
+      await world.run(finishCascades);
+      expect([reply.status, reply.body.code]).toEqual([409, "agent_status_not_mutable"]);
+      expect(await storedAgent(world, agent.did)).toMatchObject({ status: "REVOKED", principalId });
+    },
+  );
+});
+
+/** Its slices behind the first wait. */
+async function close(principalId: string): Promise<void> {
+  world.meter.beforeBatch(3, () => Promise.reject(new Error("the isolate died")));
+  expectStatus(await world.call("POST", `/v1/principals/${principalId}/close`), 200);
+}
