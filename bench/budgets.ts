@@ -179,8 +179,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /.well-known/aeap": pure(KIB),
   "GET /v1/rating-method": pure(2 * KIB),
   "POST /v1/verify/certificate": read(3, 4 * KIB),
-  "POST /v1/verify/proof (challenge)": pure(KIB, { objects: 1 }),
-  "POST /v1/verify/proof (bound)": pure(KIB),
+  // The certificate's row, as above (IDN-25).
+  "POST /v1/verify/proof (challenge)": read(3, KIB, { objects: 1 }),
+  "POST /v1/verify/proof (bound)": read(3, KIB),
   "POST /v1/verify/aid": pure(KIB),
   // Grows with the operations, of which each has its examples.
   "GET /openapi.json": pure(PUBLIC.length * 4_000),
@@ -280,7 +281,7 @@ export const HOPS: Readonly<Record<string, number>> = {
   "POST /v1/facilitate (two delegators)": 3,
   "POST /v1/facilitate (the vault reaches its threshold)": 3,
   "POST /v1/facilitate (100 settlements of its transaction before)": 3,
-  "POST /v1/verify/proof (challenge)": 1,
+  "POST /v1/verify/proof (challenge)": 2,
   // An attempt to prove the password is counted for the account that the first trip finds.
   "POST /v1/platform/password": 3,
   "POST /v1/platform/email": 3,

@@ -82,7 +82,9 @@ export const handshakeRoutes = [
     operationId: "verifyProof",
     tag: "Verification",
     summary: "Check a proof",
-    description: "A challenge response uses its nonce up; a bound proof may be checked again.",
+    description:
+      "A challenge response uses its nonce up; a bound proof may be checked again. A certificate that has ended proves nothing: `revoked`, " +
+      "`replaced` or `unknown`, as at `POST /v1/verify/certificate`.",
     body: proofInput,
     status: 200,
     response: { schema: proofCheck, description: "Whether it holds, and if not, why." },

@@ -69,6 +69,9 @@ export async function checkProof(call: PublicCall, input: ProofInput) {
       : ({ kind: "challenge", timestamp: input.timestamp, nonce: input.nonce, agentDid: claims.sub } as const);
   const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: wall() });
   if (!proof.ok) return refused(proof.reason);
+  // A key counts no longer than its certificate: whoever stole one that was rotated away, or one of the CA, proves nothing by it.
+  const ended = await endOf(call, await issuedAs(checked));
+  if (ended !== null) return refused(ended);
   if (input.proof_type === "challenge_response") {
     const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, wall());
     if (!nonce.ok) return refused(nonce.reason);
