@@ -60,13 +60,17 @@ type Resting = {
 
 /** What a promotion rests on outside the agent's row, at the commit. */
 export const whilePromotable = (
-  { did, principalId: own }: AgentRow,
+  { did, principalId: own, ...agent }: AgentRow,
   { principalId, attestationExpiresAt }: PrincipalRow,
   { markets, sandboxNow, now }: Resting,
 ): SQL | undefined =>
   and(
     eq(agents.environment, "sandbox"),
     eq(agents.disputesOpen, 0),
+    // What the sandbox rates meanwhile is read before it is left behind: a column that stays as it was is not written.
+    eq(agents.ratingInteractions, agent.ratingInteractions),
+    eq(agents.ratingWeight, agent.ratingWeight),
+    eq(agents.ratingWeighted, agent.ratingWeighted),
     // No cascade of the principal that it leaves misses it.
     principalStands(sql`${own}`, sandboxNow),
     principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),

@@ -1,0 +1,33 @@
+// What an agent has earned with test money stays in the sandbox, also what is written while it is promoted (AGT-34).
+import { beforeEach, expect, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { facilitated, pairOf } from "../facilitation/support.ts";
+import { storedAgent } from "../standing/account-support.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { promoted } from "./support.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+it("a rating of the sandbox that is written between a promotion's trips is not carried over", async () => {
+  const pair = await pairOf(world);
+  await facilitated(world, pair);
+  world.advance(73 * HOUR_MS);
+  // The use of the key is noted by an earlier call, so that the second trip is the promotion's.
+  expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
+  world.meter.beforeBatch(2, () => world.run(autoConfirmTasks));
+  await promoted(world, pair.consumer.did);
+  const { ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolume, ratingHeaviest } =
+    (await storedAgent(world, pair.consumer.did)) ?? {};
+  expect([ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolume]).toEqual([
+    0,
+    0,
+    0,
+    null,
+    0,
+  ]);
+  expect(ratingHeaviest).toEqual([]);
+});
