@@ -56,7 +56,10 @@ export function closeTask(
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const method = ratingMethod(deps.env, transaction.environment);
   const signals = taskSignals(method, asRated(deps, task, transaction, at));
-  const rated = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : null;
+  const rated =
+    givesSignals(task, transaction) && !isOfOnePrincipal(facts)
+      ? rateBoth(deps, facts, signals, transaction, at, now)
+      : null;
   const object = toTaskView(config, task, now);
   return {
     statements: [
@@ -87,6 +90,10 @@ const NOT_RATED: Rated = { rating: null, statements: [] };
  */
 const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
+
+/** Nobody is rated by its own principal, also where an agent came to it after the settlement (FAC-14). */
+const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
+  provider?.agent.principalId === consumer?.agent.principalId;
 
 function rateBoth(
   deps: Deps,
