@@ -54,12 +54,14 @@ export const whileStanding = (now: number): SQL => principalStands(sql`${agents.
  * that was read; and none of its delegates stays behind.
  */
 export const whileTransferable = (
-  { did, status, suspensionReason }: AgentRow,
+  { did, status, suspensionReason, endsAt }: AgentRow,
   { principalId, attestationExpiresAt }: PrincipalRow,
   now: number,
 ): SQL | undefined =>
   and(
     principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
+    // A column that stays as it was read is not written.
+    eq(agents.endsAt, endsAt),
     sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
     isRunning(status)
       ? whileStanding(now)
@@ -230,20 +232,24 @@ export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | 
   return guard(db, sql`(select count(*) from agents where ${where}) = ${sql.raw(String(count))}`);
 };
 
+type Ending = Pick<AgentRow, "principalId" | "endsAt">;
+
+/** One that has gone to another principal meanwhile is left out. An expression, so that SQLite searches by DID. */
+const isOf = (principalId: string): SQL => sql`+principal_id = ${principalId}`;
+
 /** Marks the documents of agents stale, as `touchDocument`: the attestation that they show is another one, and ends at another instant. */
-export const touchDocuments = (
-  db: Database,
-  dids: readonly string[],
-  { endsAt }: Pick<AgentRow, "endsAt">,
-): Statement =>
+export const touchDocuments = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
   db
     .update(agents)
     .set({ endsAt, revision: sql`${agents.revision} + 1` })
-    .where(isOneOf(dids));
+    .where(and(isOneOf(dids), isOf(principalId)));
 
 /** Writes onto agents when their principal's attestation ends. */
-export const setEnds = (db: Database, dids: readonly string[], endsAt: number): Statement =>
-  db.update(agents).set({ endsAt }).where(isOneOf(dids));
+export const setEnds = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
+  db
+    .update(agents)
+    .set({ endsAt })
+    .where(and(isOneOf(dids), isOf(principalId)));
 
 /** Gives each of the agents a new version, or none: each must be at the version that the new one was decided on. */
 export const advanceVersions = (

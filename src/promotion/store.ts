@@ -67,7 +67,8 @@ export const whilePromotable = (
   and(
     eq(agents.environment, "sandbox"),
     eq(agents.disputesOpen, 0),
-    // What the sandbox rates meanwhile is read before it is left behind: a column that stays as it was is not written.
+    // What the sandbox writes meanwhile is read before it is left behind: a column that stays as it was is not written.
+    eq(agents.endsAt, agent.endsAt),
     eq(agents.ratingInteractions, agent.ratingInteractions),
     eq(agents.ratingWeight, agent.ratingWeight),
     eq(agents.ratingWeighted, agent.ratingWeighted),

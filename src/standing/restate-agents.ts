@@ -185,11 +185,11 @@ async function restateSlice(
     name !== principal.legalName || country !== principal.country;
   const outdated = staying.filter(isOutdated);
   const attested = staying.filter((one) => !isOutdated(one) && one.attestationId !== principal.attestationId);
-  const endsAt = principal.attestationExpiresAt;
-  const ended = staying.filter((one) => one.agent.endsAt !== endsAt && !attested.includes(one));
+  const ending = { principalId: principal.principalId, endsAt: principal.attestationExpiresAt };
+  const ended = staying.filter((one) => one.agent.endsAt !== ending.endsAt && !attested.includes(one));
   return [
-    ...(attested.length === 0 ? [] : [touchDocuments(db, didsOf(attested), { endsAt })]),
-    ...(ended.length === 0 ? [] : [setEnds(db, didsOf(ended), endsAt)]),
+    ...(attested.length === 0 ? [] : [touchDocuments(db, didsOf(attested), ending)]),
+    ...(ended.length === 0 ? [] : [setEnds(db, didsOf(ended), ending)]),
     ...(outdated.length === 0 ? [] : await nextVersions(deps, principal, outdated, now)),
     ...(returning === null ? [] : await giveBack(deps, back, returning, now)),
   ];

@@ -61,16 +61,9 @@ describe("at the same moment", () => {
   it.each(["SUSPENDED", "DRAFT"] as const)(
     "the end of its principal, which is many agents', takes one that is %s",
     async (state) => {
-      const { db } = world.deps;
       const principalId = await world.principal();
       const first = await world.draft("CONSUMER", { principal_id: principalId });
-      const row = await storedAgent(world, first.did);
-      if (!row) throw new Error("no agent");
-      const copies = Array.from({ length: SLICE }, (_, i) => ({ ...row, did: `did:aeap:copy-${i}-${principalId}` }));
-      await commit(
-        db,
-        copies.map((copy) => db.insert(agents).values({ ...copy, createdAt: row.createdAt - 1 })),
-      );
+      await precede(first.did, SLICE);
       const agent = state === "DRAFT" ? first : await world.consumer({ principal_id: principalId });
       if (state === "SUSPENDED") {
         const body = { status: "SUSPENDED" };
@@ -90,4 +83,49 @@ describe("at the same moment", () => {
 async function close(principalId: string): Promise<void> {
   world.meter.beforeBatch(3, () => Promise.reject(new Error("the isolate died")));
   expectStatus(await world.call("POST", `/v1/principals/${principalId}/close`), 200);
+}
+
+describe("the end of an attestation in the agent's row (PRN-14) is the new principal's", () => {
+  const ends = async (of: string) => (await storedAgent(world, of))?.endsAt;
+  const attested = (expires_at: string, overrides: Json = {}): Json => ({ ...given(0), expires_at, ...overrides });
+  const attest = async (principalId: string, body: Json): Promise<Json> =>
+    expectStatus(await world.call("POST", `/v1/principals/${principalId}/attestations`, { body }), 201);
+  const at = (hours: number): string => new Date(world.now() + hours * HOUR_MS).toISOString();
+
+  it("also where the old one is attested anew at the same moment", async () => {
+    const until = at(48);
+    const [from, to] = [
+      await world.principal({ verification_attestation: attested(until) }),
+      await world.principal({ verification_attestation: attested(until) }),
+    ];
+    const { did } = await world.consumer({ principal_id: from });
+    world.meter.beforeBatch(2, () => attest(from, attested(at(96))));
+    expectStatus(await transfer(did, to), 200);
+    expect(await ends(did)).toBe(Date.parse(until));
+  });
+
+  it("also where a slice of the old one's agents is being restated", async () => {
+    const from = await world.principal();
+    const [first, to] = [await world.draft("CONSUMER", { principal_id: from }), await world.principal()];
+    await precede(first.did, SLICE);
+    const { did } = await world.consumer({ principal_id: from });
+    const until = await ends((await world.consumer({ principal_id: to })).did);
+    // The call's two trips, then the reading of the second slice.
+    world.meter.beforeBatch(4, async () => expectStatus(await transfer(did, to), 200));
+    await attest(from, attested(at(96)));
+    await world.run(finishRestatements);
+    expect(await storedAgent(world, did)).toMatchObject({ principalId: to, endsAt: until });
+  });
+});
+
+/** So many copies of an agent, older than it. */
+async function precede(did: string, count: number): Promise<void> {
+  const { db } = world.deps;
+  const row = await storedAgent(world, did);
+  if (!row) throw new Error("no agent");
+  const copies = Array.from({ length: count }, () => ({ ...row, did: `did:aeap:${crypto.randomUUID()}` }));
+  await commit(
+    db,
+    copies.map((copy) => db.insert(agents).values({ ...copy, createdAt: row.createdAt - 1 })),
+  );
 }
