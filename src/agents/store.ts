@@ -304,6 +304,8 @@ export const returnRecertified = (db: Database, each: readonly Recertified[], no
         certificateExpiresAt: sql`known.value ->> 4`,
         endsAt: sql`known.value ->> 5`,
         recertified: true,
+        // A key counts no longer than its certificates (AGT-32).
+        earlierKey: null,
         version: sql`${agents.version} + 1`,
         revision: sql`${agents.revision} + 1`,
         updatedAt: notBefore(now),

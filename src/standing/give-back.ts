@@ -112,7 +112,7 @@ async function returned(deps: Deps, source: AidSource, place: DrawnPlace | undef
     before.status,
     waited ? "attestation_returns_funding" : "attestation_returns",
   );
-  const gone = { suspensionReason: null, suspendedFrom: null, statusNote: null } as const;
+  const gone = { suspensionReason: null, suspendedFrom: null, statusNote: null, earlierKey: null } as const;
   const numbers = {
     version: before.version + 1,
     revision: before.revision + 1,

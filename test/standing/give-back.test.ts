@@ -87,3 +87,20 @@ it("an agent whose escrow is constrained stays, and returns no sooner than by it
     suspensionReason: "attestation",
   });
 });
+
+it("a key that was in its grace ends with the certificates that are replaced (AGT-32)", async () => {
+  const { did, principalId } = await world.consumer({
+    principal_id: await world.principal({ verification_attestation: given(HOUR_MS) }),
+  });
+  const path = `/v1/agents/${did}/rotate-key`;
+  const { key_id } = expectStatus(await world.call("POST", path, { body: { grace_hours: 24 } }), 200);
+  const keys = async (): Promise<string[]> => {
+    const document = expectStatus(await world.call("GET", `/v1/agents/${did}/did.json`, { key: null }), 200);
+    return document.verificationMethod.map(({ publicKeyJwk }: Json) => publicKeyJwk.kid);
+  };
+  expect(await keys()).toHaveLength(2);
+  await end();
+  await record(principalId, given(9 * HOUR_MS, AND_BACK));
+  expect(await running()).toEqual([did]);
+  expect(await keys()).toEqual([key_id]);
+});
