@@ -48,18 +48,22 @@ export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Stat
 /** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
 
+/** A condition for an agent that comes to a principal: it stands, with the attestation that the agent's document and row are given. */
+export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
+  principalStands(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
+
 /**
- * A condition for an agent that comes to another principal: that one stands, with the attestation's end that the agent's row is given; its own
+ * A condition for an agent that comes to another principal: that one stands as it was read; its own
  * one stands too where the agent runs, and has not ended where it does not, so that no cascade misses it; a suspended one is so by the reason
  * that was read; and none of its delegates stays behind.
  */
 export const whileTransferable = (
   { did, status, suspensionReason, endsAt }: AgentRow,
-  { principalId, attestationExpiresAt }: PrincipalRow,
+  next: PrincipalRow,
   now: number,
 ): SQL | undefined =>
   and(
-    principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
+    whileStandingUnchanged(next, now),
     // A column that stays as it was read is not written.
     eq(agents.endsAt, endsAt),
     sql`not exists (select 1 from agents where ${delegatesOf(did)})`,

@@ -1,5 +1,6 @@
 // Store of a promotion: the principal that an agent gets in production, its delegator, and what it rests on (AGT-34).
 import { and, eq, type SQL, sql } from "drizzle-orm";
+import { whileStandingUnchanged } from "../agents/store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -61,7 +62,7 @@ type Resting = {
 /** What a promotion rests on outside the agent's row, at the commit. */
 export const whilePromotable = (
   { did, principalId: own, ...agent }: AgentRow,
-  { principalId, attestationExpiresAt }: PrincipalRow,
+  next: PrincipalRow,
   { markets, sandboxNow, now }: Resting,
 ): SQL | undefined =>
   and(
@@ -74,7 +75,7 @@ export const whilePromotable = (
     eq(agents.ratingWeighted, agent.ratingWeighted),
     // No cascade of the principal that it leaves misses it.
     principalStands(sql`${own}`, sandboxNow),
-    principalStands(sql`${principalId}`, now, sql`and p.attestation_expires_at = ${attestationExpiresAt}`),
+    whileStandingUnchanged(next, now),
     hasNothingOpen({ did, environment: "sandbox" }, now),
     markets.length === 0 ? undefined : whileOpen(did, markets),
   );

@@ -104,6 +104,17 @@ describe("the end of an attestation in the agent's row (PRN-14) is the new princ
     expect(await ends(did)).toBe(Date.parse(until));
   });
 
+  it("and the document names the new one's attestation, also where it is attested until the same instant", async () => {
+    const until = at(48);
+    const to = await world.principal({ verification_attestation: attested(until) });
+    const { did } = await world.consumer();
+    const next = attested(until);
+    world.meter.beforeBatch(2, () => attest(to, next));
+    expectStatus(await transfer(did, to), 200);
+    const { identity } = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+    expect(identity.principal.verification.attestation_id).toBe(next.attestation_id);
+  });
+
   it("also where a slice of the old one's agents is being restated", async () => {
     const from = await world.principal();
     const [first, to] = [await world.draft("CONSUMER", { principal_id: from }), await world.principal()];
