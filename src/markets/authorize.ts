@@ -23,7 +23,7 @@ import { documentChange } from "./document.ts";
 import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
-import { insertMarket, updateMarket } from "./store.ts";
+import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { holdsOtherWallet, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
@@ -92,7 +92,9 @@ async function requested(
       const before = markets.find((was) => sameMarket(was, row));
       return before ? updateMarket(db, before, row) : [insertMarket(db, row)];
     }),
-    ...(unpromised ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now) : []),
+    ...(unpromised
+      ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now)
+      : [refusePromoted(db, agent)]),
     recordActivity(db, { platformId: agent.platformId, environment }, now, {
       action: "agent.markets_changed",
       actor: caller.actor,

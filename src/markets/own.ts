@@ -18,7 +18,7 @@ import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } 
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketsQuery } from "./agent-schema.ts";
 import { documentChange } from "./document.ts";
-import { deleteMarket, listMarketRows } from "./store.ts";
+import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
 
 export const marketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
   found: findOwnAgent(db, tenant, did),
@@ -73,7 +73,9 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
       ...deleteMarket(db, row),
       // Its wallet may be on its way to the contract.
       ...(row.status === "PROVISIONING" ? [doubtOperation(db, splitKey(row.network, did), Date.now())] : []),
-      ...(own ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now) : []),
+      ...(own
+        ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now)
+        : [refusePromoted(db, agent)]),
       recordActivity(db, { platformId: agent.platformId, environment }, now, {
         action: "agent.markets_changed",
         actor: caller.actor,

@@ -1,0 +1,60 @@
+// A change of markets that was decided before a promotion and is written after it (AGT-34, MKT-12).
+import { beforeAll, expect, it } from "vitest";
+import { market, marketsPath } from "../markets/support.ts";
+import { account } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { openLive, promoted, rows } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+  // The use of the live key is noted before anything is counted.
+  expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
+});
+
+const marketsIn = async (did: string): Promise<string[]> => {
+  const aid = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+  return aid.escrow.wallets.map(({ operational_wallet }: Json) => operational_wallet);
+};
+
+it("one that is removed leaves the document of the promoted agent", async () => {
+  const { did } = await world.agent("PROVIDER");
+  await openLive(world, did);
+  world.meter.beforeBatch(2, () => promoted(world, did));
+  const path = `${marketsPath(did)}/GLOBAL-USDC?network=base-sepolia`;
+  expectStatus(await world.call("DELETE", path, { key: world.liveKey }), 204);
+  expect(await marketsIn(did)).toEqual([]);
+});
+
+it("one that asks for another wallet is not in the document with the wallet that it leaves", async () => {
+  const { did } = await world.agent("PROVIDER");
+  await openLive(world, did);
+  const markets = [market({ market: "GLOBAL-USDC", operational_wallet: account(7) })];
+  let seen: [string[], string[]] = [["unseen"], []];
+  // As it stands before the chain is asked.
+  const look = async () => {
+    const open = await rows("select operational_wallet w from agent_markets where did = ? and status = 'ACTIVE'", did);
+    seen = [await marketsIn(did), open.map(({ w }) => w)];
+  };
+  world.meter.beforeBatch(2, async () => {
+    await promoted(world, did);
+    world.meter.beforeBatch(1, look);
+  });
+  const answer = expectStatus(
+    await world.call("POST", marketsPath(did), { key: world.liveKey, body: { markets } }),
+    200,
+  );
+  expect(seen[0]).toEqual(seen[1]);
+  expect(answer.markets[0].operational_wallet.toLowerCase()).toBe(account(7).toLowerCase());
+});
+
+it("none opens in the sandbox behind the agent", async () => {
+  const { did } = await world.agent("PROVIDER");
+  await openLive(world, did);
+  world.meter.beforeBatch(2, () => promoted(world, did));
+  const markets = [market({ market: "GLOBAL-USDC", network: "base-sepolia" })];
+  const reply = await world.call("POST", marketsPath(did), { body: { markets } });
+  expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
+  expect(await rows("select market from agent_markets where did = ? and environment = 'sandbox'", did)).toEqual([]);
+  expect(await rows("select network from escrows where did = ? and environment = 'sandbox'", did)).toEqual([]);
+});
