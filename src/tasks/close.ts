@@ -93,7 +93,7 @@ const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
 
 /** Nobody is rated by its own principal, also where an agent came to it after the settlement (FAC-14). */
 const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
-  provider?.agent.principalId === consumer?.agent.principalId;
+  provider !== null && provider.agent.principalId === consumer?.agent.principalId;
 
 function rateBoth(
   deps: Deps,
