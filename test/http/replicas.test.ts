@@ -147,8 +147,8 @@ describe("a verification that is asked for in good form needs no copy of the dat
     trips?: number,
   ][] = [
     ["/v1/verify/certificate", async () => ({ certificate: agent.certificate }), { valid: true }, 1],
-    ["/v1/verify/proof", boundProof, { verified: true }],
-    ["/v1/verify/proof", challengeProof, { verified: true }],
+    ["/v1/verify/proof", boundProof, { verified: true }, 1],
+    ["/v1/verify/proof", challengeProof, { verified: true }, 1],
     ["/v1/verify/aid", async () => ({ aid: await readAid() }), { valid: true }],
   ];
   const open = async (method: string, path: string, options: object = {}) =>
