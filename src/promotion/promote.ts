@@ -16,7 +16,7 @@ import { move } from "../core/machine.ts";
 import { requireProduction } from "../core/production.ts";
 import { sells } from "../core/roles.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
-import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -97,7 +97,8 @@ async function promote(
   // What rules the agent until then is on its sandbox's clock.
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
-  refuseOpen(agent, facts.open);
+  const openAt = sells(agent.economicRole) ? now : sandboxNow;
+  refuseOpen(agent, await openOf(call, did, facts, openAt));
   refuseLeftBehind(facts.delegator);
   const principal = nextPrincipal(facts, now);
   refuseHolder(facts.holder);
@@ -121,7 +122,7 @@ async function promote(
       newVersion: true,
       certificate,
       earlierCountUntil: systemClock.now(),
-      also: whilePromotable(agent, principal, { markets: before.markets.filter(isOpen), sandboxNow, now }),
+      also: whilePromotable(agent, principal, { markets: before.markets.filter(isOpen), openAt, sandboxNow, now }),
       activity: {
         action: "agent.promoted",
         actor,
@@ -153,6 +154,15 @@ async function promote(
   );
   return view;
 }
+
+/**
+ * What a consumer has open is ruled by the clock of its sandbox, which the first reading finds (ACC-9). What a provider has is ruled by its
+ * consumers' clocks: none is behind real time.
+ */
+const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, openAt: number): Promise<Read["open"]> =>
+  openAt === now
+    ? facts.open
+    : (await readBatch(db, { open: findOpen(db, { did, environment: "sandbox" }, openAt, OPEN_COUNTED_MAX) })).open;
 
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
 

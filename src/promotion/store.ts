@@ -55,6 +55,8 @@ export const findHolder = (db: Database, did: string): Read<{ did: string } | nu
 type Resting = {
   /** Its open markets in production. */
   readonly markets: readonly MarketRow[];
+  /** The instant that rules what it has open. */
+  readonly openAt: number;
   readonly sandboxNow: number;
   readonly now: number;
 };
@@ -63,7 +65,7 @@ type Resting = {
 export const whilePromotable = (
   { did, principalId: own, ...agent }: AgentRow,
   next: PrincipalRow,
-  { markets, sandboxNow, now }: Resting,
+  { markets, openAt, sandboxNow, now }: Resting,
 ): SQL | undefined =>
   and(
     eq(agents.environment, "sandbox"),
@@ -76,7 +78,7 @@ export const whilePromotable = (
     // No cascade of the principal that it leaves misses it.
     principalStands(sql`${own}`, sandboxNow),
     whileStandingUnchanged(next, now),
-    hasNothingOpen({ did, environment: "sandbox" }, now),
+    hasNothingOpen({ did, environment: "sandbox" }, openAt),
     markets.length === 0 ? undefined : whileOpen(did, markets),
   );
 

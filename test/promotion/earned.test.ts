@@ -4,8 +4,9 @@ import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { storedAgent } from "../standing/account-support.ts";
+import { moveClock } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
-import { promoted } from "./support.ts";
+import { promote, promoted } from "./support.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -30,4 +31,15 @@ it("a rating of the sandbox that is written between a promotion's trips is not c
     0,
   ]);
   expect(ratingHeaviest).toEqual([]);
+});
+
+it("what is over on the clock of its sandbox is open no more (ACC-9)", async () => {
+  const pair = await pairOf(world);
+  await facilitated(world, pair);
+  const refused = await promote(world, pair.consumer.did);
+  expect([refused.status, refused.body.detail]).toEqual([409, { open: { intents: 0, tasks: 1, disputes: 0 } }]);
+  await moveClock(world, 73 * HOUR_MS);
+  const { body } = await world.call("GET", `/v1/agents/${pair.consumer.did}/overview`);
+  expect(body.open).toEqual({ intents: 0, tasks: 0, disputes: 0 });
+  await promoted(world, pair.consumer.did);
 });
