@@ -2,12 +2,17 @@
 import { beforeAll, expect, it } from "vitest";
 import { market, marketsPath } from "../markets/support.ts";
 import { account } from "../support/chain.ts";
+import { withVars } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { openLive, promoted, rows } from "./support.ts";
 
 let world: World;
+/** It waits for no lock of an agent: the batches alone keep the order (AGT-27). */
+let unlocked: World;
 beforeAll(async () => {
   world = await createWorld();
+  const AGENTS = { idFromName: () => null, get: () => ({ lock: async () => null }) } as never;
+  unlocked = withVars(world, { AGENTS });
   // The use of the live key is noted before anything is counted.
   expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
 });
@@ -20,7 +25,7 @@ const marketsIn = async (did: string): Promise<string[]> => {
 it("one that is removed leaves the document of the promoted agent", async () => {
   const { did } = await world.agent("PROVIDER");
   await openLive(world, did);
-  world.meter.beforeBatch(2, () => promoted(world, did));
+  world.meter.beforeBatch(2, () => promoted(unlocked, did));
   const path = `${marketsPath(did)}/GLOBAL-USDC?network=base-sepolia`;
   expectStatus(await world.call("DELETE", path, { key: world.liveKey }), 204);
   expect(await marketsIn(did)).toEqual([]);
@@ -37,7 +42,7 @@ it("one that asks for another wallet is not in the document with the wallet that
     seen = [await marketsIn(did), open.map(({ w }) => w)];
   };
   world.meter.beforeBatch(2, async () => {
-    await promoted(world, did);
+    await promoted(unlocked, did);
     world.meter.beforeBatch(1, look);
   });
   const answer = expectStatus(
@@ -51,7 +56,7 @@ it("one that asks for another wallet is not in the document with the wallet that
 it("none opens in the sandbox behind the agent", async () => {
   const { did } = await world.agent("PROVIDER");
   await openLive(world, did);
-  world.meter.beforeBatch(2, () => promoted(world, did));
+  world.meter.beforeBatch(2, () => promoted(unlocked, did));
   const markets = [market({ market: "GLOBAL-USDC", network: "base-sepolia" })];
   const reply = await world.call("POST", marketsPath(did), { body: { markets } });
   expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
