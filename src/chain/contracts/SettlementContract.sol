@@ -1,66 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
-// On-chain settlement (CHN-1 to CHN-7): takes a consumer's payment and splits it, in one
-// transaction, into the fee, the provider's escrow and the provider's operational wallet. Between two transactions it holds
-// no money: escrow stands in each provider's own vault.
+// On-chain settlement (CHN-1 to CHN-7): takes a consumer's payment and splits it, in one transaction, into the fee, the provider's escrow and
+// the provider's operational wallet. Escrow stands in each provider's own vault; what this contract itself holds is fees.
 pragma solidity 0.8.37;
 
-import {AccessControlDefaultAdminRules} from
-    "@openzeppelin/contracts/access/extensions/AccessControlDefaultAdminRules.sol";
-import {IERC3009} from "@openzeppelin/contracts/interfaces/draft-IERC3009.sol";
+import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessManager.sol";
 import {Clones} from "@openzeppelin/contracts/proxy/Clones.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
-import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
-import {ReentrancyGuard} from "@openzeppelin/contracts/utils/ReentrancyGuard.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {EscrowVault} from "./EscrowVault.sol";
 
-/// @title Settlement contract
-/// @notice Three keys with separate powers. The registrar (hot) registers providers and sets thresholds and operational
-/// wallets; it can't move a token. The arbiter pays out of a vault, to the payer of one settlement and at most its gross.
-/// The admin (cold) sets the fee within a fixed maximum, the fee's recipient, the token list, pauses, and gives roles.
-contract SettlementContract is AccessControlDefaultAdminRules, Pausable, ReentrancyGuard {
+/// @dev EIP-3009 as USDC 2.2 has it: with signatures of smart wallets (ERC-1271) too.
+interface IAuthorizedToken {
+    function receiveWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature
+    ) external;
+}
+
+/// @title Settlement contract, second edition
+/// @notice Payers, providers' wallets and anybody else call this contract itself. What needs a role is called through the authority
+/// (OpenZeppelin's AccessManager), which knows who has which role, makes calls of a role with a delay wait, and lets the guardian cancel them
+/// until they are executed. No key moves escrow but to the `refundTo` of a settlement or to the provider's own wallet.
+/// @dev All amounts are base units of the token, all times epoch seconds. The authority cannot be exchanged.
+contract SettlementContract is ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
     using SafeCast for uint256;
-
-    /// @notice Registers providers, sets thresholds and operational wallets.
-    bytes32 public constant REGISTRAR_ROLE = keccak256("REGISTRAR_ROLE");
-    /// @notice Pays out of a vault after a dispute.
-    bytes32 public constant ARBITER_ROLE = keccak256("ARBITER_ROLE");
 
     uint256 public constant BPS = 10_000;
     /// @notice The fee can never be set above this: 0.5 %.
     uint256 public constant MAX_FEE_BPS = 50;
     /// @notice The part of the net that goes to escrow while the vault is below its threshold: 10 %.
     uint256 public constant ESCROW_BPS = 1_000;
-    /// @notice Time between naming a new admin and its acceptance.
-    uint48 public constant ADMIN_TRANSFER_DELAY = 1 days;
+    /// @notice How long after a settlement its provider's vault can be made to pay it back.
+    uint256 public constant PAY_OUT_WINDOW = 400 days;
+
+    /// @notice What a payer agrees to.
+    /// @param token a listed token
+    /// @param amount gross, base units
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param consumerDidHash keccak256 of the consumer's DID
+    /// @param intentHash keccak256 of the intent's id
+    /// @param operationalWallet the provider's wallet: a payment to another one reverts
+    /// @param maxFeeBps the highest fee, hundredths of a percent of the gross
+    /// @param deadline epoch seconds: a later block reverts
+    /// @param refundTo where payouts and refunds of it go
+    struct Payment {
+        address token;
+        uint256 amount;
+        bytes32 providerDidHash;
+        bytes32 consumerDidHash;
+        bytes32 intentHash;
+        address operationalWallet;
+        uint16 maxFeeBps;
+        uint64 deadline;
+        address refundTo;
+    }
+
+    /// @notice The facts of a settlement. A commitment to them is all that is stored, so payouts and refunds are given them again; each stands
+    /// in the settlement's events.
+    /// @param key the settlement's key
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the token that was paid
+    /// @param gross what was paid, base units
+    /// @param refundTo where payouts and refunds go
+    /// @param settledAt time of the block, epoch seconds
+    /// @param paidOut what the vault has paid back of it so far, base units
+    struct Settlement {
+        bytes32 key;
+        bytes32 providerDidHash;
+        address token;
+        uint96 gross;
+        address refundTo;
+        uint64 settledAt;
+        uint96 paidOut;
+    }
 
     struct Split {
         address operationalWallet;
         uint96 threshold;
     }
 
-    struct Settlement {
-        bytes32 providerDidHash;
-        address token;
-        uint96 gross;
-        address payer;
-        uint96 paidOut;
-    }
-
+    /// @notice The only caller of what needs a role: an AccessManager of OpenZeppelin.
+    IAccessManager public immutable authority;
     /// @notice The code that every vault is a clone of.
     address public immutable vaultImplementation;
-    /// @notice Fee in hundredths of a percent of the gross.
-    uint256 public feeBps = 5;
-    address public feeRecipient;
-    /// @notice Settlements so far; their ids are 1 to this number.
-    uint256 public settlementCount;
-    /// @notice Only listed tokens are taken: one that charges for its transfers would break the split.
-    mapping(address token => bool) public tokenAllowed;
 
+    // One slot.
+    /// @notice Where fees are swept to.
+    address public feeRecipient;
+    /// @notice Hundredths of a percent of the gross.
+    uint16 public feeBps = 5;
+    /// @notice Whether payments and deposits are stopped.
+    bool public paused;
+    /// @notice The number of payments that named no intent.
+    uint72 public plainPayments;
+
+    /// @notice The threshold of an unrated provider in a token, base units; zero of a token that is not taken.
+    mapping(address token => uint96 base) public baseOf;
     mapping(bytes32 providerDidHash => mapping(address token => Split)) private _splits;
-    mapping(uint256 settlementId => Settlement) private _settlements;
+    /// @notice What of a vault is not released while disputes are open, base units.
+    mapping(bytes32 providerDidHash => mapping(address token => uint256)) public reserveOf;
+    /// @notice keccak256 of the abi-encoded facts of a settlement; zero where nothing was paid under the key.
+    mapping(bytes32 key => bytes32) public commitmentOf;
 
     /// @notice A payment was split. `intentHash` is zero for a payment through `pay`.
     event Settled(
@@ -74,12 +122,12 @@ contract SettlementContract is AccessControlDefaultAdminRules, Pausable, Reentra
         uint256 escrow,
         uint256 operational
     );
-    /// @notice Numbers the settlement whose `Settled` is the log just before this one.
+    /// @notice More of the settlement whose `Settled` is the log just before this one.
     event SettlementRecorded(
-        uint256 indexed settlementId,
+        bytes32 indexed key,
         bytes32 indexed providerDidHash,
-        address indexed payer,
-        address token,
+        address operationalWallet,
+        address refundTo,
         uint256 vaultBalance
     );
     event ProviderRegistered(
@@ -87,269 +135,346 @@ contract SettlementContract is AccessControlDefaultAdminRules, Pausable, Reentra
     );
     event ThresholdSet(bytes32 indexed providerDidHash, address indexed token, uint256 threshold);
     event OperationalWalletSet(bytes32 indexed providerDidHash, address indexed token, address operationalWallet);
+    event ReserveSet(bytes32 indexed providerDidHash, address indexed token, uint256 reserve);
     event EscrowDeposited(
         bytes32 indexed providerDidHash, address indexed token, address indexed from, uint256 amount, uint256 vaultBalance
     );
-    event EscrowReleased(
+    event SurplusReleased(
         bytes32 indexed providerDidHash, address indexed token, address indexed to, uint256 amount, uint256 vaultBalance
     );
     event PaidOut(
-        uint256 indexed settlementId,
+        bytes32 indexed key,
         bytes32 indexed providerDidHash,
-        address indexed payer,
+        address indexed refundTo,
         address token,
         uint256 amount,
-        bytes32 reasonHash,
         uint256 vaultBalance
+    );
+    event Refunded(
+        bytes32 indexed key, address indexed from, address indexed refundTo, address token, uint256 amount
     );
     event FeeSet(uint256 feeBps);
     event FeeRecipientSet(address feeRecipient);
-    event TokenAllowed(address indexed token, bool allowed);
+    event FeesSwept(address indexed token, address indexed to, uint256 amount);
+    event TokenListed(address indexed token, uint256 base);
+    event Paused();
+    event Unpaused();
 
+    /// @notice What needs a role is called through the authority.
+    error NotAuthority(address caller);
     error ZeroAmount();
     error ZeroHash();
     error ZeroAddress();
+    error PaymentsPaused();
     error UnknownToken(address token);
     error UnknownProvider(bytes32 providerDidHash, address token);
-    error UnknownSettlement(uint256 settlementId);
+    /// @notice No settlement has these facts.
+    error UnknownSettlement(bytes32 key);
     error ProviderExists(bytes32 providerDidHash, address token);
+    /// @notice The intent was paid before, with the same parties, token and amount.
+    error AlreadyPaid(bytes32 key);
+    /// @notice Not a wallet that money may be sent to.
     error InvalidWallet(address wallet);
+    /// @notice The provider's wallet is this one and not the one that the caller names.
+    error WalletDiffers(address operationalWallet);
+    error DeadlinePassed(uint256 deadline);
     error FeeTooHigh(uint256 feeBps, uint256 maximum);
+    error InvalidThreshold(uint256 threshold, uint256 least, uint256 most);
     error ExceedsGross(uint256 amount, uint256 available);
     error ExceedsVault(uint256 amount, uint256 available);
-    error ExceedsSurplus(uint256 amount, uint256 available);
+    error TooOld(uint256 settledAt);
+    error NothingToRelease();
 
-    /// @param admin cold key
-    /// @param registrar hot key
-    /// @param arbiter key of the arbitration
-    /// @param feeRecipient_ where fees go
+    /// @dev The authority has checked the caller's role and delay before it calls.
+    modifier restricted() {
+        if (msg.sender != address(authority)) revert NotAuthority(msg.sender);
+        _;
+    }
+
+    /// @param authority_ the AccessManager
+    /// @param feeRecipient_ where fees are swept to
     /// @param token the first token of the list
-    constructor(address admin, address registrar, address arbiter, address feeRecipient_, address token)
-        AccessControlDefaultAdminRules(ADMIN_TRANSFER_DELAY, admin)
-    {
-        if (registrar == address(0) || arbiter == address(0)) revert ZeroAddress();
-        _grantRole(REGISTRAR_ROLE, registrar);
-        _grantRole(ARBITER_ROLE, arbiter);
+    /// @param base the threshold of an unrated provider in it, base units
+    constructor(IAccessManager authority_, address feeRecipient_, address token, uint96 base) {
+        if (address(authority_).code.length == 0) revert ZeroAddress();
+        authority = authority_;
         vaultImplementation = address(new EscrowVault());
         _setFeeRecipient(feeRecipient_);
-        _setTokenAllowed(token, true);
+        _listToken(token, base);
     }
 
     // ---- Payment -------------------------------------------------------------------------------------------------
 
-    /// @notice Pays a provider out of the caller's allowance, without naming an intent.
+    /// @notice Pays a provider out of the caller's allowance, without naming an intent. Payouts and refunds of it go to the caller.
     /// @param token a listed token
-    /// @param amount gross, in base units
+    /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param consumerDidHash keccak256 of the consumer's DID
-    /// @return settlementId the settlement's number
+    /// @return key the settlement's key: keccak256(abi.encode(this contract, number of the payment))
     function pay(address token, uint256 amount, bytes32 providerDidHash, bytes32 consumerDidHash)
         external
-        returns (uint256 settlementId)
+        nonReentrant
+        returns (bytes32 key)
     {
-        return _pay(token, amount, providerDidHash, consumerDidHash, bytes32(0));
+        key = keccak256(abi.encode(address(this), ++plainPayments));
+        _settle(key, _unbound(token, amount, providerDidHash, consumerDidHash, bytes32(0)), msg.sender, false);
     }
 
-    /// @notice Pays a provider out of the caller's allowance, for one payment intent.
+    /// @notice Pays a provider out of the caller's allowance, for one payment intent. Payouts and refunds of it go to the caller.
     /// @param token a listed token
-    /// @param amount gross, in base units
+    /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param consumerDidHash keccak256 of the consumer's DID
     /// @param intentHash keccak256 of the intent's id
-    /// @return settlementId the settlement's number
+    /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function payIntent(
         address token,
         uint256 amount,
         bytes32 providerDidHash,
         bytes32 consumerDidHash,
         bytes32 intentHash
-    ) external returns (uint256 settlementId) {
-        if (intentHash == bytes32(0)) revert ZeroHash();
-        return _pay(token, amount, providerDidHash, consumerDidHash, intentHash);
+    ) external nonReentrant returns (bytes32 key) {
+        Payment memory payment = _unbound(token, amount, providerDidHash, consumerDidHash, intentHash);
+        key = keyOf(payment);
+        _settle(key, payment, msg.sender, false);
     }
 
-    /// @notice Pays a provider by the payer's EIP-3009 authorization; anyone may submit it, `from` is the payer.
-    /// @dev The authorization's nonce is computed here from what the payment is for, so whoever sees the signature can
-    /// do nothing with it but this payment.
-    /// @param token a listed token with `receiveWithAuthorization`
+    /// @notice Pays out of the caller's allowance what the caller has agreed to, or nothing.
+    /// @param payment what the caller agrees to
+    /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
+    function settle(Payment calldata payment) external nonReentrant returns (bytes32 key) {
+        Payment memory agreed = payment;
+        key = keyOf(agreed);
+        _requireAgreed(agreed);
+        _settle(key, agreed, msg.sender, false);
+    }
+
+    /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
+    /// @dev The authorization's nonce is `nonceOf(payment, salt)`, so whoever sees the signature can do nothing with it but this payment.
+    /// @param payment what the payer agrees to
     /// @param from the payer, who signed
-    /// @param amount gross, in base units
-    /// @param providerDidHash keccak256 of the provider's DID
-    /// @param consumerDidHash keccak256 of the consumer's DID
-    /// @param intentHash keccak256 of the intent's id
-    /// @param salt any value of the payer's choice
     /// @param validAfter epoch seconds
     /// @param validBefore epoch seconds
-    /// @return settlementId the settlement's number
-    function payWithAuthorization(
-        address token,
+    /// @param salt any value of the payer's choice
+    /// @param signature of an account, or of a smart wallet (ERC-1271)
+    /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
+    function settleWithAuthorization(
+        Payment calldata payment,
         address from,
-        uint256 amount,
-        bytes32 providerDidHash,
-        bytes32 consumerDidHash,
-        bytes32 intentHash,
-        bytes32 salt,
         uint256 validAfter,
         uint256 validBefore,
-        uint8 v,
-        bytes32 r,
-        bytes32 s
-    ) external whenNotPaused nonReentrant returns (uint256 settlementId) {
-        if (intentHash == bytes32(0)) revert ZeroHash();
-        (uint256 fee, uint256 escrow, uint256 operational, address wallet) =
-            _split(token, amount, providerDidHash, consumerDidHash);
-        bytes32 nonce = keccak256(abi.encode(providerDidHash, consumerDidHash, intentHash, salt));
-        IERC3009(token).receiveWithAuthorization(from, address(this), amount, validAfter, validBefore, nonce, v, r, s);
-        if (fee > 0) IERC20(token).safeTransfer(feeRecipient, fee);
-        if (escrow > 0) IERC20(token).safeTransfer(vaultOf(providerDidHash), escrow);
-        IERC20(token).safeTransfer(wallet, operational);
-        emit Settled(
-            providerDidHash, consumerDidHash, intentHash, token, from, amount, fee, escrow, operational
+        bytes32 salt,
+        bytes calldata signature
+    ) external nonReentrant returns (bytes32 key) {
+        Payment memory agreed = payment;
+        key = keyOf(agreed);
+        // Only a listed token's code is called.
+        if (baseOf[agreed.token] == 0) revert UnknownToken(agreed.token);
+        IAuthorizedToken(agreed.token).receiveWithAuthorization(
+            from, address(this), agreed.amount, validAfter, validBefore, nonceOf(payment, salt), signature
         );
-        return _record(providerDidHash, token, from, amount);
+        // After it, because a smart wallet was asked for its signature: nothing can change between this and the split.
+        _requireAgreed(agreed);
+        _settle(key, agreed, from, true);
     }
 
     /// @notice Puts tokens of the caller's allowance into a provider's vault, without a payment.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token a listed token
     /// @param amount base units
-    function depositEscrow(bytes32 providerDidHash, address token, uint256 amount) external whenNotPaused nonReentrant {
+    function depositEscrow(bytes32 providerDidHash, address token, uint256 amount) external nonReentrant {
+        if (paused) revert PaymentsPaused();
         if (amount == 0) revert ZeroAmount();
-        if (!tokenAllowed[token]) revert UnknownToken(token);
+        if (baseOf[token] == 0) revert UnknownToken(token);
         _requireSplit(providerDidHash, token);
-        IERC20(token).safeTransferFrom(msg.sender, vaultOf(providerDidHash), amount);
-        emit EscrowDeposited(providerDidHash, token, msg.sender, amount, escrowBalance(providerDidHash, token));
+        address vault = vaultOf(providerDidHash);
+        IERC20(token).safeTransferFrom(msg.sender, vault, amount);
+        emit EscrowDeposited(providerDidHash, token, msg.sender, amount, IERC20(token).balanceOf(vault));
+    }
+
+    /// @notice Gives a payer tokens of the caller's own allowance back, as a concession or an accepted offer says. Takes nothing from a vault.
+    /// @param settlement its facts
+    /// @param amount base units
+    function refund(Settlement calldata settlement, uint256 amount) external nonReentrant {
+        if (amount == 0) revert ZeroAmount();
+        _requireSettlement(settlement);
+        IERC20(settlement.token).safeTransferFrom(msg.sender, settlement.refundTo, amount);
+        emit Refunded(settlement.key, msg.sender, settlement.refundTo, settlement.token, amount);
+    }
+
+    /// @notice Gives a provider what its vault holds above threshold and reserve, to its operational wallet. Anybody may call it.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @return amount base units
+    function releaseSurplus(bytes32 providerDidHash, address token) external nonReentrant returns (uint256 amount) {
+        Split memory split = _requireSplit(providerDidHash, token);
+        address vault = vaultOf(providerDidHash);
+        uint256 balance = IERC20(token).balanceOf(vault);
+        uint256 kept = uint256(split.threshold) + reserveOf[providerDidHash][token];
+        if (balance <= kept) revert NothingToRelease();
+        amount = balance - kept;
+        EscrowVault(vault).release(IERC20(token), split.operationalWallet, amount);
+        emit SurplusReleased(providerDidHash, token, split.operationalWallet, amount, kept);
+    }
+
+    /// @notice Another wallet for later payments, at once, by the present one.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param operationalWallet the new wallet
+    function moveOperationalWallet(bytes32 providerDidHash, address token, address operationalWallet) external {
+        _requirePresent(providerDidHash, token, msg.sender);
+        _setWallet(providerDidHash, token, operationalWallet);
+    }
+
+    /// @notice Sends all that this contract holds of a token, fees and what was sent here by mistake, to the fee's recipient. Anybody may call it.
+    /// @param token an ERC-20 token
+    /// @return amount base units
+    function sweepFees(address token) external nonReentrant returns (uint256 amount) {
+        amount = IERC20(token).balanceOf(address(this));
+        if (amount == 0) revert ZeroAmount();
+        IERC20(token).safeTransfer(feeRecipient, amount);
+        emit FeesSwept(token, feeRecipient, amount);
     }
 
     // ---- Registrar -----------------------------------------------------------------------------------------------
 
-    /// @notice Registers a provider's split in one token and makes its vault if there is none. The same call again has
-    /// no effect; other values for a registered provider are refused: they have their own setters.
+    /// @notice Registers a provider's split in one token and makes its vault if there is none. The same call again has no effect; other values
+    /// for a registered provider are refused: they have their own setters.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token a listed token
     /// @param operationalWallet receives what is neither fee nor escrow
-    /// @param threshold escrow is withheld until the vault holds this much, in base units
+    /// @param threshold escrow is withheld until the vault holds this much, base units: between half of the token's base and the base
     function registerProvider(bytes32 providerDidHash, address token, address operationalWallet, uint256 threshold)
         external
-        onlyRole(REGISTRAR_ROLE)
+        restricted
     {
         if (providerDidHash == bytes32(0)) revert ZeroHash();
-        if (!tokenAllowed[token]) revert UnknownToken(token);
-        address vault = vaultOf(providerDidHash);
-        _requireWallet(operationalWallet, vault);
         Split storage split = _splits[providerDidHash][token];
         if (split.operationalWallet != address(0)) {
             if (split.operationalWallet == operationalWallet && split.threshold == threshold) return;
             revert ProviderExists(providerDidHash, token);
         }
+        _requireThreshold(token, threshold);
+        address vault = vaultOf(providerDidHash);
+        _requireWallet(operationalWallet, vault);
         split.operationalWallet = operationalWallet;
         split.threshold = threshold.toUint96();
         if (vault.code.length == 0) Clones.cloneDeterministic(vaultImplementation, providerDidHash);
         emit ProviderRegistered(providerDidHash, token, vault, operationalWallet, threshold);
     }
 
-    /// @notice Sets the balance up to which escrow is withheld. Funds already in the vault stay there.
+    /// @notice Sets the balance up to which escrow is withheld, between half of the token's base and the base.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param threshold base units
-    function setThreshold(bytes32 providerDidHash, address token, uint256 threshold) external onlyRole(REGISTRAR_ROLE) {
-        _requireSplit(providerDidHash, token).threshold = threshold.toUint96();
-        emit ThresholdSet(providerDidHash, token, threshold);
+    function setThreshold(bytes32 providerDidHash, address token, uint256 threshold) external restricted {
+        _requireSplit(providerDidHash, token);
+        _requireThreshold(token, threshold);
+        _setThreshold(providerDidHash, token, threshold);
     }
 
-    /// @notice Sets where the operational part of later payments goes.
+    /// @notice A lower one, for a provider that leaves. A call of a role with a delay.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token, which may have been taken off the list
+    /// @param present the threshold that it replaces, base units: a call that was scheduled before another one took effect fails
+    /// @param threshold below that, base units
+    function setLowThreshold(bytes32 providerDidHash, address token, uint256 present, uint256 threshold)
+        external
+        restricted
+    {
+        Split memory split = _requireSplit(providerDidHash, token);
+        if (split.threshold != present || threshold >= present) {
+            revert InvalidThreshold(threshold, 0, split.threshold);
+        }
+        _setThreshold(providerDidHash, token, threshold);
+    }
+
+    /// @notice Another wallet for later payments, without the present one's call. A call of a role with a delay.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
+    /// @param present the wallet that it replaces: a call that was scheduled before another one took effect fails
     /// @param operationalWallet the new wallet
-    function setOperationalWallet(bytes32 providerDidHash, address token, address operationalWallet)
+    function setOperationalWallet(bytes32 providerDidHash, address token, address present, address operationalWallet)
         external
-        onlyRole(REGISTRAR_ROLE)
+        restricted
     {
-        Split storage split = _requireSplit(providerDidHash, token);
-        _requireWallet(operationalWallet, vaultOf(providerDidHash));
-        split.operationalWallet = operationalWallet;
-        emit OperationalWalletSet(providerDidHash, token, operationalWallet);
+        _requirePresent(providerDidHash, token, present);
+        _setWallet(providerDidHash, token, operationalWallet);
     }
 
     // ---- Arbiter -------------------------------------------------------------------------------------------------
 
-    /// @notice Pays out of the provider's vault to the payer of one settlement: in its token, over all payouts at most
-    /// its gross, and at most what the vault holds. Works while payments are paused and after a token was delisted.
-    /// @param settlementId the settlement's number
-    /// @param amount base units
-    /// @param reasonHash names the award; kept in the event only
-    function payOut(uint256 settlementId, uint256 amount, bytes32 reasonHash)
-        external
-        onlyRole(ARBITER_ROLE)
-        nonReentrant
-    {
-        if (amount == 0) revert ZeroAmount();
-        Settlement storage settlement = _settlements[settlementId];
-        if (settlement.payer == address(0)) revert UnknownSettlement(settlementId);
-        uint256 available = settlement.gross - settlement.paidOut;
-        if (amount > available) revert ExceedsGross(amount, available);
-        (bytes32 providerDidHash, address token, address payer) =
-            (settlement.providerDidHash, settlement.token, settlement.payer);
-        uint256 balance = escrowBalance(providerDidHash, token);
-        if (amount > balance) revert ExceedsVault(amount, balance);
-        settlement.paidOut += amount.toUint96();
-        EscrowVault(vaultOf(providerDidHash)).release(IERC20(token), payer, amount);
-        emit PaidOut(settlementId, providerDidHash, payer, token, amount, reasonHash, balance - amount);
-    }
-
-    // ---- Admin ---------------------------------------------------------------------------------------------------
-
-    /// @notice Gives a provider escrow back that stands above its threshold, to its operational wallet.
-    /// @dev The cold key's, not the registrar's: who can set thresholds and wallets must not be able to empty vaults.
-    /// The wallet is named by the caller too, so a wallet changed in between makes the call fail.
+    /// @notice Keeps so much of a vault from being released while disputes are open.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
-    /// @param operationalWallet the wallet that the caller has checked
+    /// @param reserve above the threshold, base units
+    function setReserve(bytes32 providerDidHash, address token, uint256 reserve) external restricted {
+        _requireSplit(providerDidHash, token);
+        reserveOf[providerDidHash][token] = reserve.toUint96();
+        emit ReserveSet(providerDidHash, token, reserve);
+    }
+
+    /// @notice Pays out of the provider's vault to the settlement's `refundTo`: over all payouts at most its gross, and at most what the vault
+    /// holds. Works while payments are paused and after a token was delisted. A call of a role with a delay.
+    /// @param settlement its facts, with what was paid out before: of two awards that wait beside each other one is executed
     /// @param amount base units
-    function releaseEscrow(bytes32 providerDidHash, address token, address operationalWallet, uint256 amount)
-        external
-        onlyRole(DEFAULT_ADMIN_ROLE)
-        nonReentrant
-    {
+    function payOut(Settlement calldata settlement, uint256 amount) external restricted nonReentrant {
         if (amount == 0) revert ZeroAmount();
-        Split storage split = _requireSplit(providerDidHash, token);
-        if (split.operationalWallet != operationalWallet) revert InvalidWallet(operationalWallet);
-        uint256 balance = escrowBalance(providerDidHash, token);
-        uint256 surplus = balance > split.threshold ? balance - split.threshold : 0;
-        if (amount > surplus) revert ExceedsSurplus(amount, surplus);
-        EscrowVault(vaultOf(providerDidHash)).release(IERC20(token), operationalWallet, amount);
-        emit EscrowReleased(providerDidHash, token, operationalWallet, amount, balance - amount);
+        _requireSettlement(settlement);
+        if (block.timestamp > settlement.settledAt + PAY_OUT_WINDOW) revert TooOld(settlement.settledAt);
+        uint256 available = settlement.gross - settlement.paidOut;
+        if (amount > available) revert ExceedsGross(amount, available);
+        address vault = vaultOf(settlement.providerDidHash);
+        IERC20 token = IERC20(settlement.token);
+        uint256 balance = token.balanceOf(vault);
+        if (amount > balance) revert ExceedsVault(amount, balance);
+        Settlement memory after_ = settlement;
+        after_.paidOut += amount.toUint96();
+        commitmentOf[settlement.key] = _commitmentTo(after_);
+        EscrowVault(vault).release(token, settlement.refundTo, amount);
+        emit PaidOut(
+            settlement.key,
+            settlement.providerDidHash,
+            settlement.refundTo,
+            settlement.token,
+            amount,
+            balance - amount
+        );
     }
 
-    /// @notice Sets the fee of later payments.
-    /// @param newFeeBps hundredths of a percent, at most `MAX_FEE_BPS`
-    function setFeeBps(uint256 newFeeBps) external onlyRole(DEFAULT_ADMIN_ROLE) {
-        if (newFeeBps > MAX_FEE_BPS) revert FeeTooHigh(newFeeBps, MAX_FEE_BPS);
-        feeBps = newFeeBps;
-        emit FeeSet(newFeeBps);
-    }
+    // ---- Guardian and admin --------------------------------------------------------------------------------------
 
-    /// @notice Sets where fees go.
-    /// @param newFeeRecipient an address that is not this contract
-    function setFeeRecipient(address newFeeRecipient) external onlyRole(DEFAULT_ADMIN_ROLE) {
-        _setFeeRecipient(newFeeRecipient);
-    }
-
-    /// @notice Puts a token on the list or takes it off. Only tokens that move exactly what they are told to belong there.
-    /// @param token an ERC-20 token
-    /// @param allowed whether it is taken
-    function setTokenAllowed(address token, bool allowed) external onlyRole(DEFAULT_ADMIN_ROLE) {
-        _setTokenAllowed(token, allowed);
-    }
-
-    /// @notice Stops payments and deposits. The arbiter's payouts go on.
-    function pause() external onlyRole(DEFAULT_ADMIN_ROLE) {
-        _pause();
+    /// @notice Stops payments and deposits. Payouts, refunds, releases, cancellations and sweeps go on.
+    function pause() external restricted {
+        paused = true;
+        emit Paused();
     }
 
     /// @notice Lets payments and deposits through again.
-    function unpause() external onlyRole(DEFAULT_ADMIN_ROLE) {
-        _unpause();
+    function unpause() external restricted {
+        paused = false;
+        emit Unpaused();
+    }
+
+    /// @notice Sets the fee of later payments.
+    /// @param newFeeBps hundredths of a percent of the gross, at most `MAX_FEE_BPS`
+    function setFeeBps(uint256 newFeeBps) external restricted {
+        if (newFeeBps > MAX_FEE_BPS) revert FeeTooHigh(newFeeBps, MAX_FEE_BPS);
+        feeBps = uint16(newFeeBps);
+        emit FeeSet(newFeeBps);
+    }
+
+    /// @notice Sets where fees are swept to.
+    /// @param newFeeRecipient an address that is not this contract
+    function setFeeRecipient(address newFeeRecipient) external restricted {
+        _setFeeRecipient(newFeeRecipient);
+    }
+
+    /// @notice Puts a token on the list, or takes it off with a base of zero. Only tokens that move exactly what they are told to belong there.
+    /// @param token an ERC-20 token with EIP-3009
+    /// @param base the threshold of an unrated provider, base units
+    function listToken(address token, uint96 base) external restricted {
+        _listToken(token, base);
     }
 
     // ---- Views ---------------------------------------------------------------------------------------------------
@@ -372,91 +497,137 @@ contract SettlementContract is AccessControlDefaultAdminRules, Pausable, Reentra
         return (split.operationalWallet, split.threshold);
     }
 
-    /// @notice What the provider's vault holds.
+    /// @notice What the provider's vault holds, base units.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
     function escrowBalance(bytes32 providerDidHash, address token) public view returns (uint256) {
         return IERC20(token).balanceOf(vaultOf(providerDidHash));
     }
 
-    /// @notice A recorded settlement.
-    /// @param settlementId the settlement's number
-    function settlementOf(uint256 settlementId) external view returns (Settlement memory) {
-        Settlement memory settlement = _settlements[settlementId];
-        if (settlement.payer == address(0)) revert UnknownSettlement(settlementId);
-        return settlement;
+    /// @notice The key of a payment that names an intent: keccak256(abi.encode(provider, consumer, intent, token, amount)).
+    /// @param payment what the payer agrees to
+    function keyOf(Payment memory payment) public pure returns (bytes32) {
+        if (payment.intentHash == bytes32(0)) revert ZeroHash();
+        return keccak256(
+            abi.encode(
+                payment.providerDidHash, payment.consumerDidHash, payment.intentHash, payment.token, payment.amount
+            )
+        );
     }
 
-    /// @notice How a payment made now would be split. The parts always add up to `amount`.
-    /// @param token a listed token
-    /// @param amount gross, in base units
-    /// @param providerDidHash keccak256 of the provider's DID
-    function quote(address token, uint256 amount, bytes32 providerDidHash)
-        public
-        view
-        returns (uint256 fee, uint256 escrow, uint256 operational)
-    {
-        if (amount == 0) revert ZeroAmount();
-        if (!tokenAllowed[token]) revert UnknownToken(token);
-        Split storage split = _requireSplit(providerDidHash, token);
-        fee = (amount * feeBps) / BPS;
-        uint256 net = amount - fee;
-        uint256 balance = escrowBalance(providerDidHash, token);
-        uint256 missing = split.threshold > balance ? split.threshold - balance : 0;
-        escrow = (net * ESCROW_BPS) / BPS;
-        if (escrow > missing) escrow = missing;
-        operational = net - escrow;
+    /// @notice The nonce of the authorization of a payment: keccak256(abi.encode(payment, salt)).
+    /// @param payment what the payer agrees to
+    /// @param salt any value of the payer's choice
+    function nonceOf(Payment calldata payment, bytes32 salt) public pure returns (bytes32) {
+        return keccak256(abi.encode(payment, salt));
     }
 
     // ---- Inside --------------------------------------------------------------------------------------------------
 
-    function _pay(
+    /// @dev A payment whose payer has fixed neither wallet nor fee nor deadline.
+    function _unbound(
         address token,
         uint256 amount,
         bytes32 providerDidHash,
         bytes32 consumerDidHash,
         bytes32 intentHash
-    ) private whenNotPaused nonReentrant returns (uint256 settlementId) {
-        (uint256 fee, uint256 escrow, uint256 operational, address wallet) =
-            _split(token, amount, providerDidHash, consumerDidHash);
-        // Straight from the payer to the three receivers: nothing passes through this contract.
-        if (fee > 0) IERC20(token).safeTransferFrom(msg.sender, feeRecipient, fee);
-        if (escrow > 0) IERC20(token).safeTransferFrom(msg.sender, vaultOf(providerDidHash), escrow);
-        IERC20(token).safeTransferFrom(msg.sender, wallet, operational);
-        emit Settled(
-            providerDidHash, consumerDidHash, intentHash, token, msg.sender, amount, fee, escrow, operational
+    ) private view returns (Payment memory payment) {
+        payment.token = token;
+        payment.amount = amount;
+        payment.providerDidHash = providerDidHash;
+        payment.consumerDidHash = consumerDidHash;
+        payment.intentHash = intentHash;
+        payment.refundTo = msg.sender;
+    }
+
+    function _requireAgreed(Payment memory payment) private view {
+        if (payment.refundTo == address(0)) revert ZeroAddress();
+        if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
+        if (feeBps > payment.maxFeeBps) revert FeeTooHigh(feeBps, payment.maxFeeBps);
+        _requirePresent(payment.providerDidHash, payment.token, payment.operationalWallet);
+    }
+
+    /// @dev Takes the gross here and passes on all but the fee: a transfer costs less than a further use of the allowance.
+    function _settle(bytes32 key, Payment memory payment, address payer, bool received) private {
+        if (paused) revert PaymentsPaused();
+        if (payment.amount == 0) revert ZeroAmount();
+        if (payment.consumerDidHash == bytes32(0)) revert ZeroHash();
+        if (baseOf[payment.token] == 0) revert UnknownToken(payment.token);
+        if (commitmentOf[key] != bytes32(0)) revert AlreadyPaid(key);
+        Split memory split = _requireSplit(payment.providerDidHash, payment.token);
+        commitmentOf[key] = _commitmentTo(
+            Settlement({
+                key: key,
+                providerDidHash: payment.providerDidHash,
+                token: payment.token,
+                gross: payment.amount.toUint96(),
+                refundTo: payment.refundTo,
+                settledAt: uint64(block.timestamp),
+                paidOut: 0
+            })
         );
-        return _record(providerDidHash, token, msg.sender, amount);
+        IERC20 token = IERC20(payment.token);
+        if (!received) token.safeTransferFrom(payer, address(this), payment.amount);
+        address vault = vaultOf(payment.providerDidHash);
+        uint256 balance = token.balanceOf(vault);
+        uint256 fee = (payment.amount * feeBps) / BPS;
+        uint256 net = payment.amount - fee;
+        uint256 missing = split.threshold > balance ? split.threshold - balance : 0;
+        uint256 escrow = (net * ESCROW_BPS) / BPS;
+        if (escrow > missing) escrow = missing;
+        if (escrow > 0) token.safeTransfer(vault, escrow);
+        token.safeTransfer(split.operationalWallet, net - escrow);
+        emit Settled(
+            payment.providerDidHash,
+            payment.consumerDidHash,
+            payment.intentHash,
+            payment.token,
+            payer,
+            payment.amount,
+            fee,
+            escrow,
+            net - escrow
+        );
+        emit SettlementRecorded(
+            key, payment.providerDidHash, split.operationalWallet, payment.refundTo, balance + escrow
+        );
     }
 
-    function _split(address token, uint256 amount, bytes32 providerDidHash, bytes32 consumerDidHash)
-        private
-        view
-        returns (uint256 fee, uint256 escrow, uint256 operational, address wallet)
-    {
-        if (providerDidHash == bytes32(0) || consumerDidHash == bytes32(0)) revert ZeroHash();
-        (fee, escrow, operational) = quote(token, amount, providerDidHash);
-        wallet = _splits[providerDidHash][token].operationalWallet;
+    function _commitmentTo(Settlement memory settlement) private pure returns (bytes32) {
+        return keccak256(abi.encode(settlement));
     }
 
-    function _record(bytes32 providerDidHash, address token, address payer, uint256 gross)
-        private
-        returns (uint256 settlementId)
-    {
-        settlementId = ++settlementCount;
-        _settlements[settlementId] = Settlement({
-            providerDidHash: providerDidHash,
-            token: token,
-            gross: gross.toUint96(),
-            payer: payer,
-            paidOut: 0
-        });
-        emit SettlementRecorded(settlementId, providerDidHash, payer, token, escrowBalance(providerDidHash, token));
+    function _requireSettlement(Settlement calldata settlement) private view {
+        bytes32 commitment = commitmentOf[settlement.key];
+        if (commitment == bytes32(0) || commitment != _commitmentTo(settlement)) revert UnknownSettlement(settlement.key);
     }
 
-    function _requireSplit(bytes32 providerDidHash, address token) private view returns (Split storage split) {
+    function _requireSplit(bytes32 providerDidHash, address token) private view returns (Split memory split) {
         split = _splits[providerDidHash][token];
         if (split.operationalWallet == address(0)) revert UnknownProvider(providerDidHash, token);
+    }
+
+    function _requirePresent(bytes32 providerDidHash, address token, address operationalWallet) private view {
+        address present = _requireSplit(providerDidHash, token).operationalWallet;
+        if (present != operationalWallet) revert WalletDiffers(present);
+    }
+
+    function _requireThreshold(address token, uint256 threshold) private view {
+        uint256 base = baseOf[token];
+        if (base == 0) revert UnknownToken(token);
+        uint256 least = (base + 1) / 2;
+        if (threshold < least || threshold > base) revert InvalidThreshold(threshold, least, base);
+    }
+
+    function _setThreshold(bytes32 providerDidHash, address token, uint256 threshold) private {
+        _splits[providerDidHash][token].threshold = threshold.toUint96();
+        emit ThresholdSet(providerDidHash, token, threshold);
+    }
+
+    function _setWallet(bytes32 providerDidHash, address token, address operationalWallet) private {
+        _requireWallet(operationalWallet, vaultOf(providerDidHash));
+        _splits[providerDidHash][token].operationalWallet = operationalWallet;
+        emit OperationalWalletSet(providerDidHash, token, operationalWallet);
     }
 
     function _requireWallet(address wallet, address vault) private view {
@@ -472,10 +643,9 @@ contract SettlementContract is AccessControlDefaultAdminRules, Pausable, Reentra
         emit FeeRecipientSet(newFeeRecipient);
     }
 
-    function _setTokenAllowed(address token, bool allowed) private {
-        if (token == address(0)) revert ZeroAddress();
-        if (allowed && token.code.length == 0) revert UnknownToken(token);
-        tokenAllowed[token] = allowed;
-        emit TokenAllowed(token, allowed);
+    function _listToken(address token, uint96 base) private {
+        if (token.code.length == 0) revert UnknownToken(token);
+        baseOf[token] = base;
+        emit TokenListed(token, base);
     }
 }
