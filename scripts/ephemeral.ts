@@ -4,6 +4,7 @@ import { sha256Hex } from "../src/core/encoding.ts";
 import { generateDid } from "../src/protocol/did.ts";
 import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
 import { deployContracts } from "./chain/deploy.ts";
+import type { Keys } from "./chain/roles.ts";
 import { newSigningJwk, randomText } from "./secrets.ts";
 
 export type EphemeralChain = { readonly anvil: Anvil; readonly entry: NetworkInput };
@@ -15,21 +16,25 @@ type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
 };
 
 /** The accounts of the contracts' roles. */
-export function roleAccounts(): Record<"admin" | "registrar" | "arbiter" | "feeRecipient", AnvilAccount> {
-  const [admin, registrar, arbiter, feeRecipient] = devAccounts();
-  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("anvil has no accounts");
-  return { admin, registrar, arbiter, feeRecipient };
+export function roleAccounts(): Record<keyof Keys | "feeRecipient", AnvilAccount> {
+  const [admin, registrar, arbiter, feeRecipient, guardian] = devAccounts();
+  if (!admin || !registrar || !arbiter || !feeRecipient || !guardian) throw new Error("anvil has no accounts");
+  return { admin, registrar, arbiter, feeRecipient, guardian };
 }
 
 /** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
 export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
   const { network, chainId, kind, confirmations = 1, ...options } = plan;
-  const { admin, registrar, arbiter, feeRecipient } = roleAccounts();
+  const { admin, registrar, arbiter, guardian, feeRecipient } = roleAccounts();
   const anvil = await startAnvil({ chainId, port: 0, ...options });
-  const { settlementContract, token } = await deployContracts(anvil.rpcUrl, {
-    adminKey: admin.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
+  const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
+    deployerKey: admin.privateKey,
+    keys: {
+      admin: admin.address,
+      registrar: registrar.address,
+      arbiter: arbiter.address,
+      guardian: guardian.address,
+    },
     feeRecipient: feeRecipient.address,
   });
   const entry: NetworkInput = {
@@ -38,6 +43,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
     kind,
     rpc_url: anvil.rpcUrl,
     settlement_contract: settlementContract,
+    authority,
     token,
     currency: "USDC",
     decimals: 6,

@@ -19,7 +19,13 @@ const secretsSchema = z.object({
   service_did: z.string().regex(DID_PATTERN),
   nonce_key: z.string(),
   operator_key: z.string(),
-  chain: z.object({ admin: account, registrar: account, arbiter: account, fee_recipient: account }),
+  chain: z.object({
+    admin: account,
+    registrar: account,
+    arbiter: account,
+    guardian: account,
+    fee_recipient: account,
+  }),
   platform: z.object({ platform_id: z.string(), tenant_principal_id: z.string(), sandbox_key: z.string() }),
 });
 export type Secrets = z.infer<typeof secretsSchema>;
@@ -33,7 +39,8 @@ export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
 
 export function loadSecrets(file: string): Secrets {
   const parsed = secretsSchema.safeParse(parse(readFileSync(file, "utf8")));
-  if (!parsed.success) throw new StackError(`${file} is damaged: \`npm run reset\` starts afresh`);
+  if (!parsed.success)
+    throw new StackError(`${file} is damaged or of an earlier edition: \`npm run reset\` starts afresh`);
   return parsed.data;
 }
 
@@ -56,7 +63,13 @@ async function createSecrets(): Promise<Secrets> {
     service_did: generateDid(),
     nonce_key: randomText(32),
     operator_key: randomText(32),
-    chain: { admin: newAccount(), registrar: newAccount(), arbiter: newAccount(), fee_recipient: newAccount() },
+    chain: {
+      admin: newAccount(),
+      registrar: newAccount(),
+      arbiter: newAccount(),
+      guardian: newAccount(),
+      fee_recipient: newAccount(),
+    },
     platform: { platform_id: newId("plt", now), tenant_principal_id: newId("prn", now), sandbox_key: rawKey },
   };
 }

@@ -45,6 +45,7 @@ export type ChainDescription = {
   chain_id: number;
   network: string;
   settlement_contract: Hex;
+  authority: Hex;
   token: Hex;
   accounts: { address: Hex; private_key: Hex }[];
 };
@@ -226,20 +227,24 @@ async function startChains(
 }
 
 async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Promise<RunningChain> {
-  const { admin, registrar, arbiter, fee_recipient: feeRecipient } = secrets.chain;
+  const { admin, registrar, arbiter, guardian, fee_recipient: feeRecipient } = secrets.chain;
   const client = clientFor(anvil.rpcUrl);
-  for (const { address } of [admin, registrar, arbiter]) {
+  for (const { address } of [admin, registrar, arbiter, guardian]) {
     const balance = await client.getBalance({ address });
     if (balance < GAS_MONEY / 2n) await client.setBalance({ address, value: GAS_MONEY });
   }
-  const { settlementContract, token } = await deployContracts(anvil.rpcUrl, {
-    adminKey: admin.private_key,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
+  const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
+    deployerKey: admin.private_key,
+    keys: {
+      admin: admin.address,
+      registrar: registrar.address,
+      arbiter: arbiter.address,
+      guardian: guardian.address,
+    },
     feeRecipient: feeRecipient.address,
   });
   const place = { network: plan.network, chain_id: plan.chainId, rpc_url: anvil.rpcUrl };
-  const contracts = { settlement_contract: settlementContract, token };
+  const contracts = { settlement_contract: settlementContract, authority, token };
   const accounts = devAccounts().map(({ address, privateKey }) => ({ address, private_key: privateKey }));
   return {
     anvil,

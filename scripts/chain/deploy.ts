@@ -3,15 +3,26 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, concat, encodeDeployData, getContractAddress, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
-import { type Client, clientFor, send } from "./client.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { type Client, clientFor, send, write } from "./client.ts";
+import { type Delays, type Keys, NO_DELAYS, roleCalls } from "./roles.ts";
 
-export type Deployment = { settlementContract: Hex; token: Hex; vaultImplementation: Hex; deployBlock: number };
+export type Deployment = {
+  settlementContract: Hex;
+  authority: Hex;
+  token: Hex;
+  vaultImplementation: Hex;
+  deployBlock: number;
+};
 export type DeployOptions = {
-  adminKey: Hex;
-  registrarAddress: Hex;
-  arbiterAddress: Hex;
+  /** Pays for the deployment and keeps nothing. */
+  deployerKey: Hex;
+  keys: Keys;
   feeRecipient: Hex;
+  /** Without them every call is executed at once. */
+  delays?: Delays;
+  /** The token, where it is not the test token. */
+  token?: Hex;
   /** The result of an earlier run; nothing is deployed while the chain still has it. */
   known?: Deployment;
 };
@@ -22,17 +33,19 @@ type Artifact = { abi: Abi; bytecode: Hex };
 const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 const SALT = keccak256(toHex("agent-accountability"));
 
+/** The threshold of an unrated provider in the test token, base units. */
+export const TEST_BASE = 15_000_000n;
+
 /** Compiled contracts, by name, as scripts/contracts.ts wrote them. */
-export const artifacts: Record<"SettlementContract" | "EscrowVault" | "TestUSDC", Artifact> = JSON.parse(
-  readFileSync(join(import.meta.dirname, "../../src/chain/contracts/artifacts.json"), "utf8"),
-);
+export const artifacts: Record<"AccessManager" | "SettlementContract" | "EscrowVault" | "TestUSDC", Artifact> =
+  JSON.parse(readFileSync(join(import.meta.dirname, "../../src/chain/contracts/artifacts.json"), "utf8"));
 
 /**
- * Deploys token and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and deployed contracts
- * are kept.
+ * Deploys token, authority and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and deployed
+ * contracts are kept.
  */
 export async function deployContracts(rpcUrl: string, options: DeployOptions): Promise<Deployment> {
-  const { adminKey, registrarAddress, arbiterAddress, feeRecipient, known } = options;
+  const { deployerKey, keys, feeRecipient, delays = NO_DELAYS, known } = options;
   const client = clientFor(rpcUrl);
   if (
     known !== undefined &&
@@ -41,19 +54,22 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
   ) {
     return known;
   }
-  const admin = privateKeyToAccount(adminKey).address;
-  const token = await deploy(rpcUrl, adminKey, "TestUSDC", []);
-  const settlement = await deploy(rpcUrl, adminKey, "SettlementContract", [
-    admin,
-    registrarAddress,
-    arbiterAddress,
-    feeRecipient,
-    token.address,
-  ]);
+  const deployer = privateKeyToAccount(deployerKey).address;
+  const token = options.token ?? (await deploy(rpcUrl, deployerKey, "TestUSDC", [])).address;
+  const { address: authority } = await deploy(rpcUrl, deployerKey, "AccessManager", [deployer]);
+  const args = [authority, feeRecipient, token, TEST_BASE];
+  const settlement = await deploy(rpcUrl, deployerKey, "SettlementContract", args);
+  const manager = { address: authority, abi: authorityAbi } as const;
+  const [isRoot] = await client.readContract({ ...manager, functionName: "hasRole", args: [0n, deployer] });
+  if (isRoot) {
+    const calls = roleCalls(authority, settlement.address, deployer, keys, delays);
+    await write(rpcUrl, deployerKey, { ...manager, functionName: "multicall", args: [calls] });
+  }
   const view = { address: settlement.address, abi: settlementAbi } as const;
   return {
     settlementContract: settlement.address,
-    token: token.address,
+    authority,
+    token,
     vaultImplementation: await client.readContract({ ...view, functionName: "vaultImplementation" }),
     deployBlock: settlement.block ?? (await firstBlockOf(client, settlement.address)),
   };
@@ -63,7 +79,7 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
 export async function deploy(
   rpcUrl: string,
   privateKey: Hex,
-  name: "SettlementContract" | "TestUSDC",
+  name: "AccessManager" | "SettlementContract" | "TestUSDC",
   args: readonly unknown[],
   salt: Hex = SALT,
 ): Promise<{ address: Hex; block?: number }> {
@@ -78,7 +94,7 @@ async function hasCode(client: Client, address: Hex): Promise<boolean> {
   return (await client.getCode({ address })) !== undefined;
 }
 
-// The constructor gives roles, so the first log of the contract stands in its first block.
+// The constructor lists a token, so the first log of the contract stands in its first block.
 async function firstBlockOf(client: Client, address: Hex): Promise<number> {
   const [first] = await client.getLogs({ address, fromBlock: 0n });
   return Number(first?.blockNumber ?? 0);

@@ -1,8 +1,8 @@
 // Pays on a local chain as a consumer would.
-import { encodeAbiParameters, type Hex, keccak256, parseSignature, toHex } from "viem";
+import { encodeAbiParameters, getAbiItem, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
-import { clientFor, write } from "./client.ts";
+import { write } from "./client.ts";
 import { artifacts } from "./deploy.ts";
 
 export type Payment = {
@@ -13,14 +13,26 @@ export type Payment = {
   consumerDidHash: Hex;
 };
 export type IntentPayment = Payment & { intentHash: Hex };
-export type AuthorizedPayment = IntentPayment & {
+/** What a payer agrees to, as the contract has it (SettlementContract.Payment). */
+export type FullPayment = {
+  token: Hex;
+  amount: bigint;
+  providerDidHash: Hex;
+  consumerDidHash: Hex;
+  intentHash: Hex;
+  operationalWallet: Hex;
+  maxFeeBps: number;
+  deadline: bigint;
+  refundTo: Hex;
+};
+export type AuthorizedPayment = {
+  settlementContract: Hex;
+  payment: FullPayment;
   from: Hex;
-  salt: Hex;
   validAfter: bigint;
   validBefore: bigint;
-  v: number;
-  r: Hex;
-  s: Hex;
+  salt: Hex;
+  signature: Hex;
 };
 
 /** Mints test money. `key` only pays the gas. */
@@ -54,20 +66,25 @@ export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
 }
 
-/** Signs the payer's EIP-3009 authorization for one payment; its nonce binds it to provider, consumer and intent. */
+/** The full form out of the allowance: the payer fixes wallet, fee, deadline and where refunds go. */
+export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, payment: FullPayment): Promise<Hex> {
+  const call = { address: settlementContract, abi: settlementAbi, functionName: "settle", args: [payment] };
+  return write(rpcUrl, key, call);
+}
+
+type Terms = { salt?: Hex; validAfter?: bigint; validBefore?: bigint; from?: Hex };
+
+/** Signs the payer's EIP-3009 authorization of one payment; its nonce binds it to the whole of the payment. */
 export async function signPayment(
   chainId: number,
   payerKey: Hex,
-  payment: IntentPayment,
-  terms: { salt?: Hex; validAfter?: bigint; validBefore?: bigint } = {},
+  settlementContract: Hex,
+  payment: FullPayment,
+  terms: Terms = {},
 ): Promise<AuthorizedPayment> {
   const account = privateKeyToAccount(payerKey);
-  const { salt = randomHash(), validAfter = 0n, validBefore = BigInt(Math.floor(Date.now() / 1_000)) + 3_600n } = terms;
-  const { providerDidHash, consumerDidHash, intentHash } = payment;
-  const bytes32 = { type: "bytes32" } as const;
-  const nonce = keccak256(
-    encodeAbiParameters([bytes32, bytes32, bytes32, bytes32], [providerDidHash, consumerDidHash, intentHash, salt]),
-  );
+  const { salt = randomHash(), validAfter = 0n, validBefore = payment.deadline, from = account.address } = terms;
+  const { inputs } = getAbiItem({ abi: settlementAbi, name: "nonceOf" });
   const signature = await account.signTypedData({
     domain: { name: "USD Coin", version: "2", chainId, verifyingContract: payment.token },
     types: {
@@ -82,38 +99,22 @@ export async function signPayment(
     },
     primaryType: "ReceiveWithAuthorization",
     message: {
-      from: account.address,
-      to: payment.settlementContract,
+      from,
+      to: settlementContract,
       value: payment.amount,
       validAfter,
       validBefore,
-      nonce,
+      nonce: keccak256(encodeAbiParameters(inputs, [payment, salt])),
     },
   });
-  const { r, s, yParity } = parseSignature(signature);
-  return { ...payment, from: account.address, salt, validAfter, validBefore, v: 27 + yParity, r, s };
+  return { settlementContract, payment, from, validAfter, validBefore, salt, signature };
 }
 
 /** Submits a signed payment; the submitter pays the gas and nothing else. */
-export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, payment: AuthorizedPayment): Promise<Hex> {
-  const p = payment;
-  const args = [p.token, p.from, p.amount, p.providerDidHash, p.consumerDidHash, p.intentHash, p.salt] as const;
-  return write(rpcUrl, submitterKey, {
-    address: p.settlementContract,
-    abi: settlementAbi,
-    functionName: "payWithAuthorization",
-    args: [...args, p.validAfter, p.validBefore, p.v, p.r, p.s],
-  });
-}
-
-/** Signs as the payer and submits as anyone. */
-export async function payWithAuthorization(
-  rpcUrl: string,
-  keys: { payerKey: Hex; submitterKey: Hex },
-  payment: IntentPayment,
-): Promise<Hex> {
-  const chainId = await clientFor(rpcUrl).getChainId();
-  return submitAuthorized(rpcUrl, keys.submitterKey, await signPayment(chainId, keys.payerKey, payment));
+export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, signed: AuthorizedPayment): Promise<Hex> {
+  const { settlementContract: address, payment, from, validAfter, validBefore, salt, signature } = signed;
+  const args = [payment, from, validAfter, validBefore, salt, signature];
+  return write(rpcUrl, submitterKey, { address, abi: settlementAbi, functionName: "settleWithAuthorization", args });
 }
 
 function randomHash(): Hex {

@@ -2,7 +2,7 @@
 // that emitted a log, and only then the log's content. Only the ABI coding of viem is imported, which keeps the Worker's start short.
 import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
-import { settlementAbi, tokenAbi } from "./abi.ts";
+import { authorityAbi, settlementAbi } from "./abi.ts";
 import type {
   ChainGateway,
   ChainResult,
@@ -43,9 +43,14 @@ type Hex = `0x${string}`;
 export function createChainGateway(networks: readonly Network[], rpc: Rpc = createRpc()): ChainGateway {
   // Addresses are compared and encoded in lower case; the configuration may hold any case.
   const byName = new Map(
-    networks.map(({ settlement_contract, token, ...rest }) => [
+    networks.map(({ settlement_contract, authority, token, ...rest }) => [
       rest.network,
-      { ...rest, settlement_contract: settlement_contract.toLowerCase(), token: token.toLowerCase() },
+      {
+        ...rest,
+        settlement_contract: settlement_contract.toLowerCase(),
+        authority: authority.toLowerCase(),
+        token: token.toLowerCase(),
+      },
     ]),
   );
 
@@ -74,17 +79,19 @@ function planSplit(network: Network, onChain: ProviderOnChain, wanted: WantedSpl
   }
   const wallet = operationalWallet?.toLowerCase() as Hex | undefined;
   const [did, token] = [asHex(providerDidHash), asHex(network.token)];
-  const call = (data: Hex): SplitPlan => ({
-    state: "call",
-    call: { network: network.network, to: network.settlement_contract, data },
-  });
+  // The registrar's calls go through the authority, which knows the role.
+  const call = (data: Hex): SplitPlan => {
+    const args = [asHex(network.settlement_contract), data] as const;
+    const execute = encodeFunctionData({ abi: authorityAbi, functionName: "execute", args });
+    return { state: "call", call: { network: network.network, to: network.authority, data: execute } };
+  };
   if (!onChain.registered) {
     if (wallet === undefined) return { state: "impossible", reason: "UnknownProvider" };
     const args = [did, token, wallet, threshold] as const;
     return call(encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args }));
   }
   if (wallet !== undefined && onChain.operationalWallet !== wallet) {
-    const args = [did, token, wallet] as const;
+    const args = [did, token, asHex(onChain.operationalWallet ?? ""), wallet] as const;
     return call(encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args }));
   }
   if (onChain.threshold === threshold) return { state: "done", onChain };
@@ -165,42 +172,31 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
 
-// Every `Settled` of the network's own contract stands between the transfer of the provider's part and the `SettlementRecorded` that
-// numbers it. Indices count from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
+// After every `Settled` of the network's own contract stands the `SettlementRecorded` that names its key and its wallet. Indices count from
+// the transaction's first log, because the block's count changes when it is mined again (FAC-9).
 function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   const settlements: Settled[] = [];
   for (const [at, log] of logs.entries()) {
-    const [transfer, next] = [logs[at - 1], logs[at + 1]];
+    const next = logs[at + 1];
     const settled = decodeOwn(log, network);
     const recorded = next && decodeOwn(next, network);
     if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") continue;
     const { token, payer, intentHash, ...amounts } = settled.args;
+    const { key, operationalWallet, refundTo, vaultBalance } = recorded.args;
     settlements.push({
       ...amounts,
       logIndex: Number(log.logIndex) - first,
-      settlementId: recorded.args.settlementId,
+      settlementKey: key,
       intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
       token: token.toLowerCase(),
       payer: payer.toLowerCase(),
-      operationalWallet: (transfer && recipientOf(transfer, token)) ?? "",
-      vaultBalance: recorded.args.vaultBalance,
+      operationalWallet: operationalWallet.toLowerCase(),
+      refundTo: refundTo.toLowerCase(),
+      vaultBalance,
     });
   }
   return settlements;
-}
-
-/** The recipient of a transfer of the token. */
-function recipientOf(log: Log, token: string): string | undefined {
-  if (log.address.toLowerCase() !== token.toLowerCase()) return undefined;
-  const [signature, ...rest] = log.topics;
-  if (signature === undefined) return undefined;
-  try {
-    const event = decodeEventLog({ abi: tokenAbi, data: log.data, topics: [signature, ...rest] });
-    return event.eventName === "Transfer" ? event.args.to.toLowerCase() : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const decodeOwn = (log: Log, network: Network) =>

@@ -10,11 +10,11 @@ export type ChainUnavailable = {
   reason: "timeout" | "unreachable" | "bad_answer" | "wrong_chain" | "unknown_network";
 };
 
-/** One `Settled` of the network's own settlement contract, with the number that an arbiter's payout is bound to. */
+/** One `Settled` of the network's own settlement contract, with the key that a payout and a refund are bound to. */
 export type Settled = {
   /** Counted from the transaction's first log, so that it stays when a reorganisation moves the transaction. */
   logIndex: number;
-  settlementId: bigint;
+  settlementKey: string;
   providerDidHash: string;
   consumerDidHash: string;
   /** null for a payment through `pay`, which names no intent. */
@@ -23,6 +23,8 @@ export type Settled = {
   payer: string;
   /** The recipient of the provider's part. */
   operationalWallet: string;
+  /** Where payouts and refunds of it go. */
+  refundTo: string;
   gross: bigint;
   fee: bigint;
   escrow: bigint;

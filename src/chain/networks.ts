@@ -11,6 +11,8 @@ const networkSchema = z.strictObject({
   rpc_url: z.url(),
   fallback_rpc_url: z.url().optional(),
   settlement_contract: address,
+  /** The AccessManager through which what needs a role is called (CHN-5). */
+  authority: address,
   token: address,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
   decimals: z.number().int().min(0).max(18),

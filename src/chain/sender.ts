@@ -1,7 +1,7 @@
 // A signer's requests to a node: the account, a dry run of a call, and sending a signed transaction. It holds no key and no state: the
 // Durable Object orders the nonces.
 import { decodeErrorResult } from "viem/utils";
-import { settlementAbi } from "./abi.ts";
+import { authorityAbi, settlementAbi } from "./abi.ts";
 import { type Fees, feesFor } from "./fees.ts";
 import type { ChainCall, ChainResult } from "./gateway.ts";
 import type { Network } from "./networks.ts";
@@ -124,12 +124,14 @@ function toBigInt(value: unknown): bigint | undefined {
   return typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined;
 }
 
+const REFUSALS = [...settlementAbi, ...authorityAbi];
+
 // Nodes agree on the revert data but not on its place; other errors are recognised by their words alone.
 function refusalOf({ message, data }: RpcError): string {
   const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
   if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {
     try {
-      return decodeErrorResult({ abi: settlementAbi, data: nested as `0x${string}` }).errorName;
+      return decodeErrorResult({ abi: REFUSALS, data: nested as `0x${string}` }).errorName;
     } catch {
       return "reverted";
     }

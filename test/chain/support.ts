@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
@@ -23,8 +24,21 @@ export const REASON = intentHash("dsp_01JD8Z5T7Q0000000000000000");
 export const UNIT = 1_000_000n;
 export const THRESHOLD = 15n * UNIT;
 
-const PEOPLE = ["admin", "registrar", "arbiter", "feeRecipient", "consumer", "wallet", "stranger", "other"] as const;
+const PEOPLE = [
+  "admin",
+  "registrar",
+  "arbiter",
+  "feeRecipient",
+  "consumer",
+  "wallet",
+  "stranger",
+  "other",
+  "guardian",
+] as const;
 export type Person = (typeof PEOPLE)[number];
+
+// The functions of the authority with the errors of the contract, which come through it.
+const REFUSALS = [...authorityAbi, ...settlementAbi.filter(({ type }) => type === "error")] as Abi;
 
 // Enough for every call here; naming it spares a dry run, and lets a refused call be mined as reverted.
 const GAS = 3_000_000n;
@@ -35,6 +49,14 @@ export type World = {
   people: Record<Person, AnvilAccount>;
   network: Network;
   client: ReturnType<typeof clientFor>;
+  /** Sends a call of a role through the authority and waits for its block; the receipt says whether it was refused. */
+  act: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
+  /** The name of the error that a call of a role is refused with, or null when it would pass. */
+  refusalOf: (person: Person, functionName: string, args: readonly unknown[]) => Promise<string | null>;
+  /** Schedules a call of a role with a delay; it may be executed by `act` once the delay is over. */
+  schedule: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
+  /** Cancels what another person scheduled. */
+  cancel: (person: Person, whose: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
   /** Sends a call of the settlement contract and waits for its block; the receipt says whether it was refused. */
   send: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
   sendTo: (person: Person, to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
@@ -57,18 +79,26 @@ export type World = {
 type Receipt = Awaited<ReturnType<ReturnType<typeof clientFor>["getTransactionReceipt"]>>;
 
 /** Fresh chain and contracts, PROVIDER registered at THRESHOLD, the consumer with 1,000 units and an allowance. */
-export async function buildWorld(chainId = 84532): Promise<World> {
+export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): Promise<World> {
   const anvil = await startAnvil({ chainId, port: 0 });
   const people = nameAccounts(anvil.accounts);
   const chain = await deployContracts(anvil.rpcUrl, {
-    adminKey: people.admin.privateKey,
-    registrarAddress: people.registrar.address,
-    arbiterAddress: people.arbiter.address,
+    deployerKey: people.admin.privateKey,
+    keys: {
+      admin: people.admin.address,
+      registrar: people.registrar.address,
+      arbiter: people.arbiter.address,
+      guardian: people.guardian.address,
+    },
     feeRecipient: people.feeRecipient.address,
+    delays,
   });
   const client = clientFor(anvil.rpcUrl);
   const settlement = { address: chain.settlementContract, abi: settlementAbi as Abi };
   const token = { address: chain.token, abi: artifacts.TestUSDC.abi };
+  const manager = { address: chain.authority, abi: authorityAbi as Abi };
+  const dataOf = (functionName: string, args: readonly unknown[]): Hex =>
+    encodeFunctionData({ abi: settlement.abi, functionName, args });
 
   async function sendTo(person: Person, to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) {
     const data = encodeFunctionData({ abi, functionName, args });
@@ -96,6 +126,16 @@ export async function buildWorld(chainId = 84532): Promise<World> {
     client,
     network: networkFor(chainId, anvil.rpcUrl, chain),
     sendTo,
+    act: (person, functionName, args) =>
+      sendTo(person, manager.address, manager.abi, "execute", [settlement.address, dataOf(functionName, args)]),
+    refusalOf: (person, functionName, args) =>
+      refusalAt(person, manager.address, REFUSALS, "execute", [settlement.address, dataOf(functionName, args)]),
+    schedule: (person, functionName, args) =>
+      sendTo(person, manager.address, manager.abi, "schedule", [settlement.address, dataOf(functionName, args), 0]),
+    cancel: (person, whose, functionName, args) => {
+      const scheduled = [people[whose].address, settlement.address, dataOf(functionName, args)];
+      return sendTo(person, manager.address, manager.abi, "cancel", scheduled);
+    },
     send: (person, functionName, args) => sendTo(person, settlement.address, settlement.abi, functionName, args),
     refusalAt,
     refusal: (person, functionName, args) => refusalAt(person, settlement.address, settlement.abi, functionName, args),
@@ -108,18 +148,18 @@ export async function buildWorld(chainId = 84532): Promise<World> {
       (await client.readContract({ ...settlement, functionName: "vaultOf", args: [providerDidHash] })) as Hex,
     stop: anvil.stop,
   };
-  await world.send("registrar", "registerProvider", [PROVIDER, chain.token, people.wallet.address, THRESHOLD]);
+  await world.act("registrar", "registerProvider", [PROVIDER, chain.token, people.wallet.address, THRESHOLD]);
   await world.mint(people.consumer.address, 1_000n * UNIT);
   await sendTo("consumer", token.address, token.abi, "approve", [chain.settlementContract, 2n ** 256n - 1n]);
   return world;
 }
 
 /** Builds a world for the tests of a file and passes it to `prepare`. Each test's effects on the chain are reverted after it. */
-export function useWorld(prepare: (world: World) => unknown): void {
+export function useWorld(prepare: (world: World) => unknown, delays: Delays = NO_DELAYS): void {
   let world: World | undefined;
   let snapshot: Hex | undefined;
   beforeAll(async () => {
-    world = await buildWorld();
+    world = await buildWorld(undefined, delays);
     await prepare(world);
   });
   afterAll(() => world?.stop());
@@ -136,6 +176,7 @@ function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network
     kind: chainId === 8453 ? "mainnet" : "testnet",
     rpc_url: rpcUrl,
     settlement_contract: chain.settlementContract,
+    authority: chain.authority,
     token: chain.token,
     currency: "USDC",
     decimals: 6,

@@ -1,0 +1,72 @@
+// Who may call what on the settlement contract, as its AccessManager is told at deployment (CHN-5 to CHN-7). Afterwards nobody can change the
+// table: only the members of the roles change, by the admin and after its delay.
+import { type Abi, encodeFunctionData, getAbiItem, type Hex, toFunctionSelector } from "viem";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+
+/** Seconds that a call of the role waits between its scheduling and its execution. */
+export type Delays = { readonly wallet: number; readonly payOut: number; readonly admin: number };
+export const NO_DELAYS: Delays = { wallet: 0, payOut: 0, admin: 0 };
+const HOUR = 3_600;
+/** Where money is real. */
+export const DELAYS: Delays = { wallet: 48 * HOUR, payOut: 24 * HOUR, admin: 48 * HOUR };
+
+export type Keys = Readonly<Record<"admin" | "registrar" | "arbiter" | "guardian", Hex>>;
+
+type RolePlan = {
+  readonly id: bigint;
+  readonly functions: readonly string[];
+  readonly holder: keyof Keys;
+  readonly delay: keyof Delays | null;
+};
+
+/** 0 is the AccessManager's own root, which nobody holds once all of this stands. */
+export const ROLES = {
+  ADMIN: {
+    id: 1n,
+    functions: ["unpause", "setFeeBps", "setFeeRecipient", "listToken"],
+    holder: "admin",
+    delay: "admin",
+  },
+  REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar", delay: null },
+  REGISTRAR_DELAYED: {
+    id: 3n,
+    functions: ["setOperationalWallet", "setLowThreshold"],
+    holder: "registrar",
+    delay: "wallet",
+  },
+  ARBITER: { id: 4n, functions: ["setReserve"], holder: "arbiter", delay: null },
+  ARBITER_DELAYED: { id: 5n, functions: ["payOut"], holder: "arbiter", delay: "payOut" },
+  GUARDIAN: { id: 6n, functions: ["pause"], holder: "guardian", delay: null },
+} as const satisfies Readonly<Record<string, RolePlan>>;
+const ROOT = 0n;
+
+/** The calls of the AccessManager, by its root, that make the table so and leave the root with nobody. */
+export function roleCalls(authority: Hex, contract: Hex, root: Hex, keys: Keys, delays: Delays): Hex[] {
+  const call = (functionName: string, args: readonly unknown[]): Hex =>
+    encodeFunctionData({ abi: authorityAbi as Abi, functionName, args });
+  const plans: readonly (readonly [string, RolePlan])[] = Object.entries(ROLES);
+  return [
+    ...plans.flatMap(([label, { id, functions, holder, delay }]) => [
+      call("labelRole", [id, label]),
+      // Members are given and taken by the admin, who is its own admin too.
+      call("setRoleAdmin", [id, ROLES.ADMIN.id]),
+      // What is scheduled under a role with a delay can be cancelled by the guardian.
+      ...(delay === null ? [] : [call("setRoleGuardian", [id, ROLES.GUARDIAN.id])]),
+      call("setTargetFunctionRole", [contract, functions.map(selectorOf), id]),
+      call("grantRole", [id, keys[holder], delay === null ? 0 : delays[delay]]),
+    ]),
+    // The guardian can cancel that somebody gets a role. It can't cancel that somebody loses one: else a stolen guardian's key would stay.
+    call("setTargetFunctionRole", [
+      authority,
+      [toFunctionSelector(getAbiItem({ abi: authorityAbi, name: "grantRole" }))],
+      ROLES.ADMIN.id,
+    ]),
+    call("renounceRole", [ROOT, root]),
+  ];
+}
+
+function selectorOf(name: string): Hex {
+  const item = (settlementAbi as Abi).find((entry) => entry.type === "function" && entry.name === name);
+  if (item?.type !== "function") throw new Error(`the contract has no function ${name}`);
+  return toFunctionSelector(item);
+}
