@@ -22,19 +22,21 @@ export function roleAccounts(): Record<keyof Keys | "feeRecipient", AnvilAccount
   return { admin, registrar, arbiter, feeRecipient, guardian };
 }
 
+export const addressesOf = (accounts: Record<keyof Keys, AnvilAccount>): Keys => ({
+  admin: accounts.admin.address,
+  registrar: accounts.registrar.address,
+  arbiter: accounts.arbiter.address,
+  guardian: accounts.guardian.address,
+});
+
 /** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
 export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
   const { network, chainId, kind, confirmations = 1, ...options } = plan;
-  const { admin, registrar, arbiter, guardian, feeRecipient } = roleAccounts();
+  const { feeRecipient, ...holders } = roleAccounts();
   const anvil = await startAnvil({ chainId, port: 0, ...options });
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
-    deployerKey: admin.privateKey,
-    keys: {
-      admin: admin.address,
-      registrar: registrar.address,
-      arbiter: arbiter.address,
-      guardian: guardian.address,
-    },
+    deployerKey: holders.admin.privateKey,
+    keys: addressesOf(holders),
     feeRecipient: feeRecipient.address,
   });
   const entry: NetworkInput = {

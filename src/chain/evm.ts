@@ -42,17 +42,7 @@ type Hex = `0x${string}`;
 /** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only. */
 export function createChainGateway(networks: readonly Network[], rpc: Rpc = createRpc()): ChainGateway {
   // Addresses are compared and encoded in lower case; the configuration may hold any case.
-  const byName = new Map(
-    networks.map(({ settlement_contract, authority, token, ...rest }) => [
-      rest.network,
-      {
-        ...rest,
-        settlement_contract: settlement_contract.toLowerCase(),
-        authority: authority.toLowerCase(),
-        token: token.toLowerCase(),
-      },
-    ]),
-  );
+  const byName = new Map(networks.map((network) => [network.network, inLowerCase(network)]));
 
   // Every operation names its network.
   function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
@@ -71,6 +61,17 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
   };
 }
+
+const inLowerCase = (network: Network): Network => ({
+  ...network,
+  settlement_contract: network.settlement_contract.toLowerCase(),
+  authority: network.authority.toLowerCase(),
+  earlier_editions: network.earlier_editions.map(({ settlement_contract, authority }) => ({
+    settlement_contract: settlement_contract.toLowerCase(),
+    authority: authority.toLowerCase(),
+  })),
+  token: network.token.toLowerCase(),
+});
 
 function planSplit(network: Network, onChain: ProviderOnChain, wanted: WantedSplit): SplitPlan {
   const { providerDidHash, operationalWallet, threshold } = wanted;
@@ -172,21 +173,23 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
 
-// After every `Settled` of the network's own contract stands the `SettlementRecorded` that names its key and its wallet. Indices count from
+// After every `Settled` of one of the network's own contracts stands the `SettlementRecorded` that names its key and its wallet. Indices count from
 // the transaction's first log, because the block's count changes when it is mined again (FAC-9).
 function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   const settlements: Settled[] = [];
   for (const [at, log] of logs.entries()) {
     const next = logs[at + 1];
+    const contract = log.address.toLowerCase();
     const settled = decodeOwn(log, network);
-    const recorded = next && decodeOwn(next, network);
+    const recorded = next?.address.toLowerCase() === contract ? decodeOwn(next, network) : undefined;
     if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") continue;
     const { token, payer, intentHash, ...amounts } = settled.args;
     const { key, operationalWallet, refundTo, vaultBalance } = recorded.args;
     settlements.push({
       ...amounts,
       logIndex: Number(log.logIndex) - first,
+      contract,
       settlementKey: key,
       intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
       token: token.toLowerCase(),
@@ -199,8 +202,12 @@ function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
   return settlements;
 }
 
-const decodeOwn = (log: Log, network: Network) =>
-  log.address.toLowerCase() === network.settlement_contract ? decodeLog(log) : undefined;
+const decodeOwn = (log: Log, { settlement_contract, earlier_editions }: Network) =>
+  [settlement_contract, ...earlier_editions.map((edition) => edition.settlement_contract)].includes(
+    log.address.toLowerCase(),
+  )
+    ? decodeLog(log)
+    : undefined;
 
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   if (signature === undefined) return undefined;

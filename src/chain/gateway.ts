@@ -10,10 +10,12 @@ export type ChainUnavailable = {
   reason: "timeout" | "unreachable" | "bad_answer" | "wrong_chain" | "unknown_network";
 };
 
-/** One `Settled` of the network's own settlement contract, with the key that a payout and a refund are bound to. */
+/** One `Settled` of an edition of the network's settlement contract, with the key that a payout and a refund are bound to. */
 export type Settled = {
   /** Counted from the transaction's first log, so that it stays when a reorganisation moves the transaction. */
   logIndex: number;
+  /** The edition that emitted it. */
+  contract: string;
   settlementKey: string;
   providerDidHash: string;
   consumerDidHash: string;

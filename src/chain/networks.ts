@@ -4,6 +4,7 @@ import * as z from "zod";
 import { formatAmount } from "../core/money.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
+const editionSchema = z.strictObject({ settlement_contract: address, authority: address });
 const networkSchema = z.strictObject({
   network: z.string(),
   chain_id: z.number().int().positive(),
@@ -13,6 +14,8 @@ const networkSchema = z.strictObject({
   settlement_contract: address,
   /** The AccessManager through which what needs a role is called (CHN-5). */
   authority: address,
+  /** Contracts that served before this one: what was paid through them stays facilitable and readable. */
+  earlier_editions: z.array(editionSchema).default([]),
   token: address,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
   decimals: z.number().int().min(0).max(18),

@@ -132,6 +132,7 @@ export const ALERT_KINDS = [
   "dead_letter",
   "account_renamed",
   "authority_key",
+  "operational_wallet",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

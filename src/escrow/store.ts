@@ -7,6 +7,7 @@ import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import type { Credit } from "./changes.ts";
 import { statesOf } from "./states.ts";
+import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
@@ -113,6 +114,15 @@ export const fundEscrow = (db: Database, before: EscrowRow, after: EscrowRow): S
 export const dropEscrow = (db: Database, of: EscrowRow): Statement[] =>
   mustChange(db, db.delete(escrows).where(and(keyed(of), eq(escrows.contributed, of.contributed))));
 
+/** The wallets before a new one, on the database's clock: the chain's blocks are not dated by a moved test clock. */
+const formerBefore = (wallet: string): SQL<string> => {
+  const now = sql`cast(unixepoch('subsec') * 1000 as integer)`;
+  return sql`case when ${escrows.operationalWallet} = ${wallet} then ${escrows.formerWallets} else
+    (select json_group_array(json(value)) from (
+      select value from json_each(${escrows.formerWallets}) where value ->> 'until' > ${now} - ${FORMER_WALLETS_KEPT_MS}
+      union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
+};
+
 /** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db
@@ -122,6 +132,7 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
       target: [escrows.did, escrows.environment, escrows.network],
       set: {
         operationalWallet: row.operationalWallet,
+        formerWallets: formerBefore(row.operationalWallet),
         chainThreshold: row.chainThreshold,
         behindSince: stillOrNow,
       },

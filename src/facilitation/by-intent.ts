@@ -9,6 +9,7 @@ import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
 import { findBuyer, findEscrowOfIntent, findIntentToSettle, findUsedSettlements } from "./store.ts";
 import { toFacilitationView } from "./views.ts";
+import { requireWallet } from "./wallet.ts";
 
 type IntentClaim = {
   readonly intentId: string;
@@ -37,6 +38,7 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   const minedAt = mined.minedAt + call.ahead;
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
+  await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
   // confirmed or disputed (FAC-4).
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };

@@ -14,6 +14,7 @@ import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
 import { findEscrow, findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
 import { toFacilitationView } from "./views.ts";
+import { requireWallet } from "./wallet.ts";
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
 
@@ -41,6 +42,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const intent = await intentPaid(call, claim, open ?? null, settled, minedAt);
   if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
+  await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
 }

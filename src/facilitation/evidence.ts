@@ -19,7 +19,8 @@ export type FailedCheck =
   | "already_facilitated"
   | "no_matching_intent"
   | "intent_settled"
-  | "mined_before_intent";
+  | "mined_before_intent"
+  | "other_wallet";
 
 export const unverified = (check: FailedCheck): ServiceError =>
   new ServiceError("settlement_verification_failed", { detail: { failed_check: check }, reason: check });

@@ -287,6 +287,7 @@ function escrowRow(
     currency,
     vault: onChain.vault,
     operationalWallet: wallet,
+    formerWallets: "[]",
     balance,
     contributed: 0,
     elsewhere,

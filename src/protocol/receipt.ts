@@ -32,8 +32,12 @@ export type ReceiptClaims = {
   readonly tx_hash: string;
   /** Position of the Settled event among the logs of its transaction, from 0. */
   readonly log_index: number;
+  /** The key of the settlement in the contract, which payouts and refunds of it name: `0x` and 64 hex digits. */
+  readonly settlement_key: string;
   /** The address that paid. */
   readonly payer: string;
+  /** The address that payouts and refunds of it go to. */
+  readonly refund_to: string;
   /** The address that the provider's part went to. */
   readonly operational_wallet: string;
   readonly gross_amt: string;
@@ -117,7 +121,9 @@ const CLAIMS: { readonly [claim in keyof ReceiptClaims]: Judge } = {
   token: address,
   tx_hash: matches(/^0x[0-9a-f]{64}$/),
   log_index: count,
+  settlement_key: matches(/^0x[0-9a-f]{64}$/),
   payer: address,
+  refund_to: address,
   operational_wallet: address,
   gross_amt: amount,
   fee_amt: amount,

@@ -28,13 +28,15 @@ const at = { minedAt: 500, now: 600 };
 
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,
-  settlementId: BigInt(logIndex),
+  contract: TOKEN,
+  settlementKey: TOKEN,
   providerDidHash: didHash(PROVIDER),
   consumerDidHash: didHash(CONSUMER),
   intentHash: null,
   token: TOKEN,
   payer: TOKEN,
   operationalWallet: TOKEN,
+  refundTo: TOKEN,
   gross: 5_000_000n,
   fee: 0n,
   escrow: 0n,

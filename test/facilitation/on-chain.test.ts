@@ -7,7 +7,7 @@ import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { account, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
+import { account, asRole, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, PATH, type Pair, refused } from "./support.ts";
@@ -20,7 +20,6 @@ const [ADMIN, REGISTRAR] = [account(0), account(1)];
 const { lab, mine } = labOf(LAB);
 /** Sets the time of the next block, from which the chain's clock continues. */
 const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms / 1_000));
-const contract = () => chainOf(LAB).settlement_contract;
 
 let world: World;
 let pair: Pair;
@@ -136,22 +135,26 @@ describe("a payment", () => {
   });
 
   it("through the same code at another address, or in another token, does not count", async () => {
-    const { otherContract, otherToken } = inject("lab");
+    const { otherContract, otherAuthority, otherToken } = inject("lab");
     const token = chainOf(LAB).token;
     const split = (address: string) =>
       encodeFunctionData({
         abi: settlementAbi,
         functionName: "registerProvider",
-        args: [didHash(pair.provider.did), address as `0x${string}`, account(8) as `0x${string}`, 0n],
+        args: [didHash(pair.provider.did), address as `0x${string}`, account(8) as `0x${string}`, 15_000_000n],
       });
     const allow = encodeFunctionData({
       abi: settlementAbi,
-      functionName: "setTokenAllowed",
-      args: [otherToken as `0x${string}`, true],
+      functionName: "listToken",
+      args: [otherToken as `0x${string}`, 15_000_000n],
     });
-    await send(LAB, REGISTRAR, otherContract, split(token));
-    await send(LAB, ADMIN, contract(), allow);
-    await send(LAB, REGISTRAR, contract(), split(otherToken));
+    const [to, data] = [otherAuthority, asRole(LAB, split(token), otherContract).data];
+    await send(LAB, REGISTRAR, to, data);
+    for (const [by, call] of [
+      [ADMIN, asRole(LAB, allow)],
+      [REGISTRAR, asRole(LAB, split(otherToken))],
+    ] as const)
+      await send(LAB, by, call.to, call.data);
 
     const intent = await openIntent("15.00");
     for (const [options, failed_check] of [

@@ -2,9 +2,10 @@
 // and undone registrations, missing blocks, an account without gas. The network `lab-markets` belongs to this file
 // alone.
 import { eq } from "drizzle-orm";
-import { encodeFunctionData, keccak256, stringToHex } from "viem/utils";
+import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it, vi } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { ROLES } from "../../scripts/chain/roles.ts";
+import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";
@@ -23,12 +24,13 @@ import { useLab } from "./support.ts";
 
 const LAB = "lab-markets";
 const ADMIN = account(0);
-const REGISTRAR_ROLE = keccak256(stringToHex("REGISTRAR_ROLE"));
+const { id: ROLE } = ROLES.REGISTRAR;
 
 const { lab, mine } = labOf(LAB);
-const contract = () => chainOf(LAB).settlement_contract;
-const call = (functionName: "grantRole" | "revokeRole") =>
-  encodeFunctionData({ abi: settlementAbi, functionName, args: [REGISTRAR_ROLE, REGISTRAR as `0x${string}`] });
+const authority = () => chainOf(LAB).authority;
+const registrar = REGISTRAR as `0x${string}`;
+const grant = encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args: [ROLE, registrar, 0] });
+const revoke = encodeFunctionData({ abi: authorityAbi, functionName: "revokeRole", args: [ROLE, registrar] });
 
 let world: World;
 const { job, open, marketOf, work, alone } = useLab(LAB, (created) => {
@@ -40,13 +42,13 @@ const openAlerts = async (kind: string) =>
 describe("a market", () => {
   it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
     const { did } = await world.agent("PROVIDER");
-    await send(LAB, ADMIN, contract(), call("revokeRole"));
+    await send(LAB, ADMIN, authority(), revoke);
     try {
       expect(expectStatus(await open(did), 200).markets).toMatchObject([
-        { status: "FAILED", reason: "AccessControlUnauthorizedAccount", escrow_wallet: null, registration_tx: null },
+        { status: "FAILED", reason: "AccessManagerUnauthorizedCall", escrow_wallet: null, registration_tx: null },
       ]);
     } finally {
-      await send(LAB, ADMIN, contract(), call("grantRole"));
+      await send(LAB, ADMIN, authority(), grant);
     }
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
   });
@@ -57,14 +59,14 @@ describe("a market", () => {
     const opening = open(did);
     await waitingOf(REGISTRAR);
     // Pays more than the registration, so it comes first in the block.
-    const revoke = { from: ADMIN, to: contract(), data: call("revokeRole"), gas: "0x2dc6c0", gasPrice: "0x174876e800" };
-    await lab("eth_sendTransaction", revoke);
+    const revocation = { from: ADMIN, to: authority(), data: revoke, gas: "0x2dc6c0", gasPrice: "0x174876e800" };
+    await lab("eth_sendTransaction", revocation);
     await lab("evm_mine");
     try {
       expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "FAILED", reason: "reverted" }]);
     } finally {
       await lab("evm_setAutomine", true);
-      await send(LAB, ADMIN, contract(), call("grantRole"));
+      await send(LAB, ADMIN, authority(), grant);
     }
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });

@@ -1,12 +1,12 @@
 // The chains of the tests: anvil's accounts are unlocked, so a test sends without signing.
 import { encodeFunctionData } from "viem/utils";
 import { inject } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 
 export const account = (index: number): string => inject("accounts")[index] ?? "0x";
-type Chain = { network: string; rpc_url: string; settlement_contract: string; token: string };
+type Chain = { network: string; rpc_url: string; settlement_contract: string; authority: string; token: string };
 
 /** Every chain of the run, the labs among them. */
 export const CHAINS: readonly Chain[] = JSON.parse(inject("workerBindings")["NETWORKS"] ?? "[]");
@@ -44,6 +44,15 @@ export async function send(network: string, from: string, to: string, data: stri
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return hash;
+}
+
+/** A call of a role, which goes to the authority: its address and the data. */
+export function asRole(network: string, data: string, contract = chainOf(network).settlement_contract) {
+  const args = [contract as `0x${string}`, data as `0x${string}`] as const;
+  return {
+    to: chainOf(network).authority,
+    data: encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }),
+  };
 }
 
 export type PayOptions = {

@@ -2,8 +2,8 @@
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
-import { deploy } from "../../scripts/chain/deploy.ts";
-import { drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
+import { addressesOf, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { randomText } from "../../scripts/secrets.ts";
 import { startAccessTeams } from "./access-teams.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
@@ -42,17 +42,18 @@ export default async function setup(project: TestProject) {
   if (!lab) throw new Error("no lab");
   // Look-alike contracts: the same code at other addresses.
   const salt = `0x${"07".repeat(32)}` as const;
-  const { admin, registrar, arbiter, feeRecipient } = roleAccounts();
-  const { address: otherToken } = await deploy(lab.anvil.rpcUrl, admin.privateKey, "TestUSDC", [], salt);
-  const roles = [admin.address, registrar.address, arbiter.address, feeRecipient.address, lab.entry.token];
-  const { address: otherContract } = await deploy(
-    lab.anvil.rpcUrl,
-    admin.privateKey,
-    "SettlementContract",
-    roles,
+  const { feeRecipient, ...holders } = roleAccounts();
+  const deployerKey = holders.admin.privateKey;
+  const { address: otherToken } = await deploy(lab.anvil.rpcUrl, deployerKey, "TestUSDC", [], salt);
+  const other = await deployContracts(lab.anvil.rpcUrl, {
+    deployerKey,
+    keys: addressesOf(holders),
+    feeRecipient: feeRecipient.address,
+    token: lab.entry.token as `0x${string}`,
     salt,
-  );
-  project.provide("lab", { otherToken, otherContract });
+  });
+  const [otherContract, otherAuthority] = [other.settlementContract, other.authority];
+  project.provide("lab", { otherToken, otherContract, otherAuthority });
   const operatorKey = randomText(24);
   project.provide("workerBindings", {
     ISSUER,
@@ -85,7 +86,7 @@ declare module "vitest" {
     operatorKey: string;
     accessTeams: string;
     accounts: string[];
-    lab: { otherToken: string; otherContract: string };
+    lab: { otherToken: string; otherContract: string; otherAuthority: string };
     migrations: { name: string; queries: string[] }[];
   }
 }

@@ -15,6 +15,8 @@ export const escrows = sqliteTable(
     currency: text().notNull(),
     vault: text().notNull(),
     operationalWallet: text().notNull(),
+    /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
+    formerWallets: text().notNull().default("[]"),
     /** What counts of the vault's balance here: all of it but `elsewhere`. */
     balance: integer().notNull().default(0),
     /** What facilitated settlements of this environment have put into the vault. */
@@ -102,7 +104,11 @@ export const transactions = sqliteTable(
     txHash: text().notNull(),
     /** The place of the `Settled` event, counted from the transaction's first log: a reorganisation does not move it (FAC-9). */
     logIndex: integer().notNull(),
-    settlementId: text().notNull(),
+    /** The edition of the settlement contract, and the key in it that a payout and a refund are bound to. */
+    contract: text().notNull().default(""),
+    settlementKey: text().notNull().default(""),
+    /** Where payouts and refunds of it go. */
+    refundTo: text().notNull().default(""),
     payer: text().notNull(),
     operationalWallet: text().notNull(),
     gross: integer().notNull(),

@@ -1,0 +1,21 @@
+// The operational wallets of a provider over time (FAC-17): the present one, and those before it as long as a payment to them may still be
+// facilitated.
+import * as z from "zod";
+import { DAY_MS } from "../core/limits.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+
+/** A payment is facilitated at most 30 days after its block. */
+export const FORMER_WALLETS_KEPT_MS = 31 * DAY_MS;
+
+const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() }));
+
+/** Whether the service's registrar had set this wallet (lower case) at the instant of a block, in epoch milliseconds. */
+export const wasInForce = (
+  { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
+  wallet: string,
+  minedAt: number,
+): boolean =>
+  operationalWallet.toLowerCase() === wallet ||
+  formerSchema
+    .parse(JSON.parse(formerWallets))
+    .some((former) => former.wallet.toLowerCase() === wallet && minedAt <= former.until);
