@@ -48,13 +48,13 @@ export function roleCalls(authority: Hex, contract: Hex, root: Hex, keys: Keys, 
   return [
     ...plans.flatMap(([label, { id, functions, holder, delay }]) => [
       call("labelRole", [id, label]),
-      // Members are given and taken by the admin, who is its own admin too.
-      call("setRoleAdmin", [id, ROLES.ADMIN.id]),
       // What is scheduled under a role with a delay can be cancelled by the guardian.
       ...(delay === null ? [] : [call("setRoleGuardian", [id, ROLES.GUARDIAN.id])]),
       call("setTargetFunctionRole", [contract, functions.map(selectorOf), id]),
       call("grantRole", [id, keys[holder], delay === null ? 0 : delays[delay]]),
     ]),
+    // From here on members are given and taken by the admin, who is its own admin too.
+    ...plans.map(([, { id }]) => call("setRoleAdmin", [id, ROLES.ADMIN.id])),
     // The guardian can cancel that somebody gets a role. It can't cancel that somebody loses one: else a stolen guardian's key would stay.
     call("setTargetFunctionRole", [
       authority,
