@@ -4,6 +4,7 @@ import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
 import { APART, bytesOf, type Grown } from "./bytes.ts";
 import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts";
+import { GATES, type Gas, PLAIN } from "./gas.ts";
 import type { Latencies } from "./latency.ts";
 import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";
@@ -21,11 +22,12 @@ export type Findings = {
   readonly latencies: Latencies | null;
   readonly load: Load | null;
   readonly bundle: Bundle | null;
+  readonly gas: readonly Gas[];
   readonly violations: readonly string[];
 };
 
 export function printFindings(findings: Findings): void {
-  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, bundle, violations } = findings;
+  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, bundle, gas, violations } = findings;
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
@@ -41,6 +43,7 @@ export function printFindings(findings: Findings): void {
   if (latencies) section("Latency, one call at a time", latencyTable(latencies));
   if (load) section("Load, eight calls at a time", loadTable(load));
   if (bundle) section("Bundle and start", bundleLines(bundle));
+  if (gas.length > 0) section("Gas of the settlement contract, in a token like USDC", gasTable(gas));
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
 }
 
@@ -61,6 +64,14 @@ function section(title: string, lines: readonly string[]): void {
   console.log(`\n${title}\n`);
   for (const line of lines) console.log(`  ${line}`);
 }
+
+const gasTable = (measured: readonly Gas[]): string[] => {
+  const plain = measured.find(({ call }) => call === PLAIN)?.gas ?? 1;
+  return table([
+    ["", "gas", "at most", "of a plain transfer"],
+    ...measured.map(({ call, gas }) => [call, String(gas), String(GATES[call] ?? ""), `${(gas / plain).toFixed(2)} x`]),
+  ]);
+};
 
 const COST_COLUMNS: readonly (readonly [string, (cost: CaseCost) => number | string])[] = [
   ["trips", ({ trips }) => trips],

@@ -13,6 +13,7 @@ import { CASES } from "./cases.ts";
 import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling, checkSuspensions } from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { uncovered } from "./coverage.ts";
+import { checkGas, measureGas } from "./gas.ts";
 import { measureLatencies } from "./latency.ts";
 import { measureLoad } from "./load.ts";
 import { findPlanFaults } from "./plans.ts";
@@ -67,7 +68,8 @@ async function run(): Promise<Findings> {
     // Last: the log of so many agents is a backlog for the jobs of the cases.
     const suspensions = wanted("suspensions", !quick || only === "suspensions") ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-    const findings = { costs, sized, far, plans, latencies, load, bundle };
+    const gas = wanted("gas", !quick || only === "gas") ? await measureGas() : [];
+    const findings = { costs, sized, far, plans, latencies, load, bundle, gas };
     const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
   } finally {
@@ -93,7 +95,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
 }
 
 function violationsOf(measured: Omit<Findings, "violations">): string[] {
-  const { costs, sized, far, grown, busy, suspensions, plans, bundle } = measured;
+  const { costs, sized, far, grown, busy, suspensions, plans, bundle, gas } = measured;
   const [small, large] = sized;
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
@@ -108,6 +110,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...checkSuspensions(suspensions),
     ...plans.map(({ case: name, step }) => `${name}: ${step}`),
     ...(bundle ? checkBundle(bundle) : []),
+    ...(gas.length > 0 ? checkGas(gas) : []),
   ];
 }
 

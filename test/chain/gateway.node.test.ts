@@ -1,11 +1,12 @@
 // The gateway on a real node (CHN-9 to CHN-12): unknown, waiting, reverted, foreign and doubled transactions, and
 // failing nodes.
-import { concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
+import { type Abi, concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";
 import { deployContracts } from "../../scripts/chain/deploy.ts";
-import { type AuthorizedPayment, signPayment } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { signPayment } from "../../scripts/chain/payments.ts";
+import { addressesOf } from "../../scripts/ephemeral.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";
@@ -17,8 +18,8 @@ import {
   must,
   PROVIDER,
   proxyTo,
-  REASON,
   type SpoilingNode,
+  THRESHOLD,
   UNIT,
   type World,
 } from "./support.ts";
@@ -69,7 +70,9 @@ describe("reading a settlement", () => {
       settlements: [
         {
           logIndex: 3,
-          settlementId: 1n,
+          contract: world.chain.settlementContract.toLowerCase(),
+          settlementKey: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+          refundTo: world.people.consumer.address.toLowerCase(),
           providerDidHash: PROVIDER,
           consumerDidHash: CONSUMER,
           intentHash: INTENT,
@@ -98,7 +101,7 @@ describe("reading a settlement", () => {
     }
   });
 
-  test.each(["", "0x", "nonsense", `0x${"g".repeat(64)}`, `0x${"a".repeat(63)}`, REASON])(
+  test.each(["", "0x", "nonsense", `0x${"g".repeat(64)}`, `0x${"a".repeat(63)}`, INTENT])(
     "%s is unknown",
     async (text) => {
       expect(await read(text)).toEqual({ state: "unknown" });
@@ -173,10 +176,7 @@ describe("reading a settlement", () => {
     const reading = await read(await inOneTransaction(calls));
     expect(reading).toMatchObject({
       state: "mined",
-      settlements: [
-        { settlementId: 1n, gross: 3n * UNIT },
-        { settlementId: 2n, gross: 4n * UNIT },
-      ],
+      settlements: [{ gross: 3n * UNIT }, { gross: 4n * UNIT }],
     });
     expect(reading.state === "mined" && reading.settlements.length).toBe(2);
   });
@@ -227,7 +227,7 @@ describe("asking nodes", () => {
   });
 
   const failure = async (change: Partial<Network>): Promise<ChainResult<SettlementReading>> =>
-    gatewayWith(change).readSettlement("base-sepolia", REASON);
+    gatewayWith(change).readSettlement("base-sepolia", INTENT);
   const unavailable = (reason: string) => ({
     ok: false,
     error: { kind: "chain_unavailable", network: "base-sepolia", reason },
@@ -263,7 +263,7 @@ describe("asking nodes", () => {
   });
 
   test("a network that isn't configured is no exception", async () => {
-    const result = await gatewayWith().readSettlement("elsewhere", REASON);
+    const result = await gatewayWith().readSettlement("elsewhere", INTENT);
     expect(result).toMatchObject({ ok: false, error: { reason: "unknown_network", network: "elsewhere" } });
   });
 
@@ -273,22 +273,18 @@ describe("asking nodes", () => {
   });
 });
 
-// The same contract once more, of another admin: same events, same token, same provider.
+// The same contract once more: same events, same token, same provider.
 async function foreignContract(): Promise<Hex> {
-  const { other, registrar, arbiter, feeRecipient, wallet } = world.people;
-  const { settlementContract } = await deployContracts(world.anvil.rpcUrl, {
-    adminKey: other.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
+  const { other, wallet, feeRecipient } = world.people;
+  const { settlementContract, authority } = await deployContracts(world.anvil.rpcUrl, {
+    deployerKey: other.privateKey,
+    keys: addressesOf(world.people),
     feeRecipient: feeRecipient.address,
   });
   expect(settlementContract).not.toBe(world.chain.settlementContract);
-  await world.sendTo("registrar", settlementContract, settlementAbi, "registerProvider", [
-    PROVIDER,
-    token,
-    wallet.address,
-    0n,
-  ]);
+  const args = [PROVIDER, token, wallet.address, THRESHOLD] as const;
+  const register = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
+  await world.sendTo("registrar", authority, authorityAbi as Abi, "execute", [settlementContract, register]);
   const approval = encodeFunctionData({
     abi: [{ type: "function", name: "approve", inputs: [{ type: "address" }, { type: "uint256" }], outputs: [] }],
     args: [settlementContract, 1_000n * UNIT],
@@ -300,22 +296,23 @@ async function foreignContract(): Promise<Hex> {
 }
 
 async function authorized(settlementContract: Hex, amount: bigint): Promise<{ to: Hex; data: Hex }> {
-  const terms = {
-    settlementContract,
+  const { consumer, wallet } = world.people;
+  const payment = {
     token,
     amount,
     providerDidHash: PROVIDER,
     consumerDidHash: CONSUMER,
     intentHash: INTENT,
+    operationalWallet: wallet.address,
+    maxFeeBps: 5,
+    deadline: 10_000_000_000n,
+    refundTo: consumer.address,
   };
-  const p: AuthorizedPayment = await signPayment(world.anvil.chainId, world.people.consumer.privateKey, terms);
+  const p = await signPayment(world.anvil.chainId, consumer.privateKey, settlementContract, payment);
   const data = encodeFunctionData({
     abi: settlementAbi,
-    functionName: "payWithAuthorization",
-    args: [
-      ...([p.token, p.from, p.amount, p.providerDidHash, p.consumerDidHash, p.intentHash, p.salt] as const),
-      ...([p.validAfter, p.validBefore, p.v, p.r, p.s] as const),
-    ],
+    functionName: "settleWithAuthorization",
+    args: [p.payment, p.from, p.validAfter, p.validBefore, p.salt, p.signature],
   });
   return { to: settlementContract, data };
 }

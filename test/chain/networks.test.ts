@@ -10,6 +10,7 @@ const NETWORK: NetworkInput = {
   kind: "mainnet",
   rpc_url: "https://node.example",
   settlement_contract: CONTRACT,
+  authority: `0x${"ef".repeat(20)}`,
   token: `0x${"cd".repeat(20)}`,
   currency: "USDC",
   decimals: 6,
@@ -23,7 +24,7 @@ describe("the configuration of networks", () => {
     const optimism = { ...NETWORK, explorer: "https://explorer.example" };
     const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), optimism]) });
     const { body } = await world.call("GET", "/v1/markets", { key: null });
-    const { rpc_url: _private, currency: _market, ...shown } = optimism;
+    const { rpc_url: _private, authority: _inside, currency: _market, ...shown } = optimism;
     expect(body.data[0].networks.find(({ network }: Json) => network === "optimism")).toEqual({
       ...shown,
       caip2: "eip155:10",
@@ -31,7 +32,8 @@ describe("the configuration of networks", () => {
   });
 
   it("has bounds of fees where it states none", () => {
-    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01 });
+    const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01 };
+    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, earlier_editions: [] });
     const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
     expect(parse({ ...NETWORK, ...bounds })[0]).toMatchObject(bounds);
   });
@@ -47,6 +49,8 @@ describe("the configuration of networks", () => {
     ["rpc_url", "node.example"],
     ["fallback_rpc_url", "node.example"],
     ["settlement_contract", CONTRACT.slice(0, -1)],
+    ["authority", "0x"],
+    ["earlier_editions", [{ settlement_contract: CONTRACT }]],
     ["token", "USDC"],
     ["currency", "usdc"],
     ["decimals", 19],

@@ -7,6 +7,7 @@ import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/a
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
 import { type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
+import { addressesOf } from "../../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -84,12 +85,7 @@ export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): P
   const people = nameAccounts(anvil.accounts);
   const chain = await deployContracts(anvil.rpcUrl, {
     deployerKey: people.admin.privateKey,
-    keys: {
-      admin: people.admin.address,
-      registrar: people.registrar.address,
-      arbiter: people.arbiter.address,
-      guardian: people.guardian.address,
-    },
+    keys: addressesOf(people),
     feeRecipient: people.feeRecipient.address,
     delays,
   });
