@@ -46,7 +46,11 @@ const TOKEN_FUNCTIONS = new Set([
 const WORKER_ENTRIES = new Set([
   "escrowBalance",
   "registerProvider",
+  "canCall",
   "execute",
+  "getNonce",
+  "getSchedule",
+  "schedule",
   "setOperationalWallet",
   "setThreshold",
   "splitOf",

@@ -4,13 +4,15 @@ import { sha256Hex } from "../src/core/encoding.ts";
 import { generateDid } from "../src/protocol/did.ts";
 import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
 import { deployContracts } from "./chain/deploy.ts";
-import type { Keys } from "./chain/roles.ts";
+import { type Delays, type Keys, NO_DELAYS } from "./chain/roles.ts";
 import { newSigningJwk, randomText } from "./secrets.ts";
 
 export type EphemeralChain = { readonly anvil: Anvil; readonly entry: NetworkInput };
 type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly chainId: number;
   readonly confirmations?: number;
+  /** Without them every call of a role is executed at once. */
+  readonly delays?: Delays;
   /** Epoch seconds of the first block. */
   readonly genesis?: number;
 };
@@ -31,13 +33,14 @@ export const addressesOf = (accounts: Record<keyof Keys, AnvilAccount>): Keys =>
 
 /** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
 export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
-  const { network, chainId, kind, confirmations = 1, ...options } = plan;
+  const { network, chainId, kind, confirmations = 1, delays = NO_DELAYS, ...options } = plan;
   const { feeRecipient, ...holders } = roleAccounts();
   const anvil = await startAnvil({ chainId, port: 0, ...options });
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
     deployerKey: holders.admin.privateKey,
     keys: addressesOf(holders),
     feeRecipient: feeRecipient.address,
+    delays,
   });
   const entry: NetworkInput = {
     network,

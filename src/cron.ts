@@ -17,7 +17,7 @@ import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJobs } from "./jobs/run.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
 import type { Subscriber } from "./journal/outbox.ts";
-import { resumeProvisioning } from "./markets/provision.ts";
+import { applyWalletChanges, resumeProvisioning } from "./markets/provision.ts";
 import { tendSigners } from "./markets/tend-signers.ts";
 import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
@@ -44,6 +44,7 @@ const MINUTELY: readonly Job[] = [
   rateAbandonedIntents,
   followThresholds,
   resumeProvisioning,
+  applyWalletChanges,
   watchRegistrations,
   tendSigners,
   signActivityHeads,

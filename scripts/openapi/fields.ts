@@ -148,6 +148,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   currently_due:
     "What the platform has to do next: `email_verification`, missing members of the profile, missing documents by their type, or " +
     "`verification_submission` once all documents are there.",
+  pending_wallet: "Another wallet that waits for the contract's delay; until then the present one is paid.",
   pending_verification: "The requirements under review.",
   errors: "The requirements that were submitted and rejected.",
   requirement: "The requirement.",
@@ -318,6 +319,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   settled_volume: "The settled amounts, one for each currency.",
   liability_profile: "The escrow behind the agent's sales.",
   total_balance: "The balance of its escrow, in whole currency units.",
+  effective_at: "From when it is set.",
   effective_threshold: "The threshold of its escrow, in whole currency units.",
   wallets: "Its escrow and operational wallets, one entry for each market.",
   open: "The number of open disputes.",
@@ -562,6 +564,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   SettledVolume: "What was settled in one currency.",
   SettledVolumes: "What was settled, by currency.",
   AgentMarket: "A provider's market on one network.",
+  PendingWallet: "Another wallet that waits for the contract's delay.",
   AgentMarketList: "A page of a provider's markets.",
   AgentProfile: "An agent's description of itself.",
   AgentPatch: "The fields of an agent to change.",

@@ -202,6 +202,10 @@ export const marketView = z
     status: z.enum(MARKET_STATUSES),
     registration_tx: z.string().nullable(),
     reason: z.string().optional(),
+    pending_wallet: z
+      .object({ operational_wallet: z.string(), effective_at: instant })
+      .register(z.globalRegistry, { id: "PendingWallet" })
+      .optional(),
   })
   .register(z.globalRegistry, { id: "AgentMarket" });
 export type MarketView = z.infer<typeof marketView>;

@@ -54,6 +54,10 @@ export function toMarketView(config: Config, row: MarketRow): MarketView {
     status: row.status,
     registration_tx: row.registrationTx,
     ...(row.reason !== null && { reason: row.reason }),
+    ...(row.pendingWallet !== null &&
+      row.pendingUntil !== null && {
+        pending_wallet: { operational_wallet: row.pendingWallet, effective_at: toIso(row.pendingUntil) },
+      }),
   };
 }
 

@@ -51,5 +51,9 @@ export const authorityAbi = [
   {"inputs":[],"name":"FailedCall","type":"error"},
   {"inputs":[{"name":"balance","type":"uint256"},{"name":"needed","type":"uint256"}],"name":"InsufficientBalance","type":"error"},
   {"inputs":[{"name":"bits","type":"uint8"},{"name":"value","type":"uint256"}],"name":"SafeCastOverflowedUintDowncast","type":"error"},
+  {"inputs":[{"name":"caller","type":"address"},{"name":"target","type":"address"},{"name":"selector","type":"bytes4"}],"name":"canCall","outputs":[{"name":"immediate","type":"bool"},{"name":"delay","type":"uint32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"target","type":"address"},{"name":"data","type":"bytes"}],"name":"execute","outputs":[{"name":"","type":"uint32"}],"stateMutability":"payable","type":"function"},
+  {"inputs":[{"name":"id","type":"bytes32"}],"name":"getNonce","outputs":[{"name":"","type":"uint32"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"id","type":"bytes32"}],"name":"getSchedule","outputs":[{"name":"","type":"uint48"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"target","type":"address"},{"name":"data","type":"bytes"},{"name":"when","type":"uint48"}],"name":"schedule","outputs":[{"name":"operationId","type":"bytes32"},{"name":"nonce","type":"uint32"}],"stateMutability":"nonpayable","type":"function"},
 ] as const;

@@ -2,7 +2,8 @@
 // that emitted a log, and only then the log's content. Only the ABI coding of viem is imported, which keeps the Worker's start short.
 import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
-import { authorityAbi, settlementAbi } from "./abi.ts";
+import { settlementAbi } from "./abi.ts";
+import { callOf, executed, planDelayed } from "./delayed.ts";
 import type {
   ChainGateway,
   ChainResult,
@@ -11,6 +12,7 @@ import type {
   Settled,
   SettlementReading,
   SplitPlan,
+  WalletChange,
   WantedSplit,
 } from "./gateway.ts";
 import { parseTxHash } from "./hashes.ts";
@@ -56,7 +58,7 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     planSplit: (name, wanted) =>
       on(name, async (network) => {
         const current = await readProvider(rpc, network, wanted.providerDidHash);
-        return current.ok ? { ok: true, value: planSplit(network, current.value, wanted) } : current;
+        return current.ok ? planSplit(rpc, network, current.value, wanted) : current;
       }),
     waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
   };
@@ -73,31 +75,41 @@ const inLowerCase = (network: Network): Network => ({
   token: network.token.toLowerCase(),
 });
 
-function planSplit(network: Network, onChain: ProviderOnChain, wanted: WantedSplit): SplitPlan {
+async function planSplit(
+  rpc: Rpc,
+  network: Network,
+  onChain: ProviderOnChain,
+  wanted: WantedSplit,
+): Promise<ChainResult<SplitPlan>> {
   const { providerDidHash, operationalWallet, threshold } = wanted;
+  const planned = (value: SplitPlan): ChainResult<SplitPlan> => ({ ok: true, value });
   if (operationalWallet !== null && !isAddress(operationalWallet, { strict: false })) {
-    return { state: "impossible", reason: "InvalidWallet" };
+    return planned({ state: "impossible", reason: "InvalidWallet" });
   }
   const wallet = operationalWallet?.toLowerCase() as Hex | undefined;
   const [did, token] = [asHex(providerDidHash), asHex(network.token)];
-  // The registrar's calls go through the authority, which knows the role.
-  const call = (data: Hex): SplitPlan => {
-    const args = [asHex(network.settlement_contract), data] as const;
-    const execute = encodeFunctionData({ abi: authorityAbi, functionName: "execute", args });
-    return { state: "call", call: { network: network.network, to: network.authority, data: execute } };
-  };
   if (!onChain.registered) {
-    if (wallet === undefined) return { state: "impossible", reason: "UnknownProvider" };
+    if (wallet === undefined) return planned({ state: "impossible", reason: "UnknownProvider" });
     const args = [did, token, wallet, threshold] as const;
-    return call(encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args }));
+    const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
+    return planned(callOf(executed(network, data)));
   }
+  let scheduled: WalletChange | null = null;
   if (wallet !== undefined && onChain.operationalWallet !== wallet) {
     const args = [did, token, asHex(onChain.operationalWallet ?? ""), wallet] as const;
-    return call(encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args }));
+    const data = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
+    const by = await wanted.by();
+    if (!by.ok) return by;
+    const known = wanted.scheduled?.wallet === wallet ? wanted.scheduled : null;
+    const act = await planDelayed(rpc, network, { by: by.value, data, known });
+    if (!act.ok) return act;
+    if (act.value.state !== "scheduled") return planned(act.value);
+    scheduled = { wallet, ...act.value.until };
   }
-  if (onChain.threshold === threshold) return { state: "done", onChain };
+  if (onChain.threshold === threshold) return planned({ state: "done", onChain: { ...onChain, scheduled } });
   const args = [did, token, threshold] as const;
-  return call(encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }));
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
+  return planned(callOf(executed(network, data)));
 }
 
 const POLL_MS = 250;

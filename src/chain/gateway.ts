@@ -87,16 +87,25 @@ export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { sta
  * ms, real time).
  */
 export type Signer = {
+  /** The address that signs. */
+  address(): Promise<ChainResult<string>>;
   submit(key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>>;
   /** Nothing is wanted for this purpose: what still waits for it is replaced by empty transfers. */
   withdraw(key: string, until: number): Promise<ChainResult<Withdrawal>>;
 };
+
+/** A change of the wallet that waits for the contract's delay. `nonce`: how often just this change was scheduled. */
+export type WalletChange = { readonly wallet: string; readonly effectiveAt: number; readonly nonce: number };
 
 /** The wanted state of a provider in the contract. A null wallet is left as it is. */
 export type WantedSplit = {
   readonly providerDidHash: string;
   readonly operationalWallet: string | null;
   readonly threshold: bigint;
+  /** Who calls. */
+  readonly by: Signer["address"];
+  /** A change to this wallet that was seen scheduled: when it is gone, somebody has cancelled it. */
+  readonly scheduled: WalletChange | null;
 };
 
 /** The next call towards a wanted state; `done`: the contract has it; `impossible`: it never will. */
@@ -104,7 +113,9 @@ export type Plan<T> =
   | { readonly state: "done"; readonly onChain: T }
   | { readonly state: "call"; readonly call: ChainCall }
   | { readonly state: "impossible"; readonly reason: string };
-export type SplitPlan = Plan<ProviderOnChain>;
+/** `scheduled`: all but the wallet is as wanted, and the wallet waits for the contract's delay. */
+export type SplitOnChain = ProviderOnChain & { readonly scheduled: WalletChange | null };
+export type SplitPlan = Plan<SplitOnChain>;
 
 export interface ChainGateway {
   /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */

@@ -1,14 +1,19 @@
 // The chain operation of a provider's split (CHN-14): its registration, then its operational wallet, then its threshold.
 import type { Database, Statement } from "../db/batch.ts";
-import type { ProviderOnChain, WantedSplit } from "./gateway.ts";
+import type { SplitOnChain, WalletChange, WantedSplit } from "./gateway.ts";
 import { didHash } from "./hashes.ts";
 import { type ChainTools, type DrivenTo, driveOperation, recordOperation } from "./operations.ts";
 import type { OperationKey } from "./store.ts";
 
 /** A provider's operational wallet and threshold in base units. A null wallet is left as it is. */
-export type Split = { readonly wallet: string | null; readonly threshold: number };
+export type Split = {
+  readonly wallet: string | null;
+  readonly threshold: number;
+  /** The change to this wallet, where it was seen scheduled. */
+  readonly scheduled?: WalletChange | null;
+};
 
-export type Driven = DrivenTo<ProviderOnChain>;
+export type Driven = DrivenTo<SplitOnChain>;
 
 export const splitKey = (network: string, did: string): OperationKey => ({
   network,
@@ -30,6 +35,8 @@ export function driveSplit(
     providerDidHash: didHash(did),
     operationalWallet: split.wallet,
     threshold: BigInt(split.threshold),
+    by: () => tools.signer.address(),
+    scheduled: split.scheduled ?? null,
   };
   const operation = {
     network,
@@ -47,6 +54,6 @@ export const recordSplit = (
   network: string,
   did: string,
   { wallet, threshold }: Split,
-  driven: Driven,
+  driven: DrivenTo<unknown>,
   now: number,
 ): Statement => recordOperation(db, splitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);

@@ -24,7 +24,8 @@ export async function requireWallet({ db }: AgentCall, paid: Paid, escrow: Escro
   // The contract may have a wallet already that its markets still wait for.
   const { markets } = await readBatch(db, { markets: findMarketsEverywhere(db, providerDid) });
   const requested = markets.some(
-    (row) => row.network === network && row.status !== "FAILED" && row.operationalWallet.toLowerCase() === wallet,
+    (row) =>
+      row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),
   );
   if (requested) return;
   await commit(db, [

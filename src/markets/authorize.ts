@@ -24,7 +24,7 @@ import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
-import { holdsOtherWallet, sameMarket, walletOn } from "./wallets.ts";
+import { holdsOtherWallet, NO_CHANGE, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
@@ -41,17 +41,29 @@ export async function authorizeMarkets(
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
   const wanted = wantedRows(call, agent, input, markets);
-  if (wanted.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
-  const networks = [...new Set(wanted.map((row) => row.network))];
+  const networks = [...new Set([...wanted, ...askedAgain(deps, input, markets)].map((row) => row.network))];
+  if (networks.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
-  await call.commit(await requested(call, agent, facts, wanted), null);
+  if (wanted.length > 0) await call.commit(await requested(call, agent, facts, wanted), null);
 
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
   const rows = await askChain(deps, { did, environment }, networks);
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
 }
+
+/** Open markets of which a change of wallet is asked for that waits already: the old wallet may have confirmed it since (MKT-21). */
+const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>
+  markets.filter((row) =>
+    input.markets.some(
+      ({ market, network, operational_wallet }) =>
+        row.market === market &&
+        row.network === findNetwork(deps.config.networks, network)?.network &&
+        row.status === "ACTIVE" &&
+        row.pendingWallet === operational_wallet.toLowerCase(),
+    ),
+  );
 
 /** The rows that ask the chain, each market once. */
 function wantedRows(
@@ -222,7 +234,8 @@ function provisioningRow(
   const { market } = asked;
   const operationalWallet = asked.operational_wallet.toLowerCase();
   const present = markets.find((row) => row.market === market && row.network === network);
-  if (present?.status === "ACTIVE" && present.operationalWallet === operationalWallet) return null;
+  const changing = present?.pendingWallet ?? null;
+  if (present?.status === "ACTIVE" && (changing ?? present.operationalWallet) === operationalWallet) return null;
   const fresh = {
     did: agent.did,
     environment,
@@ -230,11 +243,12 @@ function provisioningRow(
     network,
     escrowWallet: null,
     registrationTx: null,
+    ...NO_CHANGE,
     createdAt: now,
   };
   // The job that takes waiting markets up again compares it with the service's own clock, not with the sandbox's.
   const updatedAt = deps.clock.now();
-  return { ...(present ?? fresh), operationalWallet, status: "PROVISIONING", reason: null, updatedAt };
+  return { ...(present ?? fresh), ...NO_CHANGE, operationalWallet, status: "PROVISIONING", reason: null, updatedAt };
 }
 
 const codeOf = (row: { market: string }): string => row.market;

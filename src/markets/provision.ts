@@ -14,8 +14,8 @@ import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
 import { noteWaiting, type Provisioning, settleMarkets } from "./settle.ts";
-import { findStalledMarkets } from "./store.ts";
-import { holdsOtherWallet } from "./wallets.ts";
+import { findDueChanges, findStalledMarkets } from "./store.ts";
+import { askedWallet, changeOf, holdsOtherWallet, withAsked } from "./wallets.ts";
 
 /**
  * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns the agent's markets when nothing is left
@@ -31,16 +31,18 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
     others: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
     production: findMarkets(db, did, "production"),
   });
-  const first = markets.find((row) => row.network === name && row.status === "PROVISIONING");
+  const asking = markets.filter((row) => row.network === name && askedWallet(row) !== null);
+  const first = asking.find((row) => row.status === "PROVISIONING") ?? asking[0];
   if (!agent || !first) return markets;
-  const { operationalWallet: wallet } = first;
+  const asked = withAsked(first);
+  const { operationalWallet: wallet } = asked;
   const base = baseThreshold(networkNamed(config.networks, name));
   const known = escrows.find((row) => row.network === name);
   const own = known?.threshold ?? firstThreshold(base, environment, agent);
   // The vault is shared: the environment with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
-  const split = { wallet, threshold };
-  const forbidden = forbiddenBy(agent, first, production);
+  const split = { wallet, threshold, scheduled: changeOf(first) };
+  const forbidden = forbiddenBy(agent, asked, production);
   const tools = { chain, signer: signerOn(env, "registrar", name) };
   const driven: Driven =
     forbidden === null
@@ -79,4 +81,15 @@ export const resumeProvisioning: EachJob = {
     await env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
     return true;
   },
+};
+
+/** Sends open markets whose change of wallet has waited long enough to the queue (MKT-21). */
+export const applyWalletChanges: EachJob = {
+  kind: "each",
+  name: "apply_wallet_changes",
+  find: async ({ db }, after, limit) => {
+    const { due } = await readBatch(db, { due: findDueChanges(db, Date.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: resumeProvisioning.record,
 };

@@ -2,7 +2,7 @@
 // MKT-12).
 
 import { toMarketView } from "../agents/views.ts";
-import type { ProviderOnChain } from "../chain/gateway.ts";
+import type { ProviderOnChain, SplitOnChain } from "../chain/gateway.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { type Driven, recordSplit, type Split, splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
@@ -22,7 +22,7 @@ import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
 import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
-import { holdsOtherWallet } from "./wallets.ts";
+import { askedWallet, holdsOtherWallet, NO_CHANGE, pendingChange, withAsked } from "./wallets.ts";
 
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
 
@@ -76,9 +76,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const facts = await readBatch(db, settleReads(deps, job));
   const { found, markets, otherMarkets } = facts;
   // Another wallet may have been requested meanwhile: this answer does not settle markets that wait for that one.
-  const waiting = markets
-    .filter((row) => row.network === network)
-    .filter((row) => row.status === "PROVISIONING" && row.operationalWallet === result.split.wallet);
+  const waiting = markets.filter((row) => row.network === network && askedWallet(row) === result.split.wallet);
   if (!found) return markets;
   if (waiting.length === 0) {
     await doubtAnswer(deps, job, result, [...markets, ...otherMarkets]);
@@ -86,7 +84,9 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   }
   // A production market opened while a sandbox key's transaction was waiting: its wallet is written to the contract again (MKT-9).
   const overtaken =
-    environment === "sandbox" && result.driven.state === "done" && holdsOtherWallet(waiting, otherMarkets);
+    environment === "sandbox" &&
+    result.driven.state === "done" &&
+    holdsOtherWallet(waiting.map(withAsked), otherMarkets);
   const said = judge(result, isFinal(found.agent.status), overtaken);
   const again = overtaken ? otherMarkets.filter((row) => row.network === network && row.status === "ACTIVE") : [];
   const now = deps.clock.now();
@@ -94,7 +94,8 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const moves = movesOf(facts, job, settling, now);
   await commitAll(deps, [
     ...(environment === found.agent.environment ? [] : [refusePromoted(db, found.agent)]),
-    recordSplit(db, network, did, result.split, result.driven, Date.now()),
+    recordSplit(db, network, did, { ...result.split, wallet: heldBy(result) }, result.driven, Date.now()),
+    ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, cancelledChange(job))] : []),
     ...(await settlement(deps, job, facts, settling, moves, now)),
   ]);
   if (again.length > 0)
@@ -102,19 +103,30 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   return movedRows(markets, moves);
 }
 
+/** The wallet that the contract has: the one that was asked for, unless that waits for the delay. */
+const heldBy = ({ driven, split }: Provisioned): string =>
+  driven.state === "done" ? (driven.onChain.operationalWallet ?? split.wallet) : split.wallet;
+
+const cancelledChange = ({ did, network }: Provisioning) => ({
+  kind: "operational_wallet" as const,
+  subject: `${did} on ${network}`,
+  message: "A scheduled change of the operational wallet was cancelled on-chain; the market keeps its wallet.",
+});
+
 /** No market waits for the wallet any more, but the contract may have it: unless the open markets have it too, it is looked at again. */
 async function doubtAnswer(
   { db }: Deps,
   { network, did }: Provisioning,
-  { driven, split }: Provisioned,
+  result: Provisioned,
   rows: readonly MarketRow[],
 ): Promise<void> {
   const open = rows.filter((row) => row.network === network && row.status === "ACTIVE");
-  if (driven.state === "done" && open.every((row) => row.operationalWallet === split.wallet)) return;
+  const held = heldBy(result);
+  if (result.driven.state === "done" && open.every((row) => row.operationalWallet === held)) return;
   await commit(db, [doubtOperation(db, splitKey(network, did), Date.now())]);
 }
 
-type Said = { readonly failed: string } | { readonly onChain: ProviderOnChain; readonly txHash: string | null };
+type Said = { readonly failed: string } | { readonly onChain: SplitOnChain; readonly txHash: string | null };
 
 function judge({ driven }: Provisioned, final: boolean, overtaken: boolean): Said {
   if (final) return { failed: "agent_status_not_mutable" };
@@ -129,14 +141,23 @@ type Settling = Pick<Provisioned, "split" | "base"> & {
 };
 
 function movesOf(facts: Facts, job: Provisioning, settling: Settling, now: number): MarketMove[] {
-  const { said, split, waiting, again } = settling;
+  const { said, waiting, again } = settling;
   const known = facts.escrows.find((row) => row.network === job.network);
   return [
-    ...waiting.map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) })),
-    ...following(facts, job, said, split.wallet, now),
+    ...waiting
+      .map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) }))
+      .filter(({ before, after }) => before.status !== after.status || !sameChange(before, after)),
+    ...following(facts, job, said, waiting, now),
     ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
   ];
 }
+
+/** A change that goes on waiting leaves the row as it is. */
+const sameChange = (a: MarketRow, b: MarketRow): boolean =>
+  a.operationalWallet === b.operationalWallet &&
+  a.pendingWallet === b.pendingWallet &&
+  a.pendingUntil === b.pendingUntil &&
+  a.pendingNonce === b.pendingNonce;
 
 const movedRows = (rows: readonly MarketRow[], moves: readonly MarketMove[]): MarketRow[] =>
   rows.map((row) => moves.find(({ before }) => before === row)?.after ?? row);
@@ -161,7 +182,7 @@ async function settlement(
           {
             onChain: said.onChain,
             agent: found.agent,
-            wallet: split.wallet,
+            wallet: said.onChain.operationalWallet ?? split.wallet,
             base,
             elsewhere: facts.otherEscrows.find((row) => row.network === job.network)?.contributed ?? 0,
           },
@@ -182,14 +203,19 @@ const following = (
   { markets, otherMarkets }: Facts,
   { network }: Provisioning,
   said: Said,
-  wallet: string,
+  waiting: readonly MarketRow[],
   now: number,
-): MarketMove[] =>
-  "failed" in said
-    ? []
-    : [...markets, ...otherMarkets]
-        .filter((row) => row.network === network && row.status === "ACTIVE" && row.operationalWallet !== wallet)
-        .map((row) => ({ before: row, after: { ...row, operationalWallet: wallet, updatedAt: now } }));
+): MarketMove[] => {
+  const wallet = "failed" in said ? null : said.onChain.operationalWallet;
+  if (wallet === null) return [];
+  return [...markets, ...otherMarkets]
+    .filter((row) => row.network === network && row.status === "ACTIVE" && !waiting.includes(row))
+    .filter((row) => row.operationalWallet !== wallet)
+    .map((row) => {
+      const arrived = row.pendingWallet === wallet ? NO_CHANGE : {};
+      return { before: row, after: { ...row, ...arrived, operationalWallet: wallet, updatedAt: now } };
+    });
+};
 
 function escrowStatements({ db }: Deps, escrow: EscrowRow, { otherEscrows }: Facts, { network }: Provisioning) {
   const { operationalWallet, chainThreshold } = escrow;
@@ -249,11 +275,17 @@ function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, no
     const { failed: reason } = said;
     const kept = row.escrowWallet !== null && reason !== "agent_status_not_mutable";
     if (!kept || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
-    return { ...row, status: "ACTIVE", operationalWallet: known.operationalWallet, reason, updatedAt: now };
+    const wallet = { ...NO_CHANGE, operationalWallet: known.operationalWallet };
+    return { ...row, ...wallet, status: "ACTIVE", reason, updatedAt: now };
   }
   const { onChain, txHash } = said;
+  const wallet = {
+    operationalWallet: onChain.operationalWallet ?? row.operationalWallet,
+    ...(onChain.scheduled ? pendingChange(onChain.scheduled) : NO_CHANGE),
+  };
   const registrationTx = txHash ?? row.registrationTx;
-  return { ...row, status: "ACTIVE", escrowWallet: onChain.vault, registrationTx, reason: null, updatedAt: now };
+  const opened = { ...wallet, escrowWallet: onChain.vault, registrationTx };
+  return { ...row, ...opened, status: "ACTIVE", reason: null, updatedAt: now };
 }
 
 type Opened = {

@@ -1,5 +1,5 @@
 // Store of a provider's markets. identity/store.ts reads all of them for the document.
-import { and, asc, eq, inArray, lt, or, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, lt, lte, or, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
@@ -88,6 +88,27 @@ export const findStalledMarkets = (db: Database, before: number, after: Due, lim
   );
 };
 
+/** Open markets whose change of wallet may be executed, the longest waiting first (MKT-21). The chain's time is real. */
+export const findDueChanges = (db: Database, now: number, after: Due, limit: number): Read<Due[]> => {
+  const { did, environment, market, network, pendingUntil } = agentMarkets;
+  const id = sql<string>`${did} || ' ' || ${environment} || ' ' || ${network} || ' ' || ${market}`;
+  return readAll(
+    db
+      .select({ at: sql<number>`${pendingUntil}`.as("at"), id: id.as("id") })
+      .from(agentMarkets)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`pending_until is not null`,
+          lte(pendingUntil, now),
+          sql`(${pendingUntil}, ${id}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(pendingUntil), asc(id))
+      .limit(limit),
+  );
+};
+
 /** Refused when somebody else has inserted it meanwhile. */
 export const insertMarket = (db: Database, row: MarketRow): Statement => db.insert(agentMarkets).values(row);
 
@@ -103,6 +124,7 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
           keyed(before),
           eq(agentMarkets.status, before.status),
           eq(agentMarkets.operationalWallet, before.operationalWallet),
+          sql`${agentMarkets.pendingWallet} is ${before.pendingWallet}`,
         ),
       ),
   );

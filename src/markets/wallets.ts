@@ -1,8 +1,34 @@
 // Compares the wallets of markets: the contract has one split for an agent and a network, whatever the environment (MKT-9).
+import type { WalletChange } from "../chain/gateway.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 
 export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
+
+type Pending = Pick<MarketRow, "pendingWallet" | "pendingUntil" | "pendingNonce">;
+export const NO_CHANGE: Pending = { pendingWallet: null, pendingUntil: null, pendingNonce: null };
+
+export const pendingChange = ({ wallet, effectiveAt, nonce }: WalletChange): Pending => ({
+  pendingWallet: wallet,
+  pendingUntil: effectiveAt,
+  pendingNonce: nonce,
+});
+
+/** The change that an open market waits for (MKT-21). */
+export const changeOf = ({ pendingWallet, pendingUntil, pendingNonce }: MarketRow): WalletChange | null =>
+  pendingWallet === null || pendingUntil === null || pendingNonce === null
+    ? null
+    : { wallet: pendingWallet, effectiveAt: pendingUntil, nonce: pendingNonce };
+
+/** The wallet that a market asks the contract for: one that waits, or an open one that has a change before it; else null. */
+export const askedWallet = (row: MarketRow): string | null =>
+  row.status === "PROVISIONING" ? row.operationalWallet : row.status === "ACTIVE" ? row.pendingWallet : null;
+
+/** The row as it would be with the wallet that it asks for. */
+export const withAsked = (row: MarketRow): MarketRow => ({
+  ...row,
+  operationalWallet: askedWallet(row) ?? row.operationalWallet,
+});
 
 /** True when production has another wallet on a network than the requested one: a sandbox key never moves it (MKT-9). */
 export const holdsOtherWallet = (asked: readonly MarketRow[], production: readonly MarketRow[]): boolean =>

@@ -25,7 +25,7 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 import { documentChange } from "./document.ts";
 import { updateMarket } from "./store.ts";
-import { wishedWallet } from "./wallets.ts";
+import { askedWallet, wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
 const WITHDRAWN_WITHIN_MS = 20 * SECOND_MS;
@@ -84,16 +84,18 @@ async function compare(deps: Deps, network: string, did: string): Promise<boolea
   const onChain = read.value;
   const held = onChain.registered ? onChain.operationalWallet : null;
   const rows = [...facts.production, ...facts.sandbox].filter((row) => row.network === network);
-  const asked = rows.filter((row) => row.status === "PROVISIONING");
+  const asked = rows.filter((row) => askedWallet(row) !== null);
   const wish = wishedWallet(rows);
-  const arrived = asked.filter((row) => row.operationalWallet === held && held === wish);
-  const lost = rows.filter((row) => row.status === "ACTIVE" && row.operationalWallet !== held);
+  const arrived = asked.filter((row) => askedWallet(row) === held && (held === wish || row.status === "ACTIVE"));
+  const lost = rows.filter(
+    (row) => row.status === "ACTIVE" && row.operationalWallet !== held && row.pendingWallet !== held,
+  );
   if (arrived.length > 0) {
     await checkLater(deps, operation);
     await provisionAgain(deps, arrived);
   } else if (wish !== null && lost.length > 0) {
     await takeBack(deps, facts, operation, { lost, wish, reorganised: held === null || operation.status === "done" });
-  } else if (asked.length > 0) await checkLater(deps, operation);
+  } else if (asked.some((row) => row.status === "PROVISIONING")) await checkLater(deps, operation);
   else if (wish === null) await commit(deps.db, mustNote(deps, operation, null));
   else await confirm(deps, facts, operation, onChain);
   return true;

@@ -42,6 +42,12 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
 
+  /** The address of the key. */
+  address(on: KeyOn): Promise<ChainResult<string>> {
+    const desk = this.deskOf(on);
+    return Promise.resolve(desk ? { ok: true, value: desk.address } : unavailable(on.network, "unknown_network"));
+  }
+
   /** Sends waiting transactions again, or replaces them. */
   tend(on: KeyOn, until: number): Promise<ChainResult<SignerStanding>> {
     return this.inOrder(on, until, tendTransactions);

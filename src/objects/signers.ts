@@ -16,6 +16,7 @@ export function signerOn(binding: SignersBinding, signer: SignerName, network: s
   const stub = objectOf(binding, signer, network);
   const on = { signer, network };
   return {
+    address: () => stub.address(on),
     submit: (key, call, place, until) => inTime(stub.submit(on, key, call, place, until), network, until),
     withdraw: (key, until) => inTime(stub.withdraw(on, key, until), network, until),
   };

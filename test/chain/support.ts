@@ -197,6 +197,7 @@ export const networkOf = (input: NetworkInput): Network =>
 export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
   const submission = (value: Submission): ChainResult<Submission> => ({ ok: true, value });
   return {
+    address: async () => ({ ok: true, value: addressOf(privateKey) }),
     submit: async (_key, call) => {
       const prepared = await sender.prepare(call, addressOf(privateKey));
       if (!prepared.ok) return prepared;

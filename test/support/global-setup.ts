@@ -3,6 +3,7 @@ import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { TestProject } from "vitest/node";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
+import { DELAYS } from "../../scripts/chain/roles.ts";
 import { addressesOf, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { randomText } from "../../scripts/secrets.ts";
 import { startAccessTeams } from "./access-teams.ts";
@@ -14,7 +15,7 @@ const DAY_SECONDS = 86_400;
  * turns its clock, so that its past begins five days ago, `lab-signer` to test/objects/chain-signer.test.ts, `lab-markets` to
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
  * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
- * test/markets/waiting-consequences.test.ts.
+ * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -31,6 +32,7 @@ const CHAINS = [
   { network: "lab-wallets", chainId: 31341, kind: "testnet", confirmations: 1 },
   { network: "lab-replaced", chainId: 31342, kind: "testnet", confirmations: 1 },
   { network: "lab-waiting", chainId: 31343, kind: "testnet", confirmations: 1 },
+  { network: "lab-delayed", chainId: 31344, kind: "testnet", confirmations: 1, delays: DELAYS },
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
 ] as const;
 

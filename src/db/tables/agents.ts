@@ -188,11 +188,17 @@ export const agentMarkets = sqliteTable(
     status: text().$type<MarketStatus>().notNull(),
     registrationTx: text(),
     reason: text(),
+    /** Another wallet that waits for the contract's delay (MKT-21): since when it may be set, epoch milliseconds of the chain. */
+    pendingWallet: text(),
+    pendingUntil: integer(),
+    /** How often just this change was scheduled: when its schedule is gone, somebody has cancelled it. */
+    pendingNonce: integer(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.market, t.network] }),
+    index("agent_markets_pending").on(t.pendingUntil).where(sql`pending_until is not null`),
     index("agent_markets_provisioning").on(t.updatedAt).where(sql`status = 'PROVISIONING'`),
   ],
 );

@@ -1,0 +1,105 @@
+// Calls of a role go through the authority, an AccessManager of OpenZeppelin (CHN-5): at once, or scheduled first and executed once the role's
+// delay is over (CHN-23). What is scheduled can be cancelled on-chain by the guardian, which is noticed here and not undone.
+import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
+import * as z from "zod";
+import { SECOND_MS } from "../core/limits.ts";
+import { authorityAbi } from "./abi.ts";
+import type { ChainCall, ChainResult, WalletChange } from "./gateway.ts";
+import type { Network } from "./networks.ts";
+import { type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+
+type Hex = `0x${string}`;
+type Contracts = Pick<Network, "network" | "settlement_contract" | "authority">;
+
+/** The AccessManager forgets a scheduled call a week after it became ready. */
+const EXPIRY_SECONDS = 7 * 86_400;
+
+export const callOf = (call: ChainCall) => ({ state: "call", call }) as const;
+
+const throughAuthority = ({ network, authority }: Contracts, data: Hex): ChainCall => ({
+  network,
+  to: authority,
+  data,
+});
+
+/** The contract's function, called through the authority. */
+export const executed = (on: Contracts, data: Hex): ChainCall => {
+  const args = [on.settlement_contract as Hex, data] as const;
+  return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }));
+};
+
+/** As soon as the delay allows. */
+const scheduled = (on: Contracts, data: Hex): ChainCall => {
+  const args = [on.settlement_contract as Hex, data, 0] as const;
+  return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args }));
+};
+
+type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
+type Delayed = {
+  /** The caller's address. */
+  readonly by: string;
+  /** The contract's function. */
+  readonly data: Hex;
+  /** The schedule of just this call that was seen. */
+  readonly known: Until | null;
+};
+type DelayedPlan =
+  | { readonly state: "call"; readonly call: ChainCall }
+  | { readonly state: "scheduled"; readonly until: Until }
+  | { readonly state: "impossible"; readonly reason: "cancelled" };
+
+const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/) });
+
+/** The next transaction towards a call of a role, or the instant until which it waits. The contract does not have its effect yet. */
+export async function planDelayed(
+  rpc: Rpc,
+  on: Network,
+  { by, data, known }: Delayed,
+): Promise<ChainResult<DelayedPlan>> {
+  const [caller, target] = [by as Hex, on.settlement_contract as Hex];
+  const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
+  const id = keccak256(encodeAbiParameters(types, [caller, target, data]));
+  const view = (call: Hex) => ({ method: "eth_call", params: [{ to: on.authority, data: call }, "latest"] });
+  const selector = data.slice(0, 10) as Hex;
+  const answer = await rpc(on, "read", [
+    view(encodeFunctionData({ abi: authorityAbi, functionName: "canCall", args: [caller, target, selector] })),
+    view(encodeFunctionData({ abi: authorityAbi, functionName: "getSchedule", args: [id] })),
+    view(encodeFunctionData({ abi: authorityAbi, functionName: "getNonce", args: [id] })),
+    { method: "eth_getBlockByNumber", params: ["latest", false] },
+  ]);
+  if (!answer.ok) return answer;
+  const read = readSchedule(answer.value);
+  if (!read) return unavailable(on.network, "bad_answer");
+  const { delay, readyAt, nonce, blockTime } = read;
+  const plan = (value: DelayedPlan): ChainResult<DelayedPlan> => ({ ok: true, value });
+  // Without a delay it is called at once; without the role too, and is refused by name.
+  if (delay === 0) return plan(callOf(executed(on, data)));
+  if (readyAt > 0) {
+    if (readyAt <= blockTime) return plan(callOf(executed(on, data)));
+    return plan({ state: "scheduled", until: { effectiveAt: readyAt * SECOND_MS, nonce } });
+  }
+  const forgotten = known !== null && known.effectiveAt / SECOND_MS + EXPIRY_SECONDS <= blockTime;
+  if (known !== null && nonce >= known.nonce && !forgotten) return plan({ state: "impossible", reason: "cancelled" });
+  return plan(callOf(scheduled(on, data)));
+}
+
+/** All in whole seconds; `readyAt` is 0 where nothing is scheduled. */
+function readSchedule(replies: readonly RpcReply[]) {
+  const results = replies.map((reply) => (reply.ok ? reply.result : undefined));
+  const block = blockSchema.safeParse(results[3]);
+  if (!block.success) return null;
+  try {
+    const [able, schedule, nonce] = results.map((result) => String(result) as Hex);
+    if (able === undefined || schedule === undefined || nonce === undefined) return null;
+    const [, delay] = decodeFunctionResult({ abi: authorityAbi, functionName: "canCall", data: able });
+    return {
+      delay,
+      readyAt: decodeFunctionResult({ abi: authorityAbi, functionName: "getSchedule", data: schedule }),
+      nonce: decodeFunctionResult({ abi: authorityAbi, functionName: "getNonce", data: nonce }),
+      blockTime: Number(block.data.timestamp),
+    };
+  } catch {
+    // The configured address has no authority, or another contract.
+    return null;
+  }
+}

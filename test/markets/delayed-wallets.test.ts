@@ -1,0 +1,224 @@
+// Another wallet waits for the contract's delay, unless the present one confirms it: until then the present one is paid and shown, and what was
+// cancelled on-chain is noticed (MKT-21, CHN-23). The network `lab-delayed` belongs to this file alone.
+import { and, eq } from "drizzle-orm";
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import { agentMarkets } from "../../src/db/tables/agents.ts";
+import { chainOperations } from "../../src/db/tables/chain.ts";
+import { alerts, events } from "../../src/db/tables/journal.ts";
+import { applyWalletChanges } from "../../src/markets/provision.ts";
+import { watchRegistrations } from "../../src/markets/watch.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { account, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { REGISTRAR, restoreLab } from "../support/lab.ts";
+import { deliver } from "../support/queue.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { market, marketsPath, openMarkets } from "./support.ts";
+
+const LAB = "lab-delayed";
+const [A, B, C] = [account(8), account(7), account(6)].map((wallet) => wallet.toLowerCase()) as [
+  string,
+  string,
+  string,
+];
+const GUARDIAN = account(4);
+const DAY_SECONDS = 86_400;
+const hex = (text: string) => text as `0x${string}`;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(() => restoreLab(LAB));
+
+const ask = async (did: string, wallet: string): Promise<Json> => {
+  const answer = await openMarkets(world, did, [
+    market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: wallet }),
+  ]);
+  return expectStatus(answer, 200).markets[0];
+};
+const shown = async (did: string): Promise<Json> => (await world.call("GET", marketsPath(did))).body.data[0];
+async function walletOnChain(did: string): Promise<string | null> {
+  const read = await world.deps.chain.readProvider(LAB, didHash(did));
+  if (!read.ok) throw new Error("the chain does not answer");
+  return read.value.operationalWallet;
+}
+const documented = async (did: string): Promise<string[]> => {
+  const { escrow } = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+  return escrow.wallets.map((wallet: Json) => wallet.operational_wallet);
+};
+const alertsAbout = async (did: string) =>
+  (
+    await world.deps.db
+      .select()
+      .from(alerts)
+      .where(eq(alerts.subject, `${did} on ${LAB}`))
+  ).map(({ kind }) => kind);
+const provisioned = async (did: string) =>
+  (
+    await world.deps.db
+      .select()
+      .from(events)
+      .where(and(eq(events.type, "market.provisioned"), eq(events.agentDid, did)))
+  ).length;
+
+/** A provider whose wallet is A and whose change to B waits. */
+async function waitingForB(): Promise<string> {
+  const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
+  expect(await ask(did, B)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
+  return did;
+}
+
+async function pass(seconds: number): Promise<void> {
+  await rpc(LAB, "evm_increaseTime", [seconds]);
+  await rpc(LAB, "anvil_mine", ["0x1"]);
+}
+
+/** The jobs of a minute when the change is due by the service's clock too, with the work that they find. */
+async function dueMinute(did: string): Promise<number> {
+  const mine = and(eq(agentMarkets.did, did), eq(agentMarkets.pendingWallet, B));
+  await world.deps.db
+    .update(agentMarkets)
+    .set({ pendingUntil: Date.now() - 1 })
+    .where(mine);
+  const sent = await minute(did);
+  for (const message of sent) await deliver(world, "chain", [message]);
+  return sent.length;
+}
+async function minute(did: string): Promise<ChainMessage[]> {
+  const sent: ChainMessage[] = [];
+  const take = async (message: ChainMessage) => void (message.did === did && sent.push(message));
+  const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send: take } as never } };
+  await world.deps.db
+    .update(chainOperations)
+    .set({ nextCheckAt: Date.now() - 1 })
+    .where(eq(chainOperations.subject, did));
+  await world.run(watchRegistrations, deps);
+  await world.run(applyWalletChanges, deps);
+  return sent;
+}
+
+const changeTo = (did: string, wallet: string): `0x${string}` => {
+  const args = [didHash(did), hex(chainOf(LAB).token), hex(A), hex(wallet)] as const;
+  return encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
+};
+async function cancel(did: string): Promise<void> {
+  const args = [hex(REGISTRAR), hex(chainOf(LAB).settlement_contract), changeTo(did, B)] as const;
+  const data = encodeFunctionData({ abi: authorityAbi, functionName: "cancel", args });
+  await send(LAB, GUARDIAN, chainOf(LAB).authority, data);
+}
+async function confirmByPresent(did: string): Promise<void> {
+  const args = [didHash(did), hex(chainOf(LAB).token), hex(B)] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveOperationalWallet", args });
+  await send(LAB, A, chainOf(LAB).settlement_contract, data);
+}
+
+describe("another wallet", () => {
+  it("is scheduled: the present one stays in the contract, the market and the document", async () => {
+    const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
+    const { timestamp } = await rpc<Json>(LAB, "eth_getBlockByNumber", ["latest", false]);
+    const asked = await ask(did, B);
+    expect(asked).toMatchObject({ status: "ACTIVE", operational_wallet: A, pending_wallet: { operational_wallet: B } });
+    const wait = Date.parse(asked.pending_wallet.effective_at) / 1_000 - Number(timestamp) - DELAYS.wallet;
+    expect(wait).toBeGreaterThanOrEqual(0);
+    expect(wait).toBeLessThan(60);
+    expect(await shown(did)).toEqual(asked);
+    expect([await walletOnChain(did), await documented(did)]).toEqual([A, [A]]);
+    // The minute's jobs leave it so.
+    expect(await minute(did)).toEqual([]);
+    expect(await shown(did)).toEqual(asked);
+    // Asked again it is no second change.
+    expect(await ask(did, B)).toEqual(asked);
+  });
+
+  it("is set once the delay is over", async () => {
+    const did = await waitingForB();
+    const before = await provisioned(did);
+    await pass(DELAYS.wallet + 60);
+    expect(await dueMinute(did)).toBe(1);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    expect([await walletOnChain(did), await documented(did)]).toEqual([B, [B]]);
+    expect(await provisioned(did)).toBe(before + 1);
+    expect(await dueMinute(did)).toBe(0);
+  });
+
+  it("is not set before, whatever the service's clock says", async () => {
+    const did = await waitingForB();
+    expect(await dueMinute(did)).toBe(1);
+    expect([await walletOnChain(did), await documented(did)]).toEqual([A, [A]]);
+    expect(await shown(did)).toMatchObject({ pending_wallet: { operational_wallet: B } });
+  });
+
+  it("that the guardian cancelled stays away, with a reason and an alert, until it is asked for again", async () => {
+    const did = await waitingForB();
+    await cancel(did);
+    await pass(DELAYS.wallet + 60);
+    await dueMinute(did);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: A, reason: "cancelled" });
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    expect([await walletOnChain(did), await documented(did)]).toEqual([A, [A]]);
+    expect(await alertsAbout(did)).toEqual(["operational_wallet"]);
+    expect(await dueMinute(did)).toBe(0);
+    expect(await ask(did, B)).toMatchObject({ pending_wallet: { operational_wallet: B } });
+  });
+
+  it("that the present one confirms is set at once, as soon as it is asked for again", async () => {
+    const did = await waitingForB();
+    await confirmByPresent(did);
+    expect(await ask(did, B)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    expect([await walletOnChain(did), await documented(did)]).toEqual([B, [B]]);
+  });
+
+  it("that the present one confirmed is found by the minute's jobs, and what was paid to it counts before", async () => {
+    const provider = await world.provider({}, "GLOBAL-USDC", LAB);
+    const consumer = await world.consumer();
+    await ask(provider.did, B);
+    const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
+    await confirmByPresent(provider.did);
+    const tx = await payOnChain(consumer.did, provider.did, 10_000_000, { network: LAB, intentId: intent.intent_id });
+    expectStatus(await asProvider(world, { provider, consumer, intent, tx }), 200);
+    for (const message of await minute(provider.did)) await deliver(world, "chain", [message]);
+    expect(await shown(provider.did)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
+    expect(await alertsAbout(provider.did)).toEqual([]);
+  });
+
+  it("that is not wanted any more is never set", async () => {
+    const did = await waitingForB();
+    expect(await ask(did, A)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    await pass(DELAYS.wallet + 60);
+    expect(await dueMinute(did)).toBe(0);
+    expect(await walletOnChain(did)).toBe(A);
+  });
+
+  it("gives way to a third one, which waits anew", async () => {
+    const did = await waitingForB();
+    expect(await ask(did, C)).toMatchObject({ operational_wallet: A, pending_wallet: { operational_wallet: C } });
+    await pass(DELAYS.wallet + 60);
+    const mine = eq(agentMarkets.did, did);
+    await world.deps.db
+      .update(agentMarkets)
+      .set({ pendingUntil: Date.now() - 1 })
+      .where(mine);
+    for (const message of await minute(did)) await deliver(world, "chain", [message]);
+    expect([await walletOnChain(did), await documented(did)]).toEqual([C, [C]]);
+  });
+
+  it("that nobody executed within a week is scheduled again", async () => {
+    const did = await waitingForB();
+    const first = (await shown(did)).pending_wallet.effective_at;
+    await pass(DELAYS.wallet + 8 * DAY_SECONDS);
+    const mine = eq(agentMarkets.did, did);
+    await world.deps.db.update(agentMarkets).set({ pendingUntil: Date.now() - 1 }).where(mine);
+    for (const message of await minute(did)) await deliver(world, "chain", [message]);
+    const { pending_wallet } = await shown(did);
+    expect(Date.parse(pending_wallet.effective_at)).toBeGreaterThan(Date.parse(first));
+    expect(await walletOnChain(did)).toBe(A);
+  });
+});
