@@ -91,6 +91,7 @@ export const findStalledMarkets = (db: Database, before: number, after: Due, lim
 /** Open markets whose change of wallet may be executed, the longest waiting first (MKT-21). The chain's time is real. */
 export const findDueChanges = (db: Database, now: number, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, market, network, pendingUntil } = agentMarkets;
+  const [afterDid = "", afterEnvironment = "", afterNetwork = "", afterMarket = ""] = after.id.split(" ");
   const id = sql<string>`${did} || ' ' || ${environment} || ' ' || ${network} || ' ' || ${market}`;
   return readAll(
     db
@@ -101,10 +102,11 @@ export const findDueChanges = (db: Database, now: number, after: Due, limit: num
           // Literal text, so that SQLite uses the partial index.
           sql`pending_until is not null`,
           lte(pendingUntil, now),
-          sql`(${pendingUntil}, ${id}) > (${after.at}, ${after.id})`,
+          sql`(${pendingUntil}, ${did}, ${environment}, ${market}, ${network}) >
+            (${after.at}, ${afterDid}, ${afterEnvironment}, ${afterMarket}, ${afterNetwork})`,
         ),
       )
-      .orderBy(asc(pendingUntil), asc(id))
+      .orderBy(asc(pendingUntil), asc(did), asc(environment), asc(market), asc(network))
       .limit(limit),
   );
 };

@@ -215,7 +215,10 @@ describe("another wallet", () => {
     const first = (await shown(did)).pending_wallet.effective_at;
     await pass(DELAYS.wallet + 8 * DAY_SECONDS);
     const mine = eq(agentMarkets.did, did);
-    await world.deps.db.update(agentMarkets).set({ pendingUntil: Date.now() - 1 }).where(mine);
+    await world.deps.db
+      .update(agentMarkets)
+      .set({ pendingUntil: Date.now() - 1 })
+      .where(mine);
     for (const message of await minute(did)) await deliver(world, "chain", [message]);
     const { pending_wallet } = await shown(did);
     expect(Date.parse(pending_wallet.effective_at)).toBeGreaterThan(Date.parse(first));

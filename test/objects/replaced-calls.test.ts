@@ -6,7 +6,7 @@ import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { tendSigner } from "../../src/objects/signers.ts";
-import { account, chainOf, spoil } from "../support/chain.ts";
+import { account, asRole, chainOf, spoil } from "../support/chain.ts";
 import { REGISTRAR } from "../support/lab.ts";
 import { ageDoubt, ageSent, keptHashes } from "../support/signer.ts";
 import { env } from "../support/world.ts";
@@ -96,28 +96,22 @@ describe("another call for a purpose whose first call waits", () => {
   it("after a reorganisation that left two waiting: only the wanted one is mined", async () => {
     const asked = registration();
     const key = asked.key;
-    const { settlement_contract: to, token } = chainOf(LAB);
+    const { token } = chainOf(LAB);
     const threshold = (units: bigint): Asked => {
       const args = [didHash(didOf(key)), token as `0x${string}`, units] as const;
-      return {
-        key,
-        call: {
-          network: LAB,
-          to,
-          data: encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }),
-        },
-      };
+      const data = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
+      return { key, call: { network: LAB, ...asRole(LAB, data) } };
     };
     await submitted(asked);
     await tend();
-    const first = await submitted(threshold(1n));
+    const first = await submitted(threshold(8_000_000n));
     await tend();
-    const second = await submitted(threshold(2n));
+    const second = await submitted(threshold(9_000_000n));
     await tend();
     await lab("anvil_rollback", 2);
     await lab("evm_setAutomine", false);
     expect(await tend()).toMatchObject({ waiting: 2 });
-    expect(await submitted(threshold(1n))).toBe(first);
+    expect(await submitted(threshold(8_000_000n))).toBe(first);
     await mine();
     expect([await isMined(first), await isMined(second)]).toEqual([true, false]);
   });

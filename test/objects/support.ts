@@ -7,7 +7,7 @@ import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
-import { account, chainOf, spoil } from "../support/chain.ts";
+import { account, asRole, chainOf, spoil } from "../support/chain.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
 import { ageSent } from "../support/signer.ts";
 import { env } from "../support/world.ts";
@@ -58,8 +58,8 @@ function readingsOf(network: string) {
 
 /** A registration that nobody has asked for yet. */
 function registrationOn(network: string, did: string, wallet: string): Asked {
-  const { settlement_contract: to, token } = chainOf(network);
+  const { token } = chainOf(network);
   const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
-  return { key: `provider_split:${did}`, call: { network, to, data } };
+  return { key: `provider_split:${did}`, call: { network, ...asRole(network, data) } };
 }
