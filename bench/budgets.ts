@@ -254,6 +254,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("abandon_intents", BULK, { trips: 5, rowsRead: 19, rowsWritten: 9, queues: 1 }),
   ...job("rate_abandoned_intents", EACH, { trips: 7, rowsRead: 21, rowsWritten: 8 }),
   ...job("follow_thresholds", EACH, { trips: 4, rowsRead: 3, rowsWritten: 2, queues: 1 }),
+  ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),

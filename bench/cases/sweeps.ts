@@ -109,6 +109,15 @@ const stallMarket = ({ stage, idle }: Play) =>
     idle.did,
   );
 
+const changeWallet = ({ stage, idle }: Play) =>
+  change(
+    stage,
+    `update agent_markets set pending_wallet = operational_wallet, pending_until = ?, pending_nonce = 1
+      where did = ? and market like 'GLOBAL-%'`,
+    Date.now() - SECOND_MS,
+    idle.did,
+  );
+
 /** Uses a provider of its own, because the idle one's threshold is on its way to the chain. */
 async function askAgain(play: Play): Promise<void> {
   const { did } = await openProvider(play.stage, play.principalId);
@@ -165,6 +174,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "rate_abandoned_intents", arrange: leaveUnrated },
   { job: "follow_thresholds", arrange: fallBehind },
   { job: "resume_market_provisioning", arrange: stallMarket },
+  { job: "apply_wallet_changes", arrange: changeWallet },
   { job: "watch_registrations", arrange: askAgain },
   { job: "tend_signers", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },

@@ -26,10 +26,13 @@ const ROWS = {
   ...MESSAGE_CONSEQUENCES,
   ...RUNNING_CONSEQUENCES,
 };
-/** Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts, which has a chain of its own, and below. */
+/** Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts and test/markets/delayed-wallets.test.ts, which have chains of their own, and below. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "authorizeMarkets: the registrar has no gas",
   "provision_market: the registrar has no gas",
+  "provision_market: another wallet waits for the contract's delay",
+  "provision_market: the change was cancelled on-chain",
+  "provision_market: the delay is over",
   "provision_market: no block takes the transaction",
   "provision_market: the network's fees are above the bound",
   "tend_signers: a transaction has waited for five minutes",

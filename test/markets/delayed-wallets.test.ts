@@ -10,12 +10,15 @@ import type { ChainMessage } from "../../src/context.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts, events } from "../../src/db/tables/journal.ts";
-import { applyWalletChanges } from "../../src/markets/provision.ts";
+import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences/table.ts";
+import { applyWalletChanges, provisionMarkets } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { account, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
+import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
 
@@ -223,5 +226,47 @@ describe("another wallet", () => {
     const { pending_wallet } = await shown(did);
     expect(Date.parse(pending_wallet.effective_at)).toBeGreaterThan(Date.parse(first));
     expect(await walletOnChain(did)).toBe(A);
+  });
+});
+
+describe("writes exactly its row:", () => {
+  const rowOf = (when: string): Seen => {
+    const row = MESSAGE_CONSEQUENCES.provision_market.find((each) => each.when === when);
+    if (!row) throw new Error(`no row: ${when}`);
+    return expectedOf(row);
+  };
+  const job = (did: string) => ({ did, environment: "sandbox" as const, network: LAB });
+  const provision = (did: string) => async () => {
+    expect(await provisionMarkets(world.deps, job(did), Date.now() + 20_000)).not.toBeNull();
+    return { agent: [did] };
+  };
+  const openAlerts = () => world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+
+  it("a change that begins to wait", async () => {
+    const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
+    const silent = withSilentChain(world);
+    const entry = market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: B });
+    expectStatus(await openMarkets(silent, did, [entry]), 200);
+    expect(await observe(world, provision(did))).toEqual(rowOf("another wallet waits for the contract's delay"));
+  });
+
+  it("a change that still waits: nothing", async () => {
+    const did = await waitingForB();
+    await observe(world, provision(did)).then(({ events: seen, directory, document }) =>
+      expect([seen, directory, document]).toEqual([{}, {}, {}]),
+    );
+  });
+
+  it("a change whose delay is over", async () => {
+    const did = await waitingForB();
+    await pass(DELAYS.wallet + 60);
+    expect(await observe(world, provision(did))).toEqual(rowOf("the delay is over"));
+  });
+
+  it("a change that was cancelled", async () => {
+    const did = await waitingForB();
+    await cancel(did);
+    await openAlerts();
+    expect(await observe(world, provision(did))).toEqual(rowOf("the change was cancelled on-chain"));
   });
 });

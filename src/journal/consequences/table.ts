@@ -69,6 +69,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
   resume_market_provisioning: [{ when: "handed to the queue: provision_market", ...NOTHING }],
 
+  apply_wallet_changes: [{ when: "handed to the queue: provision_market", ...NOTHING }],
+
   sign_activity_heads: [
     {
       when: "entries were added since the last head",

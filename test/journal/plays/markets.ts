@@ -5,7 +5,7 @@ import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
-import { provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
+import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
 import { tendSigners } from "../../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
 import { account, chainOf } from "../../support/chain.ts";
@@ -196,6 +196,20 @@ export const MARKET_PLAYS: Plays = {
   resume_market_provisioning: {
     "handed to the queue: provision_market": ofNobody(stalled, (world) =>
       world.run(resumeProvisioning, withHeldQueue(world).deps),
+    ),
+  },
+  apply_wallet_changes: {
+    "handed to the queue: provision_market": ofNobody(
+      async (world) => {
+        const did = await provider(world);
+        const change = {
+          pendingWallet: OTHER_WALLET.toLowerCase(),
+          pendingUntil: world.now() - MINUTE,
+          pendingNonce: 1,
+        };
+        await store(world, (db) => db.update(agentMarkets).set(change).where(eq(agentMarkets.did, did)));
+      },
+      (world) => world.run(applyWalletChanges, withHeldQueue(world).deps),
     ),
   },
   tend_signers: {
