@@ -1,106 +1,101 @@
-// The settlement contract's roles are separate keys (CHN-5 to CHN-7): every role against every restricted function, and
-// everybody against the vaults.
-import type { Hex } from "viem";
+// The settlement contract's roles are separate keys, and its authority is nobody's (CHN-5 to CHN-7): every role against every restricted
+// function, the delays, and everybody against the vaults.
+import { type Abi, getAbiItem, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { DELAYS, NO_DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
+  eventsOf,
+  type Facts,
+  factsOf,
   OTHER_PROVIDER,
+  PEOPLE,
   type Person,
   PROVIDER,
-  REASON,
+  THRESHOLD,
   UNIT,
   useWorld,
   type World,
-  ZERO_HASH,
 } from "./support.ts";
 
-let world: World;
-let token: Hex;
+// Every function that not everybody may call, the one person that may, and a call that is good but for the caller.
+type Call = { readonly by: Person; readonly args: (world: World, facts: Facts) => readonly unknown[] };
+const PRIVILEGED: Readonly<Record<string, Call>> = {
+  registerProvider: {
+    by: "registrar",
+    args: ({ chain, people }) => [OTHER_PROVIDER, chain.token, people.other.address, THRESHOLD],
+  },
+  setThreshold: { by: "registrar", args: ({ chain }) => [PROVIDER, chain.token, THRESHOLD] },
+  setLowThreshold: { by: "registrar", args: ({ chain }) => [PROVIDER, chain.token, THRESHOLD, 0n] },
+  setOperationalWallet: {
+    by: "registrar",
+    args: ({ chain, people }) => [PROVIDER, chain.token, people.wallet.address, people.other.address],
+  },
+  setReserve: { by: "arbiter", args: ({ chain }) => [PROVIDER, chain.token, 1n] },
+  payOut: { by: "arbiter", args: (_, facts) => [facts, 1n] },
+  pause: { by: "guardian", args: () => [] },
+  unpause: { by: "admin", args: () => [] },
+  setFeeBps: { by: "admin", args: () => [1n] },
+  setFeeRecipient: { by: "admin", args: ({ people }) => [people.other.address] },
+  listToken: { by: "admin", args: ({ chain }) => [chain.token, 0n] },
+};
+const OPEN = [
+  ...["pay", "payIntent", "settle", "settleWithAuthorization", "depositEscrow", "refund", "releaseSurplus"],
+  ...["moveOperationalWallet", "sweepFees"],
+];
+const DELAYED = [
+  "setOperationalWallet",
+  "setLowThreshold",
+  "payOut",
+  "unpause",
+  "setFeeBps",
+  "setFeeRecipient",
+  "listToken",
+];
 
-useWorld((built) => {
-  world = built;
-  token = built.chain.token;
+const settled = async (world: World): Promise<Facts> =>
+  factsOf(world, await world.send("consumer", "pay", [world.chain.token, 10n * UNIT, PROVIDER, CONSUMER]));
+
+test("every function that changes something is in one of the two tables", () => {
+  const writes = settlementAbi.flatMap((entry) =>
+    entry.type === "function" && entry.stateMutability !== "view" && entry.stateMutability !== "pure"
+      ? [entry.name]
+      : [],
+  );
+  expect([...writes].sort()).toEqual([...Object.keys(PRIVILEGED), ...OPEN].sort());
+  expect(
+    Object.values(ROLES)
+      .flatMap(({ functions }) => [...functions] as string[])
+      .sort(),
+  ).toEqual(Object.keys(PRIVILEGED).sort());
 });
 
-describe("the roles", () => {
-  const role = async (name: string) => world.read<Hex>(name);
-  // Every function that not everybody may call, the one role that may, and a call that is good but for the caller.
-  const PRIVILEGED: Record<string, { by: Person; args: () => Promise<readonly unknown[]> | readonly unknown[] }> = {
-    registerProvider: { by: "registrar", args: () => [OTHER_PROVIDER, token, world.people.other.address, 1n] },
-    setThreshold: { by: "registrar", args: () => [PROVIDER, token, 1n] },
-    setOperationalWallet: { by: "registrar", args: () => [PROVIDER, token, world.people.other.address] },
-    payOut: { by: "arbiter", args: () => [1n, 1n, REASON] },
-    releaseEscrow: { by: "admin", args: () => [PROVIDER, token, world.people.wallet.address, 1n] },
-    setFeeBps: { by: "admin", args: () => [1n] },
-    setFeeRecipient: { by: "admin", args: () => [world.people.other.address] },
-    setTokenAllowed: { by: "admin", args: () => [token, false] },
-    pause: { by: "admin", args: () => [] },
-    unpause: { by: "admin", args: () => [] },
-    grantRole: { by: "admin", args: async () => [await role("ARBITER_ROLE"), world.people.other.address] },
-    revokeRole: { by: "admin", args: async () => [await role("ARBITER_ROLE"), world.people.arbiter.address] },
-    beginDefaultAdminTransfer: { by: "admin", args: () => [world.people.other.address] },
-    cancelDefaultAdminTransfer: { by: "admin", args: () => [] },
-    changeDefaultAdminDelay: { by: "admin", args: () => [172_800n] },
-    rollbackDefaultAdminDelay: { by: "admin", args: () => [] },
-  };
-  // Called by anybody, for themselves. The last two only ever give the caller's own role up or take an offered one.
-  const OPEN = [
-    "pay",
-    "payIntent",
-    "payWithAuthorization",
-    "depositEscrow",
-    "renounceRole",
-    "acceptDefaultAdminTransfer",
-  ];
-  const CALLERS: readonly Person[] = [
-    "admin",
-    "registrar",
-    "arbiter",
-    "consumer",
-    "wallet",
-    "feeRecipient",
-    "stranger",
-  ];
+describe("without delays", () => {
+  let world: World;
+  useWorld((built) => {
+    world = built;
+  }, NO_DELAYS);
 
-  test("every function that changes something is in one of the two tables", () => {
-    const writes = settlementAbi.flatMap((entry) =>
-      entry.type === "function" && entry.stateMutability !== "view" ? [entry.name] : [],
-    );
-    expect([...writes].sort()).toEqual([...Object.keys(PRIVILEGED), ...OPEN].sort());
-  });
+  test.each(Object.entries(PRIVILEGED))(
+    "%s is for one role alone, and through the authority alone",
+    async (name, { by, args }) => {
+      const values = args(world, await settled(world));
+      for (const person of PEOPLE) {
+        const expected = person === by ? null : "AccessManagerUnauthorizedCall";
+        expect([person, await world.refusalOf(person, name, values)]).toEqual([person, expected]);
+        expect([person, await world.refusal(person, name, values)]).toEqual([person, "NotAuthority"]);
+      }
+    },
+  );
 
-  test.each(Object.entries(PRIVILEGED))("%s is for one role alone", async (name, { by, args }) => {
-    await world.send("consumer", "pay", [token, 10n * UNIT, PROVIDER, CONSUMER]);
-    await world.mint(await world.vault(PROVIDER), 100n * UNIT);
-    if (name === "unpause") await world.send("admin", "pause", []);
-    const values = await args();
-    for (const person of CALLERS) {
-      const expected = person === by ? null : "AccessControlUnauthorizedAccount";
-      expect([person, await world.refusal(person, name, values)]).toEqual([person, expected]);
-    }
-  });
-
-  test("nobody takes the admin's role by the ordinary ways", async () => {
-    const args = [ZERO_HASH, world.people.stranger.address];
-    expect(await world.refusal("admin", "grantRole", args)).toBe("AccessControlEnforcedDefaultAdminRules");
-    expect(await world.refusal("stranger", "acceptDefaultAdminTransfer", [])).toBe("AccessControlInvalidDefaultAdmin");
-  });
-
-  test("nobody gives up another's role", async () => {
-    const args = [await role("ARBITER_ROLE"), world.people.arbiter.address];
-    expect(await world.refusal("stranger", "renounceRole", args)).toBe("AccessControlBadConfirmation");
-  });
-});
-
-describe("a vault", () => {
-  test.each(["admin", "registrar", "arbiter", "consumer", "wallet", "stranger"] as const)(
-    "releases nothing to %s, nor does the code it is a clone of",
+  test.each(["admin", "registrar", "arbiter", "guardian", "consumer", "wallet", "stranger"] as const)(
+    "a vault releases nothing to %s, nor does the code it is a clone of",
     async (person) => {
       const vault = await world.vault(PROVIDER);
       await world.mint(vault, UNIT);
-      const args = [token, world.people[person].address, UNIT];
+      const args = [world.chain.token, world.people[person].address, UNIT];
       for (const address of [vault, world.chain.vaultImplementation]) {
         const refusal = await world.refusalAt(person, address, artifacts.EscrowVault.abi, "release", args);
         expect(refusal).toBe("NotSettlementContract");
@@ -108,12 +103,119 @@ describe("a vault", () => {
     },
   );
 
-  test("takes its settlement contract from its code", async () => {
+  test("a vault takes its settlement contract from its code", async () => {
     const vault = { address: await world.vault(PROVIDER), abi: artifacts.EscrowVault.abi };
     expect(await world.client.readContract({ ...vault, functionName: "settlementContract" })).toBe(
       world.chain.settlementContract,
     );
     const code = await world.client.getCode({ address: vault.address });
     expect(code?.toLowerCase()).toContain(world.chain.vaultImplementation.slice(2).toLowerCase());
+  });
+
+  test("nobody holds the authority's root, so nobody changes the table of functions, delays or guardians", async () => {
+    const { authority, settlementContract } = world.chain;
+    const manager = { address: authority, abi: authorityAbi } as const;
+    const selector = toFunctionSelector(getAbiItem({ abi: settlementAbi, name: "payOut" }));
+    const changes: readonly (readonly [string, readonly unknown[]])[] = [
+      ["setTargetFunctionRole", [settlementContract, [selector], 1n]],
+      ["setTargetClosed", [settlementContract, true]],
+      ["setTargetAdminDelay", [settlementContract, 0]],
+      ["updateAuthority", [settlementContract, world.people.stranger.address]],
+      ["setRoleAdmin", [5n, 6n]],
+      ["setRoleGuardian", [5n, 1n]],
+      ["setGrantDelay", [5n, 0]],
+      ["grantRole", [0n, world.people.admin.address, 0]],
+      ["labelRole", [5n, "x"]],
+    ];
+    for (const person of PEOPLE) {
+      const { address } = world.people[person];
+      expect((await world.client.readContract({ ...manager, functionName: "hasRole", args: [0n, address] }))[0]).toBe(
+        false,
+      );
+      for (const [name, args] of changes)
+        expect([name, await world.refusalAt(person, authority, authorityAbi as Abi, name, args)]).toEqual([
+          name,
+          "AccessManagerUnauthorizedAccount",
+        ]);
+    }
+    expect(await world.read("authority")).toBe(authority);
+  });
+
+  test("the admin gives roles and takes them", async () => {
+    const { authority } = world.chain;
+    const { registrar, other } = world.people;
+    const manage = (name: string, args: readonly unknown[]) =>
+      world.sendTo("admin", authority, authorityAbi as Abi, name, args);
+    await manage("revokeRole", [ROLES.REGISTRAR.id, registrar.address]);
+    await manage("grantRole", [ROLES.REGISTRAR.id, other.address, 0]);
+    const args = [PROVIDER, world.chain.token, THRESHOLD];
+    expect(await world.refusalOf("registrar", "setThreshold", args)).toBe("AccessManagerUnauthorizedCall");
+    expect(await world.refusalOf("other", "setThreshold", args)).toBeNull();
+  });
+});
+
+describe("with the delays of production", () => {
+  let world: World;
+  useWorld((built) => {
+    world = built;
+  }, DELAYS);
+  const pass = async (seconds: number) => {
+    await world.client.increaseTime({ seconds });
+    await world.client.mine({ blocks: 1 });
+  };
+  const delayOf = (name: string): number =>
+    name === "payOut" ? DELAYS.payOut : PRIVILEGED[name]?.by === "admin" ? DELAYS.admin : DELAYS.wallet;
+
+  test.each(DELAYED)("%s is scheduled, and executed once, within a week after its delay", async (name) => {
+    const call = PRIVILEGED[name];
+    if (!call) throw new Error(name);
+    const args = call.args(world, await settled(world));
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
+    expect((await world.schedule("stranger", name, args)).status).toBe("reverted");
+    expect((await world.schedule(call.by, name, args)).status).toBe("success");
+    await pass(delayOf(name) - 60);
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotReady");
+    await pass(60);
+    expect((await world.act(call.by, name, args)).status).toBe("success");
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
+  });
+
+  test.each(DELAYED)("%s is cancelled by the guardian, who cannot schedule it", async (name) => {
+    const call = PRIVILEGED[name];
+    if (!call) throw new Error(name);
+    const args = call.args(world, await settled(world));
+    await world.schedule(call.by, name, args);
+    for (const person of ["stranger", "consumer", "wallet"] as const)
+      expect((await world.cancel(person, call.by, name, args)).status).toBe("reverted");
+    expect((await world.schedule("guardian", name, args)).status).toBe("reverted");
+    expect((await world.cancel("guardian", call.by, name, args)).status).toBe("success");
+    await pass(delayOf(name) + 60);
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
+  });
+
+  test("what is not executed within a week is forgotten", async () => {
+    const args = PRIVILEGED["setOperationalWallet"]?.args(world, await settled(world)) ?? [];
+    await world.schedule("registrar", "setOperationalWallet", args);
+    await pass(DELAYS.wallet + 7 * 86_400 + 60);
+    expect(await world.refusalOf("registrar", "setOperationalWallet", args)).toBe("AccessManagerExpired");
+  });
+
+  test("a wallet that was scheduled before the present one moved is not set", async () => {
+    const { chain, people } = world;
+    const args = [PROVIDER, chain.token, people.wallet.address, people.other.address];
+    await world.schedule("registrar", "setOperationalWallet", args);
+    await world.send("wallet", "moveOperationalWallet", [PROVIDER, chain.token, people.stranger.address]);
+    await pass(DELAYS.wallet + 60);
+    expect(await world.refusalOf("registrar", "setOperationalWallet", args)).toBe("WalletDiffers");
+  });
+
+  test("registrations, thresholds, reserves and the pause do not wait", async () => {
+    const facts = await settled(world);
+    for (const name of ["registerProvider", "setThreshold", "setReserve", "pause"]) {
+      const call = PRIVILEGED[name];
+      if (!call) throw new Error(name);
+      const receipt = await world.act(call.by, name, call.args(world, facts));
+      expect([name, receipt.status, eventsOf(receipt).length]).toEqual([name, "success", 1]);
+    }
   });
 });

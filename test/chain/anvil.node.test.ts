@@ -2,12 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { addressesOf, roleAccounts } from "../../scripts/ephemeral.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { CONSUMER, must, networkOf, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
 
@@ -29,14 +31,10 @@ async function start(options: { port?: number; statePath?: string; blockTime?: n
 }
 
 function deployment(anvil: Anvil): DeployOptions {
-  const [admin, registrar, arbiter, feeRecipient] = anvil.accounts;
-  if (!admin || !registrar || !arbiter || !feeRecipient) throw new Error("too few accounts");
-  return {
-    adminKey: admin.privateKey,
-    registrarAddress: registrar.address,
-    arbiterAddress: arbiter.address,
-    feeRecipient: feeRecipient.address,
-  };
+  const [deployer] = anvil.accounts;
+  if (!deployer) throw new Error("too few accounts");
+  const { feeRecipient, ...holders } = roleAccounts();
+  return { deployerKey: deployer.privateKey, keys: addressesOf(holders), feeRecipient: feeRecipient.address };
 }
 
 test("answers at once with its chain id and funded accounts whose keys are theirs", async () => {
@@ -79,14 +77,16 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   async (signal) => {
     const statePath = join(folder, "state.json");
     const first = await start({ statePath });
-    const { settlementContract, token } = await deployContracts(first.rpcUrl, deployment(first));
+    const { settlementContract, authority, token } = await deployContracts(first.rpcUrl, deployment(first));
     const [, registrar, , , consumer, wallet] = first.accounts;
     if (!registrar || !consumer || !wallet) throw new Error("too few accounts");
+    const args = [PROVIDER, token, wallet.address, THRESHOLD] as const;
+    const register = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
     await write(first.rpcUrl, registrar.privateKey, {
-      address: settlementContract,
-      abi: settlementAbi,
-      functionName: "registerProvider",
-      args: [PROVIDER, token, wallet.address, THRESHOLD],
+      address: authority,
+      abi: authorityAbi,
+      functionName: "execute",
+      args: [settlementContract, register],
     });
     await mintTestUsdc(first.rpcUrl, consumer.privateKey, token, consumer.address, 100n * UNIT);
     await approve(first.rpcUrl, consumer.privateKey, token, settlementContract);
@@ -113,6 +113,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
         ...common,
         rpc_url: rpcUrl,
         settlement_contract: settlementContract,
+        authority,
         token,
         required_confirmations: 1,
       });

@@ -1,4 +1,4 @@
-// payWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and nobody can use the signature
+// settleWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and nobody can use the signature
 // for anything else.
 import { encodeAbiParameters, type Hex, keccak256, parseEventLogs, parseSignature, toFunctionSelector } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -6,22 +6,24 @@ import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import {
   type AuthorizedPayment,
-  payWithAuthorization,
+  type FullPayment,
   signPayment,
   submitAuthorized,
 } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
-  CONSUMER,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
+  paymentOf,
   REASON,
+  THRESHOLD,
   UNIT,
   useWorld,
   type World,
   ZERO_HASH,
 } from "./support.ts";
+import { createTestContract } from "./test-contracts.ts";
 
 let world: World;
 let token: Hex;
@@ -30,45 +32,51 @@ let signed: AuthorizedPayment;
 useWorld(async (built) => {
   world = built;
   token = built.chain.token;
-  await world.send("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, 0n]);
+  await world.act("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, THRESHOLD]);
   // No allowance in this file: it must not be what pays.
   await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [world.chain.settlementContract, 0n]);
-  signed = await signPayment(world.anvil.chainId, world.people.consumer.privateKey, payment());
+  signed = await sign();
 });
 
-function payment() {
-  return {
-    settlementContract: world.chain.settlementContract,
-    token,
-    amount: 10n * UNIT,
-    providerDidHash: PROVIDER,
-    consumerDidHash: CONSUMER,
-    intentHash: INTENT,
-  };
-}
+const sign = (
+  change: Partial<FullPayment> = {},
+  terms: Parameters<typeof signPayment>[4] = {},
+  chainId = world.anvil.chainId,
+) =>
+  signPayment(
+    chainId,
+    world.people.consumer.privateKey,
+    world.chain.settlementContract,
+    paymentOf(world, change),
+    terms,
+  );
 
-const argsOf = (p: AuthorizedPayment) => [
-  ...[p.token, p.from, p.amount, p.providerDidHash, p.consumerDidHash, p.intentHash, p.salt],
-  ...[p.validAfter, p.validBefore, p.v, p.r, p.s],
-];
-const submit = (change: Partial<AuthorizedPayment> = {}) =>
-  world.send("stranger", "payWithAuthorization", argsOf({ ...signed, ...change }));
-const refusal = (change: Partial<AuthorizedPayment>) =>
-  world.refusal("stranger", "payWithAuthorization", argsOf({ ...signed, ...change }));
+type Change = Partial<FullPayment> & Partial<Omit<AuthorizedPayment, "payment" | "settlementContract">>;
+function argsOf({ payment, from, validAfter, validBefore, salt, signature }: AuthorizedPayment, change: Change = {}) {
+  const terms = { from, validAfter, validBefore, salt, signature, ...change };
+  const fields = Object.fromEntries(
+    Object.entries(payment).map(([name, value]) => [name, change[name as keyof FullPayment] ?? value]),
+  );
+  return [fields, terms.from, terms.validAfter, terms.validBefore, terms.salt, terms.signature];
+}
+const submit = (change: Change = {}, by = signed) =>
+  world.send("stranger", "settleWithAuthorization", argsOf(by, change));
+const refusal = (change: Change, by = signed) =>
+  world.refusal("stranger", "settleWithAuthorization", argsOf(by, change));
 
 // As the contract computes it, and so a payer's own software.
-function nonceOf({ providerDidHash, consumerDidHash, intentHash, salt }: AuthorizedPayment): Hex {
-  const words = [providerDidHash, consumerDidHash, intentHash, salt] as const;
-  const bytes32 = { type: "bytes32" } as const;
-  return keccak256(encodeAbiParameters([bytes32, bytes32, bytes32, bytes32], words));
-}
+const nonceOf = ({ payment, salt }: AuthorizedPayment): Hex => {
+  const [, nonce] = [null, settlementAbi.find((entry) => entry.type === "function" && entry.name === "nonceOf")];
+  if (nonce?.type !== "function" || nonce.name !== "nonceOf") throw new Error("no nonceOf");
+  return keccak256(encodeAbiParameters(nonce.inputs, [payment, salt]));
+};
 
 // The token's errors, by selector, since the settlement contract hands them through.
 const INVALID_SIGNATURE = toFunctionSelector("ERC3009InvalidSignature()");
 
-describe("payWithAuthorization", () => {
+describe("settleWithAuthorization", () => {
   test("splits like a payment; the payer is who signed, not who submits", async () => {
-    const { consumer, stranger, wallet, feeRecipient } = world.people;
+    const { consumer, stranger, wallet } = world.people;
     const receipt = await submit();
     const [settled, recorded] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs });
     const parts = { gross: 10n * UNIT, fee: 5_000n, escrow: 999_500n, operational: 8_995_500n };
@@ -76,29 +84,35 @@ describe("payWithAuthorization", () => {
       eventName: "Settled",
       args: { payer: consumer.address, intentHash: INTENT, ...parts },
     });
-    expect(recorded).toMatchObject({ eventName: "SettlementRecorded", args: { payer: consumer.address } });
+    expect(recorded).toMatchObject({ eventName: "SettlementRecorded", args: { refundTo: consumer.address } });
     expect(await world.balance(consumer.address)).toBe(990n * UNIT);
     expect(await world.balance(stranger.address)).toBe(0n);
-    expect(await world.balance(feeRecipient.address)).toBe(5_000n);
     expect(await world.balance(await world.vault(PROVIDER))).toBe(999_500n);
     expect(await world.balance(wallet.address)).toBe(8_995_500n);
-    expect(await world.balance(world.chain.settlementContract)).toBe(0n);
+    // The fee.
+    expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
   });
 
-  const CHANGES: [string, Partial<AuthorizedPayment>][] = [
-    ["provider", { providerDidHash: OTHER_PROVIDER }],
-    ["consumer", { consumerDidHash: REASON }],
-    ["intent", { intentHash: REASON }],
-    ["salt", { salt: REASON }],
-    ["amount", { amount: 10n * UNIT - 1n }],
-    ["end of validity", { validBefore: 2n ** 40n }],
-    ["begin of validity", { validAfter: 1n }],
-    ["signature", { r: REASON }],
+  const CHANGES: [string, () => Change][] = [
+    ["amount", () => ({ amount: 10n * UNIT - 1n })],
+    ["provider", () => ({ providerDidHash: OTHER_PROVIDER, operationalWallet: world.people.other.address })],
+    ["consumer", () => ({ consumerDidHash: REASON })],
+    ["intent", () => ({ intentHash: REASON })],
+    ["wallet", () => ({ operationalWallet: world.people.other.address })],
+    ["highest fee", () => ({ maxFeeBps: 6 })],
+    ["deadline", () => ({ deadline: 10_000_000_001n })],
+    ["place of refunds", () => ({ refundTo: world.people.stranger.address })],
+    ["salt", () => ({ salt: REASON })],
+    ["end of validity", () => ({ validBefore: 2n ** 40n })],
+    ["begin of validity", () => ({ validAfter: 1n })],
+    ["signature", () => ({ signature: `${signed.signature.slice(0, -4)}0000` as Hex })],
+    ["shorter signature", () => ({ signature: signed.signature.slice(0, -2) as Hex })],
+    ["no signature", () => ({ signature: "0x" })],
   ];
   test.each(CHANGES)("cannot be given another %s", async (_, change) => {
     const before = await world.balance(world.people.consumer.address);
-    expect(await refusal(change)).not.toBeNull();
-    expect((await submit(change)).status).toBe("reverted");
+    expect(await refusal(change())).not.toBeNull();
+    expect((await submit(change())).status).toBe("reverted");
     expect(await world.balance(world.people.consumer.address)).toBe(before);
     // The signature is still good for what it was made for.
     expect((await submit()).status).toBe("success");
@@ -113,55 +127,83 @@ describe("payWithAuthorization", () => {
     expect(await refusal({ salt: REASON })).toBe(INVALID_SIGNATURE);
   });
 
-  test("is good once", async () => {
-    expect((await submit()).status).toBe("success");
+  test("is good once, whoever comes first", async () => {
+    const front = await world.send("other", "settleWithAuthorization", argsOf(signed));
+    expect(front.status).toBe("success");
     expect((await submit()).status).toBe("reverted");
+    // All that the front-runner did was to pay the gas.
     expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
+    expect(await world.balance(world.people.other.address)).toBe(0n);
+  });
+
+  test("a second authorization of the same intent is refused: it was paid", async () => {
+    await submit();
+    expect(await refusal({}, await sign())).toBe("AlreadyPaid");
   });
 
   test("is refused before and after its time", async () => {
-    const { privateKey } = world.people.consumer;
     const now = (await world.client.getBlock()).timestamp;
-    const late = await signPayment(world.anvil.chainId, privateKey, payment(), { validBefore: now - 1n });
-    const early = await signPayment(world.anvil.chainId, privateKey, payment(), { validAfter: now + 1_000n });
-    for (const p of [late, early]) {
-      expect((await world.send("stranger", "payWithAuthorization", argsOf(p))).status).toBe("reverted");
-    }
+    const late = await sign({}, { validBefore: now - 1n });
+    const early = await sign({}, { validAfter: now + 1_000n });
+    const past = await sign({ deadline: now - 1n }, { validBefore: now + 1_000n });
+    for (const p of [late, early]) expect((await submit({}, p)).status).toBe("reverted");
+    expect(await refusal({}, past)).toBe("DeadlinePassed");
   });
 
   test("cannot be taken to the token directly, by the submitter or by the payer", async () => {
     const { abi } = artifacts.TestUSDC;
-    const { from, settlementContract, amount, validAfter, validBefore, v, r, s } = signed;
-    const args = [from, settlementContract, amount, validAfter, validBefore, nonceOf(signed), v, r, s];
+    const { from, settlementContract, payment, validAfter, validBefore, signature } = signed;
+    const args = [from, settlementContract, payment.amount, validAfter, validBefore, nonceOf(signed), signature];
     for (const person of ["stranger", "consumer"] as const) {
       const received = await world.refusalAt(person, token, abi, "receiveWithAuthorization", args);
       expect(received).toBe("ERC20InvalidReceiver");
-      const transferred = await world.refusalAt(person, token, abi, "transferWithAuthorization", args);
-      expect(transferred).toBe("ERC3009InvalidSignature");
     }
   });
 
   test("is not good on another chain", async () => {
-    const foreign = await signPayment(8453, world.people.consumer.privateKey, payment());
-    expect((await world.send("stranger", "payWithAuthorization", argsOf(foreign))).status).toBe("reverted");
+    expect((await submit({}, await sign({}, {}, 8453))).status).toBe("reverted");
   });
 
-  test("refuses what pay refuses, and a zero intent", async () => {
-    expect(await refusal({ amount: 0n })).toBe("ZeroAmount");
-    expect(await refusal({ providerDidHash: REASON })).toBe("UnknownProvider");
-    expect(await refusal({ consumerDidHash: ZERO_HASH })).toBe("ZeroHash");
-    expect(await refusal({ intentHash: ZERO_HASH })).toBe("ZeroHash");
+  test("refuses what settle refuses", async () => {
+    const refused = async (change: Partial<FullPayment>) => refusal({}, await sign(change));
+    expect(await refusal({ amount: 0n })).toBe(INVALID_SIGNATURE);
+    expect(await refused({ amount: 0n })).toBe("ZeroAmount");
+    expect(await refused({ providerDidHash: REASON })).toBe("UnknownProvider");
+    expect(await refused({ consumerDidHash: ZERO_HASH })).toBe("ZeroHash");
+    expect(await refused({ intentHash: ZERO_HASH })).toBe("ZeroHash");
+    expect(await refused({ operationalWallet: world.people.other.address })).toBe("WalletDiffers");
+    expect(await refused({ maxFeeBps: 4 })).toBe("FeeTooHigh");
+    expect(await refused({ refundTo: `0x${"0".repeat(40)}` })).toBe("ZeroAddress");
     expect(await refusal({ token: world.people.other.address })).toBe("UnknownToken");
   });
 
-  test("is signed like this by the scripts", async () => {
+  test("is signed by a smart wallet (ERC-1271), for its own money", async () => {
     const { consumer, stranger } = world.people;
-    const keys = { payerKey: consumer.privateKey, submitterKey: stranger.privateKey };
-    const hash = await payWithAuthorization(world.anvil.rpcUrl, keys, payment());
+    const wallet = await createTestContract(world, "SmartWallet", [consumer.address]);
+    await world.mint(wallet, 20n * UNIT);
+    const by = await sign({ refundTo: wallet }, { from: wallet });
+    expect((await submit({}, by)).status).toBe("success");
+    expect(await world.balance(wallet)).toBe(10n * UNIT);
+    expect(await world.balance(consumer.address)).toBe(1_000n * UNIT);
+    const payment = paymentOf(world, { intentHash: REASON });
+    const foreign = await signPayment(world.anvil.chainId, stranger.privateKey, signed.settlementContract, payment, {
+      from: wallet,
+    });
+    expect(await refusal({}, foreign)).toBe(INVALID_SIGNATURE);
+  });
+
+  test("is signed like this by the scripts", async () => {
+    const { rpcUrl } = world.anvil;
+    const { privateKey } = world.people.stranger;
+    await expect(submitAuthorized(rpcUrl, privateKey, { ...signed, salt: ZERO_HASH })).rejects.toThrow();
+    const hash = await submitAuthorized(rpcUrl, privateKey, signed);
     expect((await world.client.getTransactionReceipt({ hash })).status).toBe("success");
-    await expect(
-      submitAuthorized(world.anvil.rpcUrl, stranger.privateKey, { ...signed, salt: ZERO_HASH }),
-    ).rejects.toThrow();
+  });
+
+  test("has the key and the nonce that the contract computes", async () => {
+    expect(await world.read("nonceOf", [signed.payment, signed.salt])).toBe(nonceOf(signed));
+    const [, recorded] = parseEventLogs({ abi: settlementAbi, logs: (await submit()).logs });
+    expect(recorded?.args).toMatchObject({ key: await world.read("keyOf", [signed.payment]) });
   });
 });
 

@@ -1,13 +1,17 @@
-// The settlement contract's arbiter and admin, and the limits of their power (CHN-6, CHN-7).
+// The settlement contract's arbiter, guardian and admin, and the limits of their power (CHN-6, CHN-7).
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { receiptOf } from "../../scripts/chain/client.ts";
 import {
   CONSUMER,
   eventsOf,
+  type Facts,
+  factsOf,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
   pay,
+  paymentOf,
   REASON,
   THRESHOLD,
   UNIT,
@@ -15,151 +19,210 @@ import {
   vaultBalance,
   type World,
   ZERO_ADDRESS,
-  ZERO_HASH,
 } from "./support.ts";
 
 let world: World;
 let token: Hex;
+let facts: Facts;
 
 useWorld((built) => {
   world = built;
   token = built.chain.token;
 });
 
+const payOut = (amount: bigint, change: Partial<Facts> = {}) =>
+  world.act("arbiter", "payOut", [{ ...facts, ...change }, amount]);
+const refused = (amount: bigint, change: Partial<Facts> = {}) =>
+  world.refusalOf("arbiter", "payOut", [{ ...facts, ...change }, amount]);
+
 describe("the arbiter's payout", () => {
   beforeEach(async () => {
-    await pay(world, 10n * UNIT);
+    facts = await factsOf(world, await pay(world, 10n * UNIT));
   });
 
-  test("goes to the payer of the settlement, out of the provider's vault", async () => {
-    const before = await world.balance(world.people.consumer.address);
-    const receipt = await world.send("arbiter", "payOut", [1n, 400_000n, REASON]);
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "PaidOut",
-      args: {
-        settlementId: 1n,
-        providerDidHash: PROVIDER,
-        payer: world.people.consumer.address,
-        token,
-        amount: 400_000n,
-        reasonHash: REASON,
-        vaultBalance: 599_500n,
-      },
-    });
-    expect(await world.balance(world.people.consumer.address)).toBe(before + 400_000n);
-    expect(await vaultBalance(world)).toBe(599_500n);
+  test("goes to where the payer wanted refunds, out of the provider's vault", async () => {
+    const { consumer, stranger } = world.people;
+    const receipt = await world.send("consumer", "settle", [paymentOf(world, { refundTo: stranger.address })]);
+    facts = await factsOf(world, receipt);
+    const before = await world.balance(consumer.address);
+    const [paid] = eventsOf(await payOut(400_000n));
+    const named = { key: facts.key, providerDidHash: PROVIDER, refundTo: stranger.address, token };
+    const amounts = { amount: 400_000n, vaultBalance: 2n * 999_500n - 400_000n };
+    expect(paid).toMatchObject({ eventName: "PaidOut", args: { ...named, ...amounts } });
+    expect([await world.balance(stranger.address), await world.balance(consumer.address)]).toEqual([400_000n, before]);
+    expect(await vaultBalance(world)).toBe(2n * 999_500n - 400_000n);
   });
 
-  test("is at most the settlement's gross, over all payouts", async () => {
+  test("is at most the settlement's gross, over all payouts, each of which names what was paid before", async () => {
     await world.mint(await world.vault(PROVIDER), 100n * UNIT);
-    expect(await world.refusal("arbiter", "payOut", [1n, 10n * UNIT + 1n, REASON])).toBe("ExceedsGross");
-    await world.send("arbiter", "payOut", [1n, 6n * UNIT, REASON]);
-    expect(await world.refusal("arbiter", "payOut", [1n, 4n * UNIT + 1n, REASON])).toBe("ExceedsGross");
-    expect((await world.send("arbiter", "payOut", [1n, 4n * UNIT, REASON])).status).toBe("success");
-    expect(await world.refusal("arbiter", "payOut", [1n, 1n, REASON])).toBe("ExceedsGross");
+    expect(await refused(10n * UNIT + 1n)).toBe("ExceedsGross");
+    await payOut(6n * UNIT);
+    // Two awards that were decided beside each other: the second one names facts that are not so any more.
+    expect(await refused(4n * UNIT)).toBe("UnknownSettlement");
+    const paidOut = 6n * UNIT;
+    expect(await refused(4n * UNIT + 1n, { paidOut })).toBe("ExceedsGross");
+    expect((await payOut(4n * UNIT, { paidOut })).status).toBe("success");
+    expect(await refused(1n, { paidOut: 10n * UNIT })).toBe("ExceedsGross");
+    expect(await refused(1n, { paidOut })).toBe("UnknownSettlement");
   });
 
   test("is at most what the vault holds, and touches no other provider's vault", async () => {
-    await world.send("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, THRESHOLD]);
+    await world.act("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, THRESHOLD]);
     await world.send("consumer", "depositEscrow", [OTHER_PROVIDER, token, 50n * UNIT]);
-    expect(await world.refusal("arbiter", "payOut", [1n, 999_501n, REASON])).toBe("ExceedsVault");
-    await world.send("arbiter", "payOut", [1n, 999_500n, REASON]);
+    expect(await refused(999_501n)).toBe("ExceedsVault");
+    await payOut(999_500n);
     expect(await vaultBalance(world, OTHER_PROVIDER)).toBe(50n * UNIT);
   });
 
-  test("refuses zero and an unknown settlement", async () => {
-    expect(await world.refusal("arbiter", "payOut", [1n, 0n, REASON])).toBe("ZeroAmount");
-    for (const id of [0n, 2n])
-      expect(await world.refusal("arbiter", "payOut", [id, 1n, REASON])).toBe("UnknownSettlement");
-    expect(await world.refusal("stranger", "settlementOf", [0n])).toBe("UnknownSettlement");
+  test.each<[string, () => Partial<Facts>]>([
+    ["key", () => ({ key: REASON })],
+    ["provider", () => ({ providerDidHash: OTHER_PROVIDER })],
+    ["token", () => ({ token: world.people.other.address })],
+    ["gross", () => ({ gross: 11n * UNIT })],
+    ["refundTo", () => ({ refundTo: world.people.stranger.address })],
+    ["settledAt", () => ({ settledAt: facts.settledAt + 1n })],
+    ["paidOut", () => ({ paidOut: 1n })],
+  ])("is refused with another %s than the settlement's, as a refund is", async (_, change) => {
+    expect(await refused(1n, change())).toBe("UnknownSettlement");
+    const args = [{ ...facts, ...change() }, 1n];
+    expect(await world.refusal("consumer", "refund", args)).toBe("UnknownSettlement");
+  });
+
+  test("refuses nothing, and an old settlement after 400 days", async () => {
+    expect(await refused(0n)).toBe("ZeroAmount");
+    const { timestamp } = await world.client.getBlock();
+    const last = Number(facts.settledAt - timestamp) + 400 * 86_400;
+    await world.client.increaseTime({ seconds: last - 60 });
+    await world.client.mine({ blocks: 1 });
+    expect(await refused(1n)).toBeNull();
+    await world.client.increaseTime({ seconds: 120 });
+    await world.client.mine({ blocks: 1 });
+    expect(await refused(1n)).toBe("TooOld");
   });
 
   test("works while payments are paused and after the token was delisted", async () => {
-    await world.send("admin", "pause", []);
-    await world.send("admin", "setTokenAllowed", [token, false]);
-    expect((await world.send("arbiter", "payOut", [1n, 1n, REASON])).status).toBe("success");
+    await world.act("guardian", "pause", []);
+    await world.act("admin", "listToken", [token, 0n]);
+    expect((await payOut(1n)).status).toBe("success");
+  });
+});
+
+describe("a refund", () => {
+  test("is paid by the caller to where the payer wanted it, and leaves the vault alone", async () => {
+    const { stranger } = world.people;
+    facts = await factsOf(
+      world,
+      await world.send("consumer", "settle", [paymentOf(world, { refundTo: stranger.address })]),
+    );
+    const held = await vaultBalance(world);
+    await world.act("guardian", "pause", []);
+    const receipt = await world.send("consumer", "refund", [facts, 2n * UNIT]);
+    expect(eventsOf(receipt)[0]).toMatchObject({
+      eventName: "Refunded",
+      args: {
+        key: facts.key,
+        from: world.people.consumer.address,
+        refundTo: stranger.address,
+        token,
+        amount: 2n * UNIT,
+      },
+    });
+    expect(await world.balance(stranger.address)).toBe(2n * UNIT);
+    expect(await vaultBalance(world)).toBe(held);
+    expect(await world.refusal("consumer", "refund", [facts, 0n])).toBe("ZeroAmount");
+    // Nobody pays for another.
+    expect(await world.refusal("other", "refund", [facts, 1n])).not.toBeNull();
+  });
+});
+
+describe("the surplus of a vault", () => {
+  const release = () => world.send("stranger", "releaseSurplus", [PROVIDER, token]);
+  const refusal = (provider = PROVIDER) => world.refusal("stranger", "releaseSurplus", [provider, token]);
+
+  test("above threshold and reserve is released to the operational wallet, by anybody", async () => {
+    const { wallet } = world.people;
+    expect(await refusal(OTHER_PROVIDER)).toBe("UnknownProvider");
+    await world.mint(await world.vault(PROVIDER), THRESHOLD + 30n);
+    await world.act("arbiter", "setReserve", [PROVIDER, token, 12n]);
+    await world.act("guardian", "pause", []);
+    const [released] = eventsOf(await release());
+    const args = { providerDidHash: PROVIDER, token, to: wallet.address, amount: 18n, vaultBalance: THRESHOLD + 12n };
+    expect(released).toMatchObject({ eventName: "SurplusReleased", args });
+    expect(await world.balance(wallet.address)).toBe(18n);
+    expect(await refusal()).toBe("NothingToRelease");
+    await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+    await release();
+    expect(await world.balance(wallet.address)).toBe(30n);
+  });
+
+  test("is all of it for a provider that has left", async () => {
+    await world.mint(await world.vault(PROVIDER), THRESHOLD);
+    await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
+    await release();
+    expect(await world.balance(world.people.wallet.address)).toBe(THRESHOLD);
+  });
+
+  test("has a reserve within 96 bits", async () => {
+    const args = (reserve: bigint) => [PROVIDER, token, reserve];
+    expect(await world.refusalOf("arbiter", "setReserve", args(2n ** 96n))).toBe("SafeCastOverflowedUintDowncast");
+    const [set] = eventsOf(await world.act("arbiter", "setReserve", args(2n ** 96n - 1n)));
+    expect(set).toMatchObject({ eventName: "ReserveSet", args: { reserve: 2n ** 96n - 1n } });
+    await world.mint(await world.vault(PROVIDER), THRESHOLD);
+    expect(await refusal()).toBe("NothingToRelease");
   });
 });
 
 describe("the admin", () => {
-  test("releases only the surplus over the threshold, and only to the wallet it has checked", async () => {
-    const { wallet, stranger } = world.people;
-    await world.mint(await world.vault(PROVIDER), THRESHOLD + 30n);
-    const release = (to: Hex, amount: bigint) => [PROVIDER, token, to, amount] as const;
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 31n))).toBe("ExceedsSurplus");
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 0n))).toBe("ZeroAmount");
-    expect(await world.refusal("admin", "releaseEscrow", release(stranger.address, 1n))).toBe("InvalidWallet");
-    expect(await world.refusal("admin", "releaseEscrow", [OTHER_PROVIDER, token, wallet.address, 1n])).toBe(
-      "UnknownProvider",
-    );
-    const receipt = await world.send("admin", "releaseEscrow", release(wallet.address, 30n));
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "EscrowReleased",
-      args: { to: wallet.address, amount: 30n, vaultBalance: THRESHOLD },
-    });
-    expect(await world.balance(wallet.address)).toBe(30n);
-    expect(await world.refusal("admin", "releaseEscrow", release(wallet.address, 1n))).toBe("ExceedsSurplus");
-  });
-
-  test("sets the fee up to its maximum, and where it goes", async () => {
-    const { stranger } = world.people;
-    expect(await world.read("feeBps")).toBe(5n);
-    expect(await world.refusal("admin", "setFeeBps", [51n])).toBe("FeeTooHigh");
-    await world.send("admin", "setFeeBps", [50n]);
-    await world.send("admin", "setFeeRecipient", [stranger.address]);
+  test("sets the fee up to its maximum, and where it is swept to", async () => {
+    const { stranger, feeRecipient } = world.people;
+    expect(await world.read("feeBps")).toBe(5);
+    expect(await world.refusalOf("admin", "setFeeBps", [51n])).toBe("FeeTooHigh");
+    await world.act("admin", "setFeeBps", [50n]);
     await pay(world, UNIT);
-    expect(await world.balance(stranger.address)).toBe(5_000n);
-    await world.send("admin", "setFeeBps", [0n]);
+    expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
+    await world.act("admin", "setFeeRecipient", [stranger.address]);
+    // What was sent here by mistake is swept with it.
+    await world.mint(world.chain.settlementContract, 7n);
+    const [swept] = eventsOf(await world.send("consumer", "sweepFees", [token]));
+    expect(swept).toMatchObject({ eventName: "FeesSwept", args: { token, to: stranger.address, amount: 5_007n } });
+    expect(await world.balance(stranger.address)).toBe(5_007n);
+    expect(await world.balance(feeRecipient.address)).toBe(0n);
+    expect(await world.refusal("consumer", "sweepFees", [token])).toBe("ZeroAmount");
+    await world.act("admin", "setFeeBps", [0n]);
     expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ fee: 0n });
-    expect(await world.refusal("admin", "setFeeRecipient", [ZERO_ADDRESS])).toBe("ZeroAddress");
-    expect(await world.refusal("admin", "setFeeRecipient", [world.chain.settlementContract])).toBe("InvalidWallet");
+    expect(await world.refusalOf("admin", "setFeeRecipient", [ZERO_ADDRESS])).toBe("ZeroAddress");
+    expect(await world.refusalOf("admin", "setFeeRecipient", [world.chain.settlementContract])).toBe("InvalidWallet");
   });
 
   test("lists tokens that are contracts", async () => {
-    expect(await world.refusal("admin", "setTokenAllowed", [world.people.other.address, true])).toBe("UnknownToken");
-    expect(await world.refusal("admin", "setTokenAllowed", [ZERO_ADDRESS, true])).toBe("ZeroAddress");
+    expect(await world.refusalOf("admin", "listToken", [world.people.other.address, 1n])).toBe("UnknownToken");
+    const [listed] = eventsOf(await world.act("admin", "listToken", [token, 3n]));
+    expect(listed).toMatchObject({ eventName: "TokenListed", args: { token, base: 3n } });
+    expect(await world.read("baseOf", [token])).toBe(3n);
   });
 
-  test("stops payments and deposits by pausing, until it unpauses", async () => {
-    await world.send("admin", "pause", []);
+  test("lifts the guardian's pause of payments and deposits", async () => {
+    await world.act("guardian", "pause", []);
+    const { consumer } = world.people;
     const calls = [
       ["pay", [token, UNIT, PROVIDER, CONSUMER]],
       ["payIntent", [token, UNIT, PROVIDER, CONSUMER, INTENT]],
-      ["payWithAuthorization", authorizationArgs()],
+      ["settle", [paymentOf(world)]],
       ["depositEscrow", [PROVIDER, token, UNIT]],
     ] as const;
     for (const [name, args] of calls)
-      expect([name, await world.refusal("consumer", name, args)]).toEqual([name, "EnforcedPause"]);
-    await world.send("admin", "unpause", []);
+      expect([name, await world.refusal("consumer", name, args)]).toEqual([name, "PaymentsPaused"]);
+    const signed = [paymentOf(world), consumer.address, 0n, 2n ** 40n, INTENT, "0x"];
+    expect((await world.send("consumer", "settleWithAuthorization", signed)).status).toBe("reverted");
+    await world.act("admin", "unpause", []);
     expect((await pay(world, UNIT)).status).toBe("success");
-  });
-
-  test("hands over in two steps a day apart", async () => {
-    const { other, admin } = world.people;
-    await world.send("admin", "beginDefaultAdminTransfer", [other.address]);
-    expect(await world.refusal("other", "acceptDefaultAdminTransfer", [])).toBe(
-      "AccessControlEnforcedDefaultAdminDelay",
-    );
-    await world.client.increaseTime({ seconds: 86_401 });
-    await world.client.mine({ blocks: 1 });
-    expect((await world.send("other", "acceptDefaultAdminTransfer", [])).status).toBe("success");
-    expect(await world.read("defaultAdmin")).toBe(other.address);
-    expect(await world.refusal("admin", "pause", [])).toBe("AccessControlUnauthorizedAccount");
-    expect(await world.read("hasRole", [ZERO_HASH, admin.address])).toBe(false);
-  });
-
-  test("replaces a registrar", async () => {
-    const role = await world.read<Hex>("REGISTRAR_ROLE");
-    const { registrar, other } = world.people;
-    await world.send("admin", "revokeRole", [role, registrar.address]);
-    await world.send("admin", "grantRole", [role, other.address]);
-    const args = [PROVIDER, token, 1n];
-    expect(await world.refusal("registrar", "setThreshold", args)).toBe("AccessControlUnauthorizedAccount");
-    expect(await world.refusal("other", "setThreshold", args)).toBeNull();
   });
 });
 
-function authorizationArgs(): readonly unknown[] {
-  const from = world.people.consumer.address;
-  return [token, from, UNIT, PROVIDER, CONSUMER, INTENT, REASON, 0n, 2n ** 40n, 27, REASON, REASON];
-}
+test("money that was sent as the chain's own coin is not taken", async () => {
+  const params = [
+    { from: world.people.consumer.address, to: world.chain.settlementContract, value: "0x1", gas: "0x30d40" },
+  ];
+  const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params });
+  expect((await receiptOf(world.client, hash)).status).toBe("reverted");
+});

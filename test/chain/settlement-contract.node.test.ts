@@ -1,16 +1,16 @@
 // The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
-import { type Abi, decodeEventLog, type Hex, toFunctionSelector } from "viem";
+import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
-import { receiptOf } from "../../scripts/chain/client.ts";
-import { artifacts } from "../../scripts/chain/deploy.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   eventsOf,
+  factsOf,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
   pay,
+  paymentOf,
   THRESHOLD,
   UNIT,
   useWorld,
@@ -28,6 +28,13 @@ useWorld((built) => {
   token = built.chain.token;
 });
 
+const types = (...names: string[]) => names.map((type) => ({ type }));
+const KEY = types("bytes32", "bytes32", "bytes32", "address", "uint256");
+const FACTS = types("bytes32", "bytes32", "address", "uint96", "address", "uint64", "uint96");
+/** The key of the nth payment that names no intent. */
+const plainKey = (n: bigint): Hex =>
+  keccak256(encodeAbiParameters(types("address", "uint256"), [world.chain.settlementContract, n]));
+
 describe("paying", () => {
   test("pay has the selector that AEA/P clients call", () => {
     expect(toFunctionSelector("pay(address,uint256,bytes32,bytes32)")).toBe("0x8edb6743");
@@ -40,14 +47,14 @@ describe("paying", () => {
     const { consumer, feeRecipient, wallet } = world.people;
     const receipt = await pay(world, 10n * UNIT);
     expect(receipt.status).toBe("success");
-    expect(await world.balance(feeRecipient.address)).toBe(5_000n);
+    expect(await world.balance(feeRecipient.address)).toBe(0n);
     expect(await vaultBalance(world)).toBe(999_500n);
     expect(await world.balance(wallet.address)).toBe(8_995_500n);
     expect(await world.balance(consumer.address)).toBe(990n * UNIT);
-    expect(await world.balance(world.chain.settlementContract)).toBe(0n);
+    expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
   });
 
-  test("Settled has the published signature, intentHash zero for pay, and the numbering event right behind it", async () => {
+  test("Settled has the published signature, intentHash zero for pay, and the event with the key right behind it", async () => {
     const receipt = await pay(world, 10n * UNIT);
     const [settled, recorded] = eventsOf(receipt);
     expect(settled).toMatchObject({
@@ -67,10 +74,10 @@ describe("paying", () => {
     expect(recorded).toMatchObject({
       eventName: "SettlementRecorded",
       args: {
-        settlementId: 1n,
+        key: plainKey(1n),
         providerDidHash: PROVIDER,
-        payer: world.people.consumer.address,
-        token,
+        operationalWallet: world.people.wallet.address,
+        refundTo: world.people.consumer.address,
         vaultBalance: 999_500n,
       },
     });
@@ -95,21 +102,52 @@ describe("paying", () => {
     });
   });
 
-  test("payIntent carries the intent's hash, and settlements are numbered from 1 on", async () => {
+  test("payIntent carries the intent's hash and the payment's key, and pay the key of its number", async () => {
     await pay(world, UNIT);
-    const [settled, recorded] = eventsOf(
-      await world.send("consumer", "payIntent", [token, UNIT, PROVIDER, CONSUMER, INTENT]),
-    );
+    expect(eventsOf(await pay(world, UNIT))[1]?.args).toMatchObject({ key: plainKey(2n) });
+    expect(await world.read("plainPayments")).toBe(2n);
+    const receipt = await world.send("consumer", "payIntent", [token, UNIT, PROVIDER, CONSUMER, INTENT]);
+    const [settled, recorded] = eventsOf(receipt);
     expect(settled?.args).toMatchObject({ intentHash: INTENT, gross: UNIT });
-    expect(recorded?.args).toMatchObject({ settlementId: 2n });
-    expect(await world.read("settlementCount")).toBe(2n);
-    expect(await world.read("settlementOf", [2n])).toEqual({
-      providerDidHash: PROVIDER,
-      token,
-      gross: UNIT,
-      payer: world.people.consumer.address,
-      paidOut: 0n,
-    });
+    const key = keccak256(encodeAbiParameters(KEY, [PROVIDER, CONSUMER, INTENT, token, UNIT]));
+    expect(recorded?.args).toMatchObject({ key });
+    expect(await world.read("keyOf", [paymentOf(world, { amount: UNIT })])).toBe(key);
+  });
+
+  test("what is stored is one slot, a commitment to the facts", async () => {
+    const facts = await factsOf(world, await pay(world, 10n * UNIT));
+    const values = [facts.key, PROVIDER, token, facts.gross, facts.refundTo, facts.settledAt, 0n] as const;
+    expect(await world.read("commitmentOf", [facts.key])).toBe(keccak256(encodeAbiParameters(FACTS, values)));
+  });
+
+  test.each(["payIntent", "settle"])("a named intent is paid once: %s, and then no form again", async (form) => {
+    const args = { payIntent: [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT], settle: [paymentOf(world)] };
+    expect((await world.send("consumer", form, args[form as keyof typeof args])).status).toBe("success");
+    for (const [again, by] of Object.entries(args))
+      expect(await world.refusal("consumer", again, by)).toBe("AlreadyPaid");
+    // Another amount is another payment.
+    expect(await world.refusal("consumer", "settle", [paymentOf(world, { amount: UNIT })])).toBeNull();
+  });
+
+  test("settle pays what the payer has agreed to, and sends refunds where the payer says", async () => {
+    const { stranger } = world.people;
+    const receipt = await world.send("consumer", "settle", [paymentOf(world, { refundTo: stranger.address })]);
+    expect(eventsOf(receipt)[1]?.args).toMatchObject({ refundTo: stranger.address });
+    expect(eventsOf(receipt)[0]?.args).toMatchObject({ escrow: 999_500n, operational: 8_995_500n });
+  });
+
+  test.each([
+    ["another wallet", "WalletDiffers", () => ({ operationalWallet: world.people.stranger.address })],
+    ["a lower highest fee", "FeeTooHigh", () => ({ maxFeeBps: 4 })],
+    ["a deadline that has passed", "DeadlinePassed", () => ({ deadline: 1n })],
+    ["no place of refunds", "ZeroAddress", () => ({ refundTo: ZERO_ADDRESS })],
+    ["no intent", "ZeroHash", () => ({ intentHash: ZERO_HASH })],
+    ["no consumer", "ZeroHash", () => ({ consumerDidHash: ZERO_HASH })],
+    ["nothing", "ZeroAmount", () => ({ amount: 0n })],
+    ["more than 96 bits", "SafeCastOverflowedUintDowncast", () => ({ amount: 2n ** 96n })],
+    ["an unknown provider", "UnknownProvider", () => ({ providerDidHash: OTHER_PROVIDER })],
+  ])("settle refuses %s", async (_, error, change) => {
+    expect(await world.refusal("consumer", "settle", [paymentOf(world, change())])).toBe(error);
   });
 
   test("escrow stops at the threshold, and everything above is operational", async () => {
@@ -134,7 +172,7 @@ describe("paying", () => {
     ["a zero amount", "ZeroAmount", () => [token, 0n, PROVIDER, CONSUMER]],
     ["an unknown provider", "UnknownProvider", () => [token, UNIT, OTHER_PROVIDER, CONSUMER]],
     ["an unlisted token", "UnknownToken", () => [world.people.other.address, UNIT, PROVIDER, CONSUMER]],
-    ["a zero provider hash", "ZeroHash", () => [token, UNIT, ZERO_HASH, CONSUMER]],
+    ["a zero provider hash", "UnknownProvider", () => [token, UNIT, ZERO_HASH, CONSUMER]],
     ["a zero consumer hash", "ZeroHash", () => [token, UNIT, PROVIDER, ZERO_HASH]],
     ["more than the payer has", "ERC20InsufficientBalance", () => [token, 1_001n * UNIT, PROVIDER, CONSUMER]],
   ])("pay refuses %s", async (_, error, args) => {
@@ -155,107 +193,9 @@ describe("paying", () => {
   });
 
   test("a delisted token is taken no more", async () => {
-    await world.send("admin", "setTokenAllowed", [token, false]);
+    await world.act("admin", "listToken", [token, 0n]);
     expect(await world.refusal("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER])).toBe("UnknownToken");
+    const signed = [paymentOf(world), world.people.consumer.address, 0n, 2n ** 40n, INTENT, "0x"];
+    expect(await world.refusal("consumer", "settleWithAuthorization", signed)).toBe("UnknownToken");
   });
 });
-
-describe("registering a provider", () => {
-  const register = (wallet: Hex, threshold = THRESHOLD, provider: Hex = OTHER_PROVIDER) =>
-    [provider, token, wallet, threshold] as const;
-
-  test("makes the vault at the address that was known before", async () => {
-    const predicted = await world.vault(OTHER_PROVIDER);
-    expect(await world.client.getCode({ address: predicted })).toBeUndefined();
-    const receipt = await world.send("registrar", "registerProvider", register(world.people.other.address));
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "ProviderRegistered",
-      args: { vault: predicted, operationalWallet: world.people.other.address, threshold: THRESHOLD },
-    });
-    expect(await world.client.getCode({ address: predicted })).toMatch(/^0x/);
-    expect(await world.read("splitOf", [OTHER_PROVIDER, token])).toEqual([world.people.other.address, THRESHOLD]);
-  });
-
-  test("the same again changes nothing, other values are refused", async () => {
-    const { other, stranger } = world.people;
-    await world.send("registrar", "registerProvider", register(other.address));
-    const again = await world.send("registrar", "registerProvider", register(other.address));
-    expect([again.status, again.logs]).toEqual(["success", []]);
-    for (const args of [register(stranger.address), register(other.address, 1n)]) {
-      expect(await world.refusal("registrar", "registerProvider", args)).toBe("ProviderExists");
-    }
-  });
-
-  test("two providers have two vaults, and a second token shares the provider's vault", async () => {
-    expect(await world.vault(PROVIDER)).not.toBe(await world.vault(OTHER_PROVIDER));
-    const second = await deployToken();
-    await world.send("admin", "setTokenAllowed", [second, true]);
-    const args = [PROVIDER, second, world.people.other.address, 5n];
-    expect((await world.send("registrar", "registerProvider", args)).status).toBe("success");
-    expect(await world.read("splitOf", [PROVIDER, second])).toEqual([world.people.other.address, 5n]);
-    expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.wallet.address, THRESHOLD]);
-  });
-
-  test("refuses a zero hash, a zero wallet, the vault or the contract as wallet, an unlisted token, a huge threshold", async () => {
-    const { other, stranger } = world.people;
-    const refusal = (args: readonly unknown[]) => world.refusal("registrar", "registerProvider", args);
-    expect(await refusal(register(other.address, 1n, ZERO_HASH))).toBe("ZeroHash");
-    expect(await refusal(register(ZERO_ADDRESS))).toBe("ZeroAddress");
-    expect(await refusal(register(await world.vault(OTHER_PROVIDER)))).toBe("InvalidWallet");
-    expect(await refusal(register(world.chain.settlementContract))).toBe("InvalidWallet");
-    expect(await refusal([OTHER_PROVIDER, stranger.address, other.address, 1n])).toBe("UnknownToken");
-    expect(await refusal(register(other.address, 2n ** 96n))).toBe("SafeCastOverflowedUintDowncast");
-  });
-
-  test("threshold and wallet are set for later payments", async () => {
-    const { stranger } = world.people;
-    await world.send("registrar", "setThreshold", [PROVIDER, token, 0n]);
-    await world.send("registrar", "setOperationalWallet", [PROVIDER, token, stranger.address]);
-    expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n, operational: UNIT - 500n });
-    expect(await world.balance(stranger.address)).toBe(UNIT - 500n);
-  });
-
-  test("the setters refuse an unknown provider and an impossible wallet", async () => {
-    const { other } = world.people;
-    expect(await world.refusal("registrar", "setThreshold", [OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");
-    const setWallet = (provider: Hex, wallet: Hex) =>
-      world.refusal("registrar", "setOperationalWallet", [provider, token, wallet]);
-    expect(await setWallet(OTHER_PROVIDER, other.address)).toBe("UnknownProvider");
-    expect(await setWallet(PROVIDER, ZERO_ADDRESS)).toBe("ZeroAddress");
-    expect(await setWallet(PROVIDER, await world.vault(PROVIDER))).toBe("InvalidWallet");
-  });
-});
-
-describe("pre-funding", () => {
-  test("anyone deposits into a vault", async () => {
-    const receipt = await world.send("consumer", "depositEscrow", [PROVIDER, token, 15n * UNIT]);
-    expect(eventsOf(receipt)[0]).toMatchObject({
-      eventName: "EscrowDeposited",
-      args: {
-        providerDidHash: PROVIDER,
-        token,
-        from: world.people.consumer.address,
-        amount: 15n * UNIT,
-        vaultBalance: 15n * UNIT,
-      },
-    });
-    expect(await world.read("escrowBalance", [PROVIDER, token])).toBe(15n * UNIT);
-    expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n });
-  });
-
-  test("refuses nothing, an unknown provider and an unlisted token", async () => {
-    const refusal = (args: readonly unknown[]) => world.refusal("consumer", "depositEscrow", args);
-    expect(await refusal([PROVIDER, token, 0n])).toBe("ZeroAmount");
-    expect(await refusal([OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");
-    expect(await refusal([PROVIDER, world.people.other.address, 1n])).toBe("UnknownToken");
-  });
-});
-
-async function deployToken(): Promise<Hex> {
-  const hash: Hex = await world.client.transport.request({
-    method: "eth_sendTransaction",
-    params: [{ from: world.people.other.address, data: artifacts.TestUSDC.bytecode, gas: "0x4c4b40" }],
-  });
-  const receipt = await receiptOf(world.client, hash);
-  return receipt.contractAddress ?? ZERO_ADDRESS;
-}

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
+import type { FullPayment } from "../../scripts/chain/payments.ts";
 import { type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
@@ -25,7 +26,7 @@ export const REASON = intentHash("dsp_01JD8Z5T7Q0000000000000000");
 export const UNIT = 1_000_000n;
 export const THRESHOLD = 15n * UNIT;
 
-const PEOPLE = [
+export const PEOPLE = [
   "admin",
   "registrar",
   "arbiter",
@@ -183,6 +184,39 @@ function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network
 /** The consumer pays the provider without an intent. */
 export const pay = (world: World, amount: bigint, provider: Hex = PROVIDER): Promise<Receipt> =>
   world.send("consumer", "pay", [world.chain.token, amount, provider, CONSUMER]);
+
+/** A payment of 10 units to the provider, as its payer fixes it. */
+export const paymentOf = (world: World, change: Partial<FullPayment> = {}): FullPayment => ({
+  token: world.chain.token,
+  amount: 10n * UNIT,
+  providerDidHash: PROVIDER,
+  consumerDidHash: CONSUMER,
+  intentHash: INTENT,
+  operationalWallet: world.people.wallet.address,
+  maxFeeBps: 5,
+  deadline: 10_000_000_000n,
+  refundTo: world.people.consumer.address,
+  ...change,
+});
+
+export type Facts = {
+  key: Hex;
+  providerDidHash: Hex;
+  token: Hex;
+  gross: bigint;
+  refundTo: Hex;
+  settledAt: bigint;
+  paidOut: bigint;
+};
+/** The facts of a settlement, from its events alone. */
+export async function factsOf(world: World, receipt: Receipt): Promise<Facts> {
+  const [settled, recorded] = eventsOf(receipt);
+  if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") throw new Error("not settled");
+  const { timestamp: settledAt } = await world.client.getBlock({ blockNumber: receipt.blockNumber });
+  const { providerDidHash, token, gross } = settled.args;
+  const { key, refundTo } = recorded.args;
+  return { key, providerDidHash, token, gross, refundTo, settledAt, paidOut: 0n };
+}
 
 export const eventsOf = (receipt: Receipt) => parseEventLogs({ abi: settlementAbi, logs: receipt.logs });
 

@@ -504,6 +504,19 @@ contract SettlementContract is ReentrancyGuardTransient {
         return IERC20(token).balanceOf(vaultOf(providerDidHash));
     }
 
+    /// @notice How a payment would be split now, base units.
+    /// @param token a listed token
+    /// @param amount gross, base units
+    /// @param providerDidHash keccak256 of the provider's DID
+    function quote(address token, uint256 amount, bytes32 providerDidHash)
+        external
+        view
+        returns (uint256 fee, uint256 escrow, uint256 operational)
+    {
+        Split memory split = _requireSplit(providerDidHash, token);
+        return _partsOf(amount, split.threshold, escrowBalance(providerDidHash, token));
+    }
+
     /// @notice The key of a payment that names an intent: keccak256(abi.encode(provider, consumer, intent, token, amount)).
     /// @param payment what the payer agrees to
     function keyOf(Payment memory payment) public pure returns (bytes32) {
@@ -570,13 +583,9 @@ contract SettlementContract is ReentrancyGuardTransient {
         if (!received) token.safeTransferFrom(payer, address(this), payment.amount);
         address vault = vaultOf(payment.providerDidHash);
         uint256 balance = token.balanceOf(vault);
-        uint256 fee = (payment.amount * feeBps) / BPS;
-        uint256 net = payment.amount - fee;
-        uint256 missing = split.threshold > balance ? split.threshold - balance : 0;
-        uint256 escrow = (net * ESCROW_BPS) / BPS;
-        if (escrow > missing) escrow = missing;
+        (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, split.threshold, balance);
         if (escrow > 0) token.safeTransfer(vault, escrow);
-        token.safeTransfer(split.operationalWallet, net - escrow);
+        token.safeTransfer(split.operationalWallet, operational);
         emit Settled(
             payment.providerDidHash,
             payment.consumerDidHash,
@@ -586,11 +595,25 @@ contract SettlementContract is ReentrancyGuardTransient {
             payment.amount,
             fee,
             escrow,
-            net - escrow
+            operational
         );
         emit SettlementRecorded(
             key, payment.providerDidHash, split.operationalWallet, payment.refundTo, balance + escrow
         );
+    }
+
+    /// @dev Fee and escrow are rounded down; the rest is the provider's.
+    function _partsOf(uint256 gross, uint256 threshold, uint256 balance)
+        private
+        view
+        returns (uint256 fee, uint256 escrow, uint256 operational)
+    {
+        fee = (gross * feeBps) / BPS;
+        uint256 net = gross - fee;
+        uint256 missing = threshold > balance ? threshold - balance : 0;
+        escrow = (net * ESCROW_BPS) / BPS;
+        if (escrow > missing) escrow = missing;
+        operational = net - escrow;
     }
 
     function _commitmentTo(Settlement memory settlement) private pure returns (bytes32) {

@@ -1,0 +1,24 @@
+// The contracts that only tests meet: a token like USDC, one that calls back, a smart wallet (contracts/UsdcLike.sol).
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Abi, encodeDeployData, type Hex } from "viem";
+import { receiptOf } from "../../scripts/chain/client.ts";
+import type { World } from "./support.ts";
+
+type Artifact = { readonly abi: Abi; readonly bytecode: Hex };
+type Name = "UsdcLike" | "UsdcProxy" | "ReentrantToken" | "SmartWallet";
+
+export const testContracts: Readonly<Record<Name, Artifact>> = JSON.parse(
+  readFileSync(join(import.meta.dirname, "contracts/artifacts.json"), "utf8"),
+);
+
+export async function createTestContract(world: World, name: Name, args: readonly unknown[]): Promise<Hex> {
+  const data = encodeDeployData({ ...testContracts[name], args });
+  const hash: Hex = await world.client.transport.request({
+    method: "eth_sendTransaction",
+    params: [{ from: world.people.other.address, data, gas: "0x4c4b40" }],
+  });
+  const { contractAddress } = await receiptOf(world.client, hash);
+  if (!contractAddress) throw new Error(`${name} was not created`);
+  return contractAddress;
+}
