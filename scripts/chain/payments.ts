@@ -66,12 +66,6 @@ export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
 }
 
-/** The full form out of the allowance: the payer fixes wallet, fee, deadline and where refunds go. */
-export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, payment: FullPayment): Promise<Hex> {
-  const call = { address: settlementContract, abi: settlementAbi, functionName: "settle", args: [payment] };
-  return write(rpcUrl, key, call);
-}
-
 type Terms = { salt?: Hex; validAfter?: bigint; validBefore?: bigint; from?: Hex };
 
 /** Signs the payer's EIP-3009 authorization of one payment; its nonce binds it to the whole of the payment. */

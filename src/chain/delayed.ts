@@ -1,5 +1,5 @@
 // Calls of a role go through the authority, an AccessManager of OpenZeppelin (CHN-5): at once, or scheduled first and executed once the role's
-// delay is over (CHN-23). What is scheduled can be cancelled on-chain by the guardian, which is noticed here and not undone.
+// delay is over (CHN-20). What is scheduled can be cancelled on-chain by the guardian, which is noticed here and not undone.
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import * as z from "zod";
 import { SECOND_MS } from "../core/limits.ts";

@@ -1,5 +1,5 @@
 // Another wallet waits for the contract's delay, unless the present one confirms it: until then the present one is paid and shown, and what was
-// cancelled on-chain is noticed (MKT-21, CHN-23). The network `lab-delayed` belongs to this file alone.
+// cancelled on-chain is noticed (MKT-21, CHN-20). The network `lab-delayed` belongs to this file alone.
 import { and, eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
