@@ -148,7 +148,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   currently_due:
     "What the platform has to do next: `email_verification`, missing members of the profile, missing documents by their type, or " +
     "`verification_submission` once all documents are there.",
-  pending_wallet: "Another wallet that waits for the contract's delay; until then the present one is paid.",
+  pending_wallet: "Another wallet, which waits for the contract's delay.",
   pending_verification: "The requirements under review.",
   errors: "The requirements that were submitted and rejected.",
   requirement: "The requirement.",
@@ -195,7 +195,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   entity_type: "What kind of legal person it is.",
   status_reason: "What stops it, where something does.",
   status_note: "The platform's own words to its last act on the standing.",
-  metadata: "The platform's own pairs, at most 20; the service reads nothing in them.",
+  metadata: "The platform's own pairs, at most 20; never read.",
   "PrincipalStandingInput.reason": "The platform's own words, shown as `status_note`.",
   reactivate_agents:
     "True returns all agents that the end or the revocation of the last attestation took, each with a new certificate: none under a principal that " +

@@ -59,7 +59,7 @@ const AGENTS = {
     cert_tier: "TIER_2",
     profile: {
       display_name: "Polyglot",
-      description: "Translates contracts between English, German and French, and keeps your glossary.",
+      description: "Translates contracts, and keeps your glossary.",
       catalog_url: "https://polyglot.example/catalog",
     },
     endpoint_url: "https://polyglot.example/agent",

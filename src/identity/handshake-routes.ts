@@ -83,8 +83,7 @@ export const handshakeRoutes = [
     tag: "Verification",
     summary: "Check a proof",
     description:
-      "A challenge response uses its nonce up; a bound proof may be checked again. A certificate that has ended proves nothing: `revoked`, " +
-      "`replaced` or `unknown`, as at `POST /v1/verify/certificate`.",
+      "A challenge response uses its nonce up; a bound proof may be checked again. A certificate that has ended proves nothing.",
     body: proofInput,
     status: 200,
     response: { schema: proofCheck, description: "Whether it holds, and if not, why." },
