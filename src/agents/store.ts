@@ -2,9 +2,9 @@
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, isRunning, type SuspensionReason } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import {
@@ -13,7 +13,6 @@ import {
   findMarkets,
   findNewestVersion,
   selectAgent,
-  withPrincipal,
 } from "../identity/store.ts";
 import { principalOpen, principalStands, principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
