@@ -258,6 +258,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
   ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
+  ...job("tend_arbiters", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
   ...job("sign_activity_heads", EACH, { trips: 7, rowsRead: 10, rowsWritten: 6 }),
   ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 7, rowsWritten: 4 }),
   ...job("sweep_documents", { ...BULK, trips: 3, rowsRead: 2 }),

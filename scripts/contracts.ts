@@ -45,13 +45,18 @@ const TOKEN_FUNCTIONS = new Set([
 // The part of the contracts' interfaces that the Worker uses: it is uploaded with each version of the service. Every error is in it, too.
 const WORKER_ENTRIES = new Set([
   "escrowBalance",
+  "payOut",
   "registerProvider",
+  "reserveOf",
   "canCall",
+  "commitmentOf",
   "execute",
   "getNonce",
   "getSchedule",
   "schedule",
+  "setLowThreshold",
   "setOperationalWallet",
+  "setReserve",
   "setThreshold",
   "splitOf",
   "vaultOf",

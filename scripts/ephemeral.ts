@@ -64,4 +64,5 @@ export const drawSecrets = async (operatorKey: string) => ({
   NONCE_KEY: randomText(32),
   OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
   CHAIN_REGISTRAR_KEY: roleAccounts().registrar.privateKey,
+  CHAIN_ARBITER_KEY: roleAccounts().arbiter.privateKey,
 });

@@ -261,6 +261,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     NONCE_KEY: secrets.nonce_key,
     OPERATOR_KEY_HASHES: await sha256Hex(secrets.operator_key),
     CHAIN_REGISTRAR_KEY: secrets.chain.registrar.private_key,
+    CHAIN_ARBITER_KEY: secrets.chain.arbiter.private_key,
   };
   return Object.entries(variables)
     .map(([name, value]) => `${name}='${value}'\n`)

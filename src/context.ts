@@ -57,6 +57,7 @@ export type Env = {
   NONCE_KEY: string;
   OPERATOR_KEY_HASHES: string;
   CHAIN_REGISTRAR_KEY: string;
+  CHAIN_ARBITER_KEY: string;
 };
 
 /** Chain work that continues after the answer. */

@@ -18,7 +18,7 @@ import { startJobs } from "./jobs/run.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { applyWalletChanges, resumeProvisioning } from "./markets/provision.ts";
-import { tendSigners } from "./markets/tend-signers.ts";
+import { tendArbiters, tendSigners } from "./markets/tend-signers.ts";
 import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
@@ -47,6 +47,7 @@ const MINUTELY: readonly Job[] = [
   applyWalletChanges,
   watchRegistrations,
   tendSigners,
+  tendArbiters,
   signActivityHeads,
   removeUnverified,
   pruneCredentials,

@@ -177,6 +177,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "apply_wallet_changes", arrange: changeWallet },
   { job: "watch_registrations", arrange: askAgain },
   { job: "tend_signers", always: 2 },
+  { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
   { job: "remove_unverified_accounts", arrange: leaveUnverified },
   { job: "prune_account_credentials", arrange: endSession },

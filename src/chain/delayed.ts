@@ -6,6 +6,7 @@ import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi } from "./abi.ts";
 import type { ChainCall, ChainResult, WalletChange } from "./gateway.ts";
 import type { Network } from "./networks.ts";
+import { refusalOf } from "./refusals.ts";
 import { type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
@@ -34,7 +35,8 @@ const scheduled = (on: Contracts, data: Hex): ChainCall => {
   return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args }));
 };
 
-type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
+/** `nonce`: how often just this call was scheduled. */
+export type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
 type Delayed = {
   /** The caller's address. */
   readonly by: string;
@@ -46,7 +48,7 @@ type Delayed = {
 type DelayedPlan =
   | { readonly state: "call"; readonly call: ChainCall }
   | { readonly state: "scheduled"; readonly until: Until }
-  | { readonly state: "impossible"; readonly reason: "cancelled" };
+  | { readonly state: "impossible"; readonly reason: string };
 
 const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/) });
 
@@ -80,7 +82,21 @@ export async function planDelayed(
   }
   const forgotten = known !== null && known.effectiveAt / SECOND_MS + EXPIRY_SECONDS <= blockTime;
   if (known !== null && nonce >= known.nonce && !forgotten) return plan({ state: "impossible", reason: "cancelled" });
+  const refusal = await refusalNow(rpc, on, data);
+  if (!refusal.ok) return refusal;
+  if (refusal.value !== null) return plan({ state: "impossible", reason: refusal.value });
   return plan(callOf(scheduled(on, data)));
+}
+
+/** What the contract would refuse now is not scheduled: scheduling alone would not show it before the delay is over. */
+async function refusalNow(rpc: Rpc, on: Network, data: Hex): Promise<ChainResult<string | null>> {
+  const call = { from: on.authority, to: on.settlement_contract, data };
+  const answer = await rpc(on, "attempt", [{ method: "eth_call", params: [call, "latest"] }]);
+  if (!answer.ok) return answer;
+  const [reply] = answer.value;
+  if (reply?.ok !== false) return { ok: true, value: null };
+  const reason = refusalOf(reply.error);
+  return reason === "refused" ? unavailable(on.network, "bad_answer") : { ok: true, value: reason };
 }
 
 /** All in whole seconds; `readyAt` is 0 where nothing is scheduled. */

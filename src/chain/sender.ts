@@ -1,11 +1,10 @@
 // A signer's requests to a node: the account, a dry run of a call, and sending a signed transaction. It holds no key and no state: the
 // Durable Object orders the nonces.
-import { decodeErrorResult } from "viem/utils";
-import { authorityAbi, settlementAbi } from "./abi.ts";
 import { type Fees, feesFor } from "./fees.ts";
 import type { ChainCall, ChainResult } from "./gateway.ts";
 import type { Network } from "./networks.ts";
-import { createRpc, type Rpc, type RpcError, type RpcReply, unavailable } from "./rpc.ts";
+import { refusalOf } from "./refusals.ts";
+import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 
 /** A key's account on a network. `mined` counts its transactions in blocks: the lowest nonce that is free or waits. */
 export type Account = {
@@ -122,22 +121,4 @@ const quantity = (reply: RpcReply | undefined): bigint | undefined =>
 
 function toBigInt(value: unknown): bigint | undefined {
   return typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined;
-}
-
-const REFUSALS = [...settlementAbi, ...authorityAbi];
-
-// Nodes agree on the revert data but not on its place; other errors are recognised by their words alone.
-function refusalOf({ message, data }: RpcError): string {
-  const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
-  if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {
-    try {
-      return decodeErrorResult({ abi: REFUSALS, data: nested as `0x${string}` }).errorName;
-    } catch {
-      return "reverted";
-    }
-  }
-  if (/insufficient funds|gas required exceeds allowance/i.test(message)) return "insufficient_funds";
-  if (/nonce too low/i.test(message)) return "nonce_too_low";
-  if (/underpriced|fee.*(too low|less than)/i.test(message)) return "underpriced";
-  return /revert/i.test(message) ? "reverted" : "refused";
 }

@@ -1,10 +1,11 @@
-// Tends the registrar's transactions each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
+// Tends the transactions of the service's keys each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { commit } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import type { SignerName } from "../objects/chain-signer.ts";
 import { tendSigner } from "../objects/signers.ts";
 import type { SignerStanding } from "../objects/transactions.ts";
 
@@ -13,15 +14,15 @@ const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
 const WEI_PER_GWEI = 1_000_000_000n;
 const GWEI_PER_ETH = 1_000_000_000;
 
-export const tendSigners: EachJob = {
+const tender = (name: string, signer: SignerName): EachJob => ({
   kind: "each",
-  name: "tend_signers",
+  name,
   find: async ({ config, clock }, after) =>
     after === null || after === FIRST ? config.networks.map(({ network }) => ({ at: clock.now(), id: network })) : [],
   record: async (deps, network) => {
-    const standing = await tendSigner(deps.env, "registrar", network);
+    const standing = await tendSigner(deps.env, signer, network);
     if (!standing.ok) return false;
-    const alerts = alertsOf(networkNamed(deps.config.networks, network), standing.value);
+    const alerts = alertsOf(networkNamed(deps.config.networks, network), signer, standing.value);
     if (alerts.length > 0)
       await commit(
         deps.db,
@@ -29,14 +30,18 @@ export const tendSigners: EachJob = {
       );
     return true;
   },
-};
+});
+
+export const tendSigners = tender("tend_signers", "registrar");
+export const tendArbiters = tender("tend_arbiters", "arbiter");
 
 function alertsOf(
   { network, low_gas_eth: lowGasEth }: Network,
+  signer: SignerName,
   { balance, oldestSentAt, reason, waiting }: SignerStanding,
 ): Alert[] {
   const least = BigInt(Math.round(lowGasEth * GWEI_PER_ETH)) * WEI_PER_GWEI;
-  const subject = `registrar on ${network}`;
+  const subject = `${signer} on ${network}`;
   const late = oldestSentAt !== null && Date.now() > oldestSentAt + WAITING_TOO_LONG_MS;
   const low = balance < least || reason === "insufficient_gas";
   const because =

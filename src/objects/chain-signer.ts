@@ -16,11 +16,12 @@ import {
 } from "./transactions.ts";
 
 /** The keys that the service signs with, by name. */
-export type SignerName = "registrar";
-type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string };
+export type SignerName = "registrar" | "arbiter";
+type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string; CHAIN_ARBITER_KEY: string };
 const networksOf = memoizeBy((env: SignerEnv) => parseNetworks(env.NETWORKS));
 const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
   registrar: (env) => env.CHAIN_REGISTRAR_KEY,
+  arbiter: (env) => env.CHAIN_ARBITER_KEY,
 };
 
 /** The key and the network of the nonces. */

@@ -36,6 +36,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   "provision_market: no block takes the transaction",
   "provision_market: the network's fees are above the bound",
   "tend_signers: a transaction has waited for five minutes",
+  "tend_arbiters: a transaction has waited for five minutes",
   "hand_on_events: there are new events",
 ]);
 

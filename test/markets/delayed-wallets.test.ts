@@ -138,6 +138,13 @@ describe("another wallet", () => {
     expect(await ask(did, B)).toEqual(asked);
   });
 
+  it("that the contract would refuse is refused at once, and not after the delay", async () => {
+    const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
+    const refused = await ask(did, chainOf(LAB).settlement_contract);
+    expect(refused).toMatchObject({ status: "ACTIVE", operational_wallet: A, reason: "InvalidWallet" });
+    expect(refused).not.toHaveProperty("pending_wallet");
+  });
+
   it("is set once the delay is over", async () => {
     const did = await waitingForB();
     const before = await provisioned(did);

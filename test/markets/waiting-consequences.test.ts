@@ -1,6 +1,9 @@
 // A chain that stands still: the rows of src/journal/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
 import { describe, expect, it } from "vitest";
+import { didHash } from "../../src/chain/hashes.ts";
+import { networkNamed } from "../../src/chain/networks.ts";
+import { driveAct } from "../../src/chain/vault-acts.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import {
@@ -10,7 +13,7 @@ import {
 } from "../../src/journal/consequences/table.ts";
 import type { Consequence } from "../../src/journal/consequences/words.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
-import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { tendArbiters, tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import { account, spoil } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
@@ -79,6 +82,29 @@ describe("a registration that waits writes exactly its row:", () => {
     await mine();
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+
+  it("of the arbiter, whose nonces are its own, after five minutes", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expectStatus(await open(did), 200);
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    const network = networkNamed(world.deps.config.networks, LAB);
+    const act = { kind: "reserve", providerDidHash: didHash(did), reserve: 5n } as const;
+    const drive = (ms: number) => {
+      const tools = { chain: world.deps.chain, signer: signerOn(env, "arbiter", LAB) };
+      return driveAct(tools, network, act, null, Date.now() + ms);
+    };
+    const before = await lab("eth_getTransactionCount", REGISTRAR);
+    await lab("evm_setAutomine", false);
+    expect(await drive(3_000)).toMatchObject({ state: "waiting", reason: "mining" });
+    await ageSent(LAB, 5 * MINUTE_MS, "arbiter");
+    const tend = () => world.run(tendArbiters, alone()).then(() => ({}));
+    const row = rowOf(JOB_CONSEQUENCES["tend_arbiters"], "a transaction has waited for five minutes");
+    expect(await observe(world, tend)).toEqual(row);
+    await lab("evm_setAutomine", true);
+    await mine();
+    expect(await drive(20_000)).toMatchObject({ state: "done", onChain: { scheduled: null } });
+    expect(await lab("eth_getTransactionCount", REGISTRAR)).toBe(before);
   });
 
   it("while the network's fees are above the bound", async () => {

@@ -2,10 +2,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "./world.ts";
 
-const objectOf = (network: string) => env.CHAIN_SIGNER.get(env.CHAIN_SIGNER.idFromName(`registrar:${network}`));
+const objectOf = (network: string, signer = "registrar") =>
+  env.CHAIN_SIGNER.get(env.CHAIN_SIGNER.idFromName(`${signer}:${network}`));
 
-const inside = <T>(network: string, look: (sql: SqlStorage) => T): Promise<T> =>
-  runInDurableObject(objectOf(network), (_instance, state) => look(state.storage.sql));
+const inside = <T>(network: string, look: (sql: SqlStorage) => T, signer?: string): Promise<T> =>
+  runInDurableObject(objectOf(network, signer), (_instance, state) => look(state.storage.sql));
 
 /** Configures the object with another key of the registrar. */
 export const replaceKey = (network: string, key: string): Promise<unknown> =>
@@ -14,12 +15,15 @@ export const replaceKey = (network: string, key: string): Promise<unknown> =>
   );
 
 /** Moves the times at which the kept transactions were sent and mined back. */
-export const ageSent = (network: string, ms: number): Promise<unknown> =>
-  inside(network, (sql) =>
-    sql.exec(
-      `update sent set first_sent_at = first_sent_at - ${ms}, last_sent_at = last_sent_at - ${ms},
-         mined_at = mined_at - ${ms}`,
-    ),
+export const ageSent = (network: string, ms: number, signer?: string): Promise<unknown> =>
+  inside(
+    network,
+    (sql) =>
+      sql.exec(
+        `update sent set first_sent_at = first_sent_at - ${ms}, last_sent_at = last_sent_at - ${ms},
+           mined_at = mined_at - ${ms}`,
+      ),
+    signer,
   );
 
 /** Moves the time since when a count is doubted back. */

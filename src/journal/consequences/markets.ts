@@ -121,6 +121,34 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 };
 
+const TENDING: Cases = [
+  { when: "the key has gas, and nothing waits", ...NOTHING },
+  {
+    when: "the key is low on gas",
+    states: ["alert none → open"],
+    tables: [],
+    activity: BY_ITSELF,
+    events: NONE,
+    directory: NONE,
+    document: NONE,
+    certificate: NONE,
+    alerts: ["low_gas"],
+    mails: [],
+  },
+  {
+    when: "a transaction has waited for five minutes",
+    states: ["alert none → open"],
+    tables: [],
+    activity: BY_ITSELF,
+    events: NONE,
+    directory: NONE,
+    document: NONE,
+    certificate: NONE,
+    alerts: ["waiting_transaction"],
+    mails: [],
+  },
+];
+
 export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
   watch_registrations: [
     { when: "the contract says it still", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
@@ -162,33 +190,8 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  tend_signers: [
-    { when: "the key has gas, and nothing waits", ...NOTHING },
-    {
-      when: "the key is low on gas",
-      states: ["alert none → open"],
-      tables: [],
-      activity: BY_ITSELF,
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      alerts: ["low_gas"],
-      mails: [],
-    },
-    {
-      when: "a transaction has waited for five minutes",
-      states: ["alert none → open"],
-      tables: [],
-      activity: BY_ITSELF,
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      alerts: ["waiting_transaction"],
-      mails: [],
-    },
-  ],
+  tend_signers: TENDING,
+  tend_arbiters: TENDING,
 };
 
 export const MARKET_MESSAGES: Readonly<Record<ChainMessage["kind"], Cases>> = {

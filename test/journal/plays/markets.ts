@@ -5,8 +5,9 @@ import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
+import type { Job } from "../../../src/jobs/job.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
-import { tendSigners } from "../../../src/markets/tend-signers.ts";
+import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
 import { account, chainOf } from "../../support/chain.ts";
 import { withConfig, withHeldQueue, withSilentChain } from "../../support/variants.ts";
@@ -141,6 +142,13 @@ const withLeastGas = (world: World, low_gas_eth: number): World =>
 
 const nothing = async () => undefined;
 
+const tending = (job: Job): Plays[string] => ({
+  "the key has gas, and nothing waits": ofNobody(nothing, (world) => world.run(job)),
+  "the key is low on gas": ofNobody(nothing, (world) =>
+    world.run(job, withLeastGas(world, MORE_THAN_ANYBODY_HAS).deps),
+  ),
+});
+
 export const MARKET_PLAYS: Plays = {
   authorizeMarkets: {
     "the chain answers in time": ofAgent(unmarketed, ask(WALLET)),
@@ -212,10 +220,6 @@ export const MARKET_PLAYS: Plays = {
       (world) => world.run(applyWalletChanges, withHeldQueue(world).deps),
     ),
   },
-  tend_signers: {
-    "the key has gas, and nothing waits": ofNobody(nothing, (world) => world.run(tendSigners)),
-    "the key is low on gas": ofNobody(nothing, (world) =>
-      world.run(tendSigners, withLeastGas(world, MORE_THAN_ANYBODY_HAS).deps),
-    ),
-  },
+  tend_signers: tending(tendSigners),
+  tend_arbiters: tending(tendArbiters),
 };

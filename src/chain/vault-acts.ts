@@ -1,0 +1,164 @@
+// What the service does about a provider's vault beside its split (CHN-23): a reserve while disputes are open and a payout after an award, by
+// the arbiter; a lower threshold for a provider that leaves, by the registrar. Each is planned from the contract's present state, like a
+// split, and done when the contract has it; with a delay it is scheduled first.
+import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
+import { settlementAbi } from "./abi.ts";
+import { planDelayed, type Until } from "./delayed.ts";
+import type { ChainResult, Plan, Signer } from "./gateway.ts";
+import type { Network } from "./networks.ts";
+import { type ChainTools, type DrivenTo, driveOperation } from "./operations.ts";
+import { createRpc, type Rpc, unavailable } from "./rpc.ts";
+
+type Hex = `0x${string}`;
+
+/** The facts of a settlement, as the contract commits to them. Amounts are base units, `settledAt` is the block's time in epoch seconds. */
+export type SettlementFacts = {
+  readonly key: string;
+  readonly providerDidHash: string;
+  readonly token: string;
+  readonly gross: bigint;
+  readonly refundTo: string;
+  readonly settledAt: number;
+  /** What was paid out of it before. */
+  readonly paidOut: bigint;
+};
+
+export type VaultAct =
+  | { readonly kind: "reserve"; readonly providerDidHash: string; readonly reserve: bigint }
+  | { readonly kind: "low_threshold"; readonly providerDidHash: string; readonly threshold: bigint }
+  | { readonly kind: "payout"; readonly settlement: SettlementFacts; readonly amount: bigint };
+
+/** `scheduled`: the act waits for the delay. Null: the contract has it. */
+export type ActOnChain = { readonly scheduled: Until | null };
+
+type Asked = {
+  /** The signer's address. */
+  readonly by: Signer["address"];
+  /** The schedule of this act that was seen: when it is gone, somebody has cancelled it. */
+  readonly known: Until | null;
+};
+
+/** Drives an act until the contract has it, or until it is scheduled. The signer is the arbiter's, for a low threshold the registrar's. */
+export const driveAct = (
+  tools: ChainTools,
+  network: Network,
+  act: VaultAct,
+  known: Until | null,
+  until: number,
+  rpc: Rpc = createRpc(),
+): Promise<DrivenTo<ActOnChain>> => {
+  const plan = () => planAct(rpc, network, act, { by: () => tools.signer.address(), known });
+  const operation = {
+    network: network.network,
+    purpose: purposeOf(act),
+    place: "instead",
+    plan,
+    outdated: null,
+  } as const;
+  return driveOperation(tools, operation, until);
+};
+
+const purposeOf = (act: VaultAct): string =>
+  `${act.kind}:${act.kind === "payout" ? act.settlement.key : act.providerDidHash}`;
+
+/** What the contract is read for, what that says of the act, and the call towards it. */
+type Reading = {
+  readonly read: Hex;
+  readonly judge: (answer: Hex) => "done" | "to do" | { readonly impossible: string };
+  readonly data: (answer: Hex) => Hex;
+};
+
+async function planAct(
+  rpc: Rpc,
+  network: Network,
+  act: VaultAct,
+  { by, known }: Asked,
+): Promise<ChainResult<Plan<ActOnChain>>> {
+  const { read, judge, data } = readingOf(network, act);
+  const view = { method: "eth_call", params: [{ to: network.settlement_contract, data: read }, "latest"] };
+  const answered = await rpc(network, "read", [view]);
+  if (!answered.ok) return answered;
+  const [reply] = answered.value;
+  const planned = (value: Plan<ActOnChain>): ChainResult<Plan<ActOnChain>> => ({ ok: true, value });
+  if (reply?.ok !== true || typeof reply.result !== "string") return unavailable(network.network, "bad_answer");
+  const answer = reply.result as Hex;
+  const judged = tryJudge(judge, answer);
+  if (judged === null) return unavailable(network.network, "bad_answer");
+  if (typeof judged === "object") return planned({ state: "impossible", reason: judged.impossible });
+  if (judged === "done") return planned({ state: "done", onChain: { scheduled: null } });
+  const caller = await by();
+  if (!caller.ok) return caller;
+  const next = await planDelayed(rpc, network, { by: caller.value, data: data(answer), known });
+  if (!next.ok) return next;
+  return next.value.state === "scheduled"
+    ? planned({ state: "done", onChain: { scheduled: next.value.until } })
+    : planned(next.value);
+}
+
+function tryJudge(judge: Reading["judge"], answer: Hex): ReturnType<Reading["judge"]> | null {
+  try {
+    return judge(answer);
+  } catch {
+    // The configured address has no contract, or another one.
+    return null;
+  }
+}
+
+function readingOf({ token: configured }: Network, act: VaultAct): Reading {
+  const abi = settlementAbi;
+  const token = configured.toLowerCase() as Hex;
+  if (act.kind === "reserve") {
+    const did = act.providerDidHash as Hex;
+    const args = [did, token, act.reserve] as const;
+    return {
+      read: encodeFunctionData({ abi, functionName: "reserveOf", args: [did, token] }),
+      judge: (data) =>
+        decodeFunctionResult({ abi, functionName: "reserveOf", data }) === act.reserve ? "done" : "to do",
+      data: () => encodeFunctionData({ abi, functionName: "setReserve", args }),
+    };
+  }
+  if (act.kind === "low_threshold") {
+    const did = act.providerDidHash as Hex;
+    const present = (data: Hex): bigint => decodeFunctionResult({ abi, functionName: "splitOf", data })[1];
+    return {
+      read: encodeFunctionData({ abi, functionName: "splitOf", args: [did, token] }),
+      judge: (data) => (present(data) === act.threshold ? "done" : "to do"),
+      data: (answer) => {
+        const args = [did, token, present(answer), act.threshold] as const;
+        return encodeFunctionData({ abi, functionName: "setLowThreshold", args });
+      },
+    };
+  }
+  const { settlement, amount } = act;
+  const facts = { ...settlement, ...hexOf(settlement), settledAt: BigInt(settlement.settledAt) };
+  const [before, after] = [
+    commitmentTo(settlement),
+    commitmentTo({ ...settlement, paidOut: settlement.paidOut + amount }),
+  ];
+  return {
+    read: encodeFunctionData({ abi, functionName: "commitmentOf", args: [settlement.key as Hex] }),
+    judge: (data) => {
+      const commitment = decodeFunctionResult({ abi, functionName: "commitmentOf", data });
+      if (commitment === after) return "done";
+      // Another payout came between, or nothing was ever settled so.
+      return commitment === before ? "to do" : { impossible: "UnknownSettlement" };
+    },
+    data: () => encodeFunctionData({ abi, functionName: "payOut", args: [facts, amount] }),
+  };
+}
+
+const hexOf = ({ key, providerDidHash, token, refundTo }: SettlementFacts) => ({
+  key: key as Hex,
+  providerDidHash: providerDidHash as Hex,
+  token: token as Hex,
+  refundTo: refundTo as Hex,
+});
+
+const FACTS = ["bytes32", "bytes32", "address", "uint96", "address", "uint64", "uint96"].map((type) => ({ type }));
+
+function commitmentTo(facts: SettlementFacts): Hex {
+  const { key, providerDidHash, token, gross, refundTo, settledAt, paidOut } = facts;
+  return keccak256(
+    encodeAbiParameters(FACTS, [key, providerDidHash, token, gross, refundTo, BigInt(settledAt), paidOut]),
+  );
+}
