@@ -1,0 +1,197 @@
+// What single people can do against a thief without anybody's help (CHN-5 to CHN-7): the admin's holder, a provider, a payer, the guardian.
+import { concat, type Hex, toHex } from "viem";
+import { describe, expect, test } from "vitest";
+import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { CONSUMER, INTENT, OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { thiefOf } from "./thefts-plays.ts";
+import {
+  BYSTANDER,
+  buy,
+  cancel,
+  execute,
+  HALF,
+  HOURS,
+  inUnits,
+  isDone,
+  lossesOf,
+  ownCall,
+  PAYMENT,
+  pass,
+  renounce,
+  type Scene,
+  schedule,
+  setScene,
+  sumOf,
+  THIEF,
+} from "./thefts-scene.ts";
+
+let scene: Scene;
+let world: World;
+let token: Hex;
+useWorld(async (built) => {
+  world = built;
+  token = built.chain.token;
+  scene = await setScene(built);
+}, DELAYS);
+
+describe("the admin's holder, whose key another has too", () => {
+  test.each([["admin"], ["admin", "guardian"]] as const)("renounces, and nothing is taken (%s %s)", async (...keys) => {
+    const thief = thiefOf(scene, keys);
+    await thief.strike();
+    await pass(world, HOURS.payOut);
+    await renounce(world, "admin", ROLES.ADMIN.id);
+    for (const _delay of ["first", "second", "third"]) {
+      await pass(world, HOURS.admin);
+      await thief.advance();
+    }
+    expect(await lossesOf(scene)).toEqual({ taken: 0, losses: {} });
+    // The others still have their roles.
+    for (const [person, name] of [["guardian", "pause"]] as const) {
+      expect(await world.refusalOf(person, name, [])).toBeNull();
+    }
+    expect(await world.refusalOf("registrar", "setThreshold", [PROVIDER, token, HALF])).toBeNull();
+  });
+
+  test("cancels what the thief scheduled, each time", async () => {
+    const thief = thiefOf(scene, ["admin", "guardian"]);
+    await thief.strike();
+    for (const _round of ["first", "second"]) {
+      for (const call of thief.agenda.waiting()) expect(isDone(await cancel(world, "admin", call))).toBe(true);
+      await pass(world, HOURS.admin);
+      await thief.advance();
+    }
+    expect((await lossesOf(scene)).taken).toBe(0);
+  });
+});
+
+describe("the honest registrar", () => {
+  test("sends half of the base home before a stolen admin's grants are ready, whoever the guardian is", async () => {
+    const thief = thiefOf(scene, ["admin", "guardian"]);
+    await thief.strike();
+    await world.act("registrar", "setThreshold", [OTHER_PROVIDER, token, HALF]);
+    await world.send(BYSTANDER, "releaseSurplus", [OTHER_PROVIDER, token]);
+    await pass(world, HOURS.admin);
+    await thief.advance();
+    expect((await lossesOf(scene)).losses.otherVault).toBe(15);
+    expect((await lossesOf(scene)).taken).toBe(20 + inUnits(HALF) + 0.01);
+  });
+});
+
+describe("a provider", () => {
+  test("moves its wallet before a stolen registrar's call is ready: nothing of it is taken, the rest comes to itself", async () => {
+    const thief = thiefOf(scene, ["registrar", "guardian"]);
+    await thief.strike();
+    await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, world.people.feeRecipient.address]);
+    await pass(world, HOURS.admin);
+    await thief.advance();
+    expect((await lossesOf(scene)).taken).toBe(15);
+    // The lower threshold gave it its own escrow.
+    await world.send("wallet", "releaseSurplus", [PROVIDER, token]);
+    expect(await world.balance(scene.places.recipient)).toBe(18n * UNIT);
+  });
+});
+
+describe("a payer", () => {
+  test("who names another address for refunds loses no payout with his key", async () => {
+    const { timestamp } = await world.client.getBlock();
+    const agreed = {
+      token,
+      amount: PAYMENT,
+      providerDidHash: PROVIDER,
+      consumerDidHash: CONSUMER,
+      intentHash: INTENT,
+      operationalWallet: world.people.wallet.address,
+      maxFeeBps: 5,
+      deadline: timestamp + 60n,
+      refundTo: world.people.feeRecipient.address,
+    };
+    const { blockNumber } = await world.send("consumer", "settle", [agreed]);
+    const { timestamp: settledAt } = await world.client.getBlock({ blockNumber });
+    const key = await world.read<Hex>("keyOf", [agreed]);
+    const { refundTo } = agreed;
+    const facts = { key, providerDidHash: PROVIDER, token, gross: PAYMENT, refundTo, settledAt, paidOut: 0n };
+    const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
+    const turned = ownCall(world, "arbiter", "payOut", [{ ...facts, refundTo: world.people[THIEF].address }, PAYMENT]);
+    await schedule(world, award);
+    await schedule(world, turned);
+    await pass(world, HOURS.payOut);
+    expect([isDone(await execute(world, turned)), isDone(await execute(world, award))]).toEqual([false, true]);
+    expect(await world.balance(refundTo)).toBe(PAYMENT);
+  });
+
+  test("loses nothing of an unlimited allowance to all the other keys", async () => {
+    const thief = thiefOf(scene, ["admin", "registrar", "arbiter", "guardian", "wallet"]);
+    await thief.strike();
+    for (const hours of [HOURS.payOut, HOURS.rest, HOURS.admin]) {
+      await pass(world, hours);
+      await thief.advance();
+    }
+    const { taken, losses } = await lossesOf(scene);
+    expect(losses.payer).toBeUndefined();
+    expect(taken).toBe(sumOf({ vault: 20, otherVault: 15, wallet: 19.99, fees: 0.01 }));
+  });
+});
+
+describe("the fee's recipient", () => {
+  test("loses what was swept; a thief gets what is swept later until the admin names another", async () => {
+    await world.send(BYSTANDER, "sweepFees", [token]);
+    expect(await world.balance(scene.places.recipient)).toBe(10_000n);
+    await world.schedule("admin", "setFeeRecipient", [world.people[BYSTANDER].address]);
+    await pass(world, HOURS.admin);
+    await world.act("admin", "setFeeRecipient", [world.people[BYSTANDER].address]);
+    await buy(world, "consumer", PAYMENT);
+    await world.send(THIEF, "sweepFees", [token]);
+    expect(await world.balance(scene.places.recipient)).toBe(10_000n);
+  });
+});
+
+describe("the guardian", () => {
+  test("cancels for less gas than a thief schedules, who can write one call in many ways", async () => {
+    const call = ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
+    const variants = Array.from({ length: 20 }, (_, index) => ({
+      ...call,
+      data: concat([call.data, toHex(index, { size: 1 })]),
+    }));
+    let scheduled = 0n;
+    let cancelled = 0n;
+    for (const variant of variants) {
+      const receipt = await schedule(world, variant);
+      expect(isDone(receipt)).toBe(true);
+      scheduled += receipt.gasUsed;
+    }
+    for (const variant of variants) {
+      const receipt = await cancel(world, "guardian", variant);
+      expect(isDone(receipt)).toBe(true);
+      cancelled += receipt.gasUsed;
+    }
+    expect(cancelled).toBeLessThan(scheduled);
+    await pass(world, HOURS.admin);
+    for (const variant of variants) expect(isDone(await execute(world, variant))).toBe(false);
+  });
+
+  test("can see a payout waiting whose settlement is not made yet", async () => {
+    const { timestamp } = await world.client.getBlock();
+    const settledAt = timestamp + 100_000n;
+    const thief = world.people[THIEF].address;
+    const agreed = {
+      token,
+      amount: PAYMENT,
+      providerDidHash: PROVIDER,
+      consumerDidHash: CONSUMER,
+      intentHash: INTENT,
+      operationalWallet: world.people.wallet.address,
+      maxFeeBps: 5,
+      deadline: settledAt,
+      refundTo: thief,
+    };
+    const key = await world.read<Hex>("keyOf", [agreed]);
+    const facts = { key, providerDidHash: PROVIDER, token, gross: PAYMENT, refundTo: thief, settledAt, paidOut: 0n };
+    const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
+    await schedule(world, award);
+    await world.client.setNextBlockTimestamp({ timestamp: settledAt });
+    expect(isDone(await world.send(THIEF, "settle", [agreed]))).toBe(true);
+    expect(isDone(await execute(world, award))).toBe(true);
+    // It gives him back what he has just paid to the same provider, who loses the fee.
+    expect(await lossesOf(scene)).toEqual({ taken: 0, losses: { wallet: -9.995, vault: 10, fees: -0.005 } });
+  });
+});

@@ -1,0 +1,222 @@
+// What a thief can block who wants nothing else, and how the honest holders come back (CHN-5 to CHN-7).
+import { type Hex, parseEventLogs } from "viem";
+import { describe, expect, test } from "vitest";
+import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { CONSUMER, OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { lostRoles } from "./thefts-plays.ts";
+import {
+  agendaOf,
+  BYSTANDER,
+  cancel,
+  HALF,
+  HOLDER,
+  HOURS,
+  isDone,
+  type Key,
+  ownCall,
+  PAYMENT,
+  pass,
+  renounce,
+  roleCall,
+  type Scene,
+  schedule,
+  setScene,
+  THIEF,
+} from "./thefts-scene.ts";
+
+const MOST = 2n ** 96n - 1n;
+let scene: Scene;
+let world: World;
+let token: Hex;
+useWorld(async (built) => {
+  world = built;
+  token = built.chain.token;
+  scene = await setScene(built);
+}, DELAYS);
+
+const payment = () => [token, PAYMENT, PROVIDER, CONSUMER];
+/** The admin's calls that replace a stolen key by the spare one. */
+const replacements = (key: Key) =>
+  lostRoles([key]).flatMap(({ id, delay }) => [
+    roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]),
+    roleCall(world, "admin", "grantRole", [id, world.people[BYSTANDER].address, delay]),
+  ]);
+
+/** The admin replaces the key, and nobody hinders it. */
+async function replace(key: Key): Promise<void> {
+  const agenda = agendaOf(world);
+  for (const call of replacements(key)) await agenda.add(call);
+  await pass(world, HOURS.admin);
+  await agenda.advance();
+}
+
+describe("a stolen guardian's key", () => {
+  test("stops payments and every scheduled call; two delays later all is as it was", async () => {
+    await world.act("guardian", "pause", []);
+    const agenda = agendaOf(world);
+    const revoked = roleCall(world, "admin", "revokeRole", [ROLES.GUARDIAN.id, world.people.guardian.address]);
+    await agenda.add(revoked);
+    await agenda.add(ownCall(world, "admin", "unpause", []));
+    await agenda.add(ownCall(world, "arbiter", "payOut", [scene.bought.payer, UNIT]));
+    await agenda.add(ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]));
+    await agenda.add(roleCall(world, "admin", "grantRole", [ROLES.GUARDIAN.id, world.people[BYSTANDER].address, 0]));
+    const cancelled = [];
+    for (const call of agenda.waiting()) cancelled.push(isDone(await cancel(world, "guardian", call)));
+    // All but its own revocation.
+    expect(cancelled).toEqual([false, true, true, true, true]);
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(await world.refusal("consumer", "pay", payment())).toBe("PaymentsPaused");
+    expect(await world.refusalOf("guardian", "pause", [])).toBe("AccessManagerUnauthorizedCall");
+    for (const call of agenda.waiting()) expect(isDone(await cancel(world, "guardian", call))).toBe(false);
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(agenda.waiting()).toEqual([]);
+    expect(await world.refusal("consumer", "pay", payment())).toBeNull();
+    expect(await world.refusalOf(BYSTANDER, "pause", [])).toBeNull();
+  });
+
+  test("does not stop refunds and releases", async () => {
+    await world.act("guardian", "pause", []);
+    expect(await world.refusal("consumer", "refund", [scene.bought.thief, UNIT])).toBeNull();
+    expect(await world.refusal(THIEF, "releaseSurplus", [PROVIDER, token])).toBeNull();
+    expect(
+      await world.refusal("wallet", "moveOperationalWallet", [PROVIDER, token, world.people.other.address]),
+    ).toBeNull();
+  });
+});
+
+describe("a stolen arbiter's key", () => {
+  test("holds all surplus back, until the next arbiter lowers the reserve", async () => {
+    await world.act("arbiter", "setReserve", [PROVIDER, token, MOST]);
+    expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBe("NothingToRelease");
+    await replace("arbiter");
+    expect(await world.refusalOf("arbiter", "setReserve", [PROVIDER, token, 0n])).toBe("AccessManagerUnauthorizedCall");
+    await world.act(BYSTANDER, "setReserve", [PROVIDER, token, 0n]);
+    expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBeNull();
+  });
+
+  test("can give the vault to its provider's customers, each what he paid, but no unit more", async () => {
+    const { payer, thief } = scene.bought;
+    const calls = [payer, thief].map((facts) => ownCall(world, "arbiter", "payOut", [facts, facts.gross]));
+    const agenda = agendaOf(world);
+    for (const call of calls) await agenda.add(call);
+    await pass(world, HOURS.payOut);
+    await agenda.advance();
+    expect(await world.balance(scene.places.vault)).toBe(0n);
+    expect(await world.balance(world.people.consumer.address)).toBe(1_000n * UNIT);
+    const again = [{ ...payer, paidOut: payer.gross }, 1n];
+    await world.schedule("arbiter", "payOut", again);
+    await pass(world, HOURS.payOut);
+    expect(await world.refusalOf("arbiter", "payOut", again)).toBe("ExceedsGross");
+  });
+});
+
+describe("a stolen registrar's key", () => {
+  test("takes hashes that nobody has registered, and what is paid to them by `pay`; `settle` refuses", async () => {
+    const squatted = didHash("did:aeap:44444444-4444-4444-8444-444444444444");
+    const wallet = world.people.wallet.address;
+    await world.act("registrar", "registerProvider", [squatted, token, world.people[THIEF].address, THRESHOLD]);
+    await replace("registrar");
+    expect(await world.refusalOf(BYSTANDER, "registerProvider", [squatted, token, wallet, THRESHOLD])).toBe(
+      "ProviderExists",
+    );
+    const before = await world.balance(world.people[THIEF].address);
+    await world.send("consumer", "pay", [token, PAYMENT, squatted, CONSUMER]);
+    expect(await world.balance(world.people[THIEF].address)).toBe(before + 8_995_500n);
+    const { timestamp } = await world.client.getBlock();
+    const agreed = {
+      token,
+      amount: PAYMENT,
+      providerDidHash: squatted,
+      consumerDidHash: CONSUMER,
+      intentHash: CONSUMER,
+      operationalWallet: wallet,
+      maxFeeBps: 5,
+      deadline: timestamp + 60n,
+      refundTo: world.people.consumer.address,
+    };
+    expect(await world.refusal("consumer", "settle", [agreed])).toBe("WalletDiffers");
+  });
+});
+
+describe("a stolen wallet's key", () => {
+  const move = (to: Hex) => [PROVIDER, token, to];
+
+  test("evades the registrar's call by moving on, but not a role without a delay", async () => {
+    const { wallet, other, feeRecipient, guardian } = world.people;
+    await world.send("wallet", "moveOperationalWallet", move(feeRecipient.address));
+    const rescue = [PROVIDER, token, feeRecipient.address, other.address];
+    await world.schedule("registrar", "setOperationalWallet", rescue);
+    await pass(world, HOURS.admin);
+    await world.send("feeRecipient", "moveOperationalWallet", move(guardian.address));
+    expect(await world.refusalOf("registrar", "setOperationalWallet", rescue)).toBe("WalletDiffers");
+    const agenda = agendaOf(world);
+    await agenda.add(roleCall(world, "admin", "grantRole", [ROLES.REGISTRAR_DELAYED.id, other.address, 0]));
+    await pass(world, HOURS.admin);
+    await world.send("guardian", "moveOperationalWallet", move(wallet.address));
+    await agenda.advance();
+    // It names the wallet that stands now.
+    const [present] = await world.read<[Hex]>("splitOf", [PROVIDER, token]);
+    expect(isDone(await world.act(BYSTANDER, "setOperationalWallet", [PROVIDER, token, present, other.address]))).toBe(
+      true,
+    );
+    expect(await world.refusal("wallet", "moveOperationalWallet", move(wallet.address))).toBe("WalletDiffers");
+  });
+
+  test("loses no more surplus from the moment the arbiter reserves it, and never reaches the threshold", async () => {
+    await world.act("arbiter", "setReserve", [PROVIDER, token, MOST]);
+    expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBe("NothingToRelease");
+  });
+});
+
+describe("a stolen admin's key", () => {
+  test("takes the token off the list after its delay: payments stop, payouts and releases go on", async () => {
+    const delist = ownCall(world, "admin", "listToken", [token, 0n]);
+    const agenda = agendaOf(world);
+    await agenda.add(delist);
+    const award = ownCall(world, "arbiter", "payOut", [scene.bought.payer, UNIT]);
+    await agenda.add(award);
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(agenda.waiting()).toEqual([]);
+    expect(await world.refusal("consumer", "pay", payment())).toBe("UnknownToken");
+    expect(await world.refusal(THIEF, "releaseSurplus", [PROVIDER, token])).toBeNull();
+  });
+
+  test("renounced, leaves nobody who replaces a key; everything else goes on, and every escrow can go home", async () => {
+    await renounce(world, "admin", ROLES.ADMIN.id);
+    const grant = roleCall(world, "admin", "grantRole", [ROLES.ADMIN.id, world.people.admin.address, 0]);
+    expect(isDone(await schedule(world, grant))).toBe(false);
+    expect(isDone(await world.send("consumer", "pay", payment()))).toBe(true);
+    const agenda = agendaOf(world);
+    for (const provider of [PROVIDER, OTHER_PROVIDER]) {
+      await agenda.add(ownCall(world, "registrar", "setLowThreshold", [provider, token, THRESHOLD, 0n]));
+    }
+    await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(await released(PROVIDER)).toBe(20n * UNIT);
+    expect(await released(OTHER_PROVIDER)).toBe(15n * UNIT);
+  });
+
+  test("with the guardian's: paused for ever at once; half of the base goes home, the rest is locked", async () => {
+    await world.act("guardian", "pause", []);
+    await renounce(world, "admin", ROLES.ADMIN.id);
+    expect(await world.refusal("consumer", "pay", payment())).toBe("PaymentsPaused");
+    await world.act("registrar", "setThreshold", [OTHER_PROVIDER, token, HALF]);
+    expect(await released(OTHER_PROVIDER)).toBe(HALF);
+    const low = ownCall(world, "registrar", "setLowThreshold", [OTHER_PROVIDER, token, HALF, 0n]);
+    await schedule(world, low);
+    expect(isDone(await cancel(world, "guardian", low))).toBe(true);
+  });
+});
+
+/** What a release by anybody gives to the provider. */
+async function released(provider: Hex): Promise<bigint> {
+  const receipt = await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
+  const [event] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs, eventName: "SurplusReleased" });
+  return event?.args.amount ?? 0n;
+}

@@ -1,0 +1,184 @@
+// What no theft changes (CHN-5 to CHN-7): the root of the authority is nobody's, so the table of functions stands as it was deployed, for whoever
+// has every role, too; and nothing that moves a vault or a wallet is done by anybody at once.
+import { type Abi, encodeFunctionData, type Hex, parseEventLogs, toFunctionSelector } from "viem";
+import { describe, expect, test } from "vitest";
+import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { OTHER_PROVIDER, type Person, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { thiefOf } from "./thefts-plays.ts";
+import { HALF, HOURS, KEYS, managerRefusal, managerView, pass, type Scene, setScene, THIEF } from "./thefts-scene.ts";
+
+const ROOT = 0n;
+const NOBODYS_ROLE = 7n;
+const HOLDERS = ["admin", "registrar", "arbiter", "guardian"] as const;
+const EVERYBODY: readonly Person[] = [...HOLDERS, "wallet", "consumer", "feeRecipient", THIEF];
+
+let scene: Scene;
+let world: World;
+useWorld(async (built) => {
+  world = built;
+  scene = await setScene(built);
+}, DELAYS);
+
+/** Every call that needs the root. */
+const rootCalls = (): readonly (readonly [string, readonly unknown[]])[] => {
+  const { settlementContract, authority } = world.chain;
+  const thief = world.people[THIEF].address;
+  const payOut = [toFunctionSelector(signatureOf("payOut"))];
+  return [
+    ["setTargetFunctionRole", [settlementContract, payOut, ROLES.ADMIN.id]],
+    ["setTargetFunctionRole", [authority, payOut, ROLES.ADMIN.id]],
+    ["setTargetClosed", [settlementContract, true]],
+    ["setTargetClosed", [authority, true]],
+    ["setTargetAdminDelay", [settlementContract, 0]],
+    ["updateAuthority", [settlementContract, thief]],
+    ["setRoleAdmin", [ROLES.ARBITER_DELAYED.id, ROLES.GUARDIAN.id]],
+    ["setRoleGuardian", [ROLES.ARBITER_DELAYED.id, NOBODYS_ROLE]],
+    ["setGrantDelay", [ROLES.ARBITER_DELAYED.id, 0]],
+    ["labelRole", [ROLES.ADMIN.id, "ROOT"]],
+    ["grantRole", [ROOT, thief, 0]],
+    ["revokeRole", [ROOT, thief]],
+    ["grantRole", [NOBODYS_ROLE, thief, 0]],
+  ];
+};
+const signatureOf = (name: string) => {
+  const entry = (settlementAbi as Abi).find((one) => one.type === "function" && one.name === name);
+  if (entry?.type !== "function") throw new Error(name);
+  return entry;
+};
+
+/** How the three ways of such a call are refused. */
+async function refusalsOf(person: Person): Promise<Set<string | null>> {
+  const refusals = new Set<string | null>();
+  for (const [functionName, args] of rootCalls()) {
+    const data = encodeFunctionData({ abi: authorityAbi as Abi, functionName, args });
+    refusals.add(await managerRefusal(world, person, functionName, args));
+    refusals.add(await managerRefusal(world, person, "execute", [world.chain.authority, data]));
+    refusals.add(await managerRefusal(world, person, "schedule", [world.chain.authority, data, 0]));
+    refusals.add(await managerRefusal(world, person, "multicall", [[data]]));
+  }
+  return refusals;
+}
+const REFUSED = new Set(["AccessManagerUnauthorizedAccount", "AccessManagerUnauthorizedCall"]);
+
+describe("the root", () => {
+  test("is nobody's, and the members are those of the table with its delays", async () => {
+    const logs = await world.client.getLogs({ address: world.chain.authority, fromBlock: 0n });
+    const events = parseEventLogs({ abi: authorityAbi, logs });
+    const members = new Map<string, number>();
+    for (const event of events) {
+      if (event.eventName === "RoleGranted") members.set(memberOf(event.args), event.args.delay);
+      if (event.eventName === "RoleRevoked") members.delete(memberOf(event.args));
+    }
+    const planned = Object.values(ROLES).map(({ id, holder, delay }) => [
+      memberOf({ roleId: id, account: world.people[holder].address }),
+      delay === null ? 0 : DELAYS[delay],
+    ]);
+    expect(Object.fromEntries(members)).toEqual(Object.fromEntries(planned));
+  });
+
+  test.each(EVERYBODY)("is not had by %s, by any way", async (person) => {
+    expect(await refusalsOf(person)).toEqual(REFUSED);
+  });
+
+  test("is not had by one who has every key and every role without a delay", async () => {
+    const thief = thiefOf(scene, KEYS);
+    await thief.strike();
+    await pass(world, HOURS.admin);
+    await thief.advance();
+    for (const { id } of Object.values(ROLES)) {
+      const access = await managerView(world, "hasRole", [id, world.people[THIEF].address]);
+      expect(access).toEqual([true, 0]);
+    }
+    expect(await refusalsOf(THIEF)).toEqual(REFUSED);
+    // What it adds up to: nobody can have more than all keys together.
+    expect(await world.refusalOf(THIEF, "releaseSurplus", [PROVIDER, world.chain.token])).toBe(
+      "AccessManagerUnauthorizedCall",
+    );
+  });
+});
+
+const memberOf = ({ roleId, account }: { roleId: bigint; account: Hex }) => `${roleId} ${account}`;
+
+describe("the contract", () => {
+  test("has no way to another authority, and no calls of its own for its payers' allowances", () => {
+    const writes = settlementAbi.flatMap((entry) =>
+      entry.type === "function" && entry.stateMutability !== "view" && entry.stateMutability !== "pure"
+        ? [entry.name]
+        : [],
+    );
+    const restricted = Object.values(ROLES).flatMap(({ functions }) => [...functions]);
+    const open = writes.filter((name) => !restricted.some((one) => one === name));
+    expect(open.sort()).toEqual([
+      "depositEscrow",
+      "moveOperationalWallet",
+      "pay",
+      "payIntent",
+      "refund",
+      "releaseSurplus",
+      "settle",
+      "settleWithAuthorization",
+      "sweepFees",
+    ]);
+  });
+
+  test("is asked by the authority alone", async () => {
+    const { token } = world.chain;
+    for (const person of EVERYBODY) {
+      expect(await world.refusal(person, "setReserve", [PROVIDER, token, 0n])).toBe("NotAuthority");
+      expect(await world.refusal(person, "payOut", [scene.bought.thief, 1n])).toBe("NotAuthority");
+    }
+  });
+});
+
+describe("at once", () => {
+  const delayed = (): Readonly<Record<string, readonly [Person, readonly unknown[]]>> => {
+    const { token } = world.chain;
+    const thief = world.people[THIEF].address;
+    return {
+      setOperationalWallet: ["registrar", [PROVIDER, token, world.people.wallet.address, thief]],
+      setLowThreshold: ["registrar", [PROVIDER, token, THRESHOLD, 0n]],
+      payOut: ["arbiter", [scene.bought.thief, 10n * UNIT]],
+      unpause: ["admin", []],
+      setFeeBps: ["admin", [50n]],
+      setFeeRecipient: ["admin", [thief]],
+      listToken: ["admin", [token, 0n]],
+    };
+  };
+
+  test("nobody does what a delay stands before, neither now nor a second too early", async () => {
+    const calls = delayed();
+    const waiting = Object.values(ROLES).flatMap(({ delay, functions }) => (delay === null ? [] : [...functions]));
+    expect(Object.keys(calls).sort()).toEqual(waiting.sort());
+    for (const [name, [person, args]] of Object.entries(calls)) {
+      expect([name, await world.refusalOf(person, name, args)]).toEqual([name, "AccessManagerNotScheduled"]);
+      for (const other of EVERYBODY.filter((one) => one !== person)) {
+        expect(await world.refusalOf(other, name, args)).toBe("AccessManagerUnauthorizedCall");
+      }
+      await world.schedule(person, name, args);
+    }
+    await pass(world, HOURS.payOut - 0.1);
+    expect(await world.refusalOf("arbiter", "payOut", calls["payOut"]?.[1] ?? [])).toBe("AccessManagerNotReady");
+    await pass(world, HOURS.rest);
+    for (const [name, [person, args]] of Object.entries(calls)) {
+      expect([name, await world.refusalOf(person, name, args)]).toEqual([
+        name,
+        name === "payOut" ? null : "AccessManagerNotReady",
+      ]);
+    }
+  });
+
+  test("the registrar lowers no threshold under half of the base, and the arbiter's reserve moves nothing", async () => {
+    const { token } = world.chain;
+    expect(await world.refusalOf("registrar", "setThreshold", [PROVIDER, token, HALF - 1n])).toBe("InvalidThreshold");
+    const before = await world.balance(scene.places.vault);
+    await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+    expect(await world.balance(scene.places.vault)).toBe(before);
+  });
+
+  test("all keys together take of a vault what stands above half of the base, where they have its provider's wallet", async () => {
+    await thiefOf(scene, KEYS).strike();
+    expect(await world.balance(scene.places.vault)).toBe(HALF);
+    expect(await world.read("escrowBalance", [OTHER_PROVIDER, world.chain.token])).toBe(15n * UNIT);
+  });
+});

@@ -1,0 +1,158 @@
+// What a thief does with the keys that he has, and what everybody else does meanwhile. He is patient, knows the contract, and does the worst
+// that was found: it is measured in thefts.node.test.ts.
+import type { Hex } from "viem";
+import { ROLES } from "../../scripts/chain/roles.ts";
+import { OTHER_PROVIDER, type Person, PROVIDER } from "./support.ts";
+import {
+  type Agenda,
+  agendaOf,
+  BYSTANDER,
+  buy,
+  cancel,
+  type Facts,
+  HALF,
+  HOLDER,
+  type Key,
+  onToken,
+  ownCall,
+  roleCall,
+  rolesOf,
+  type Scene,
+  THIEF,
+} from "./thefts-scene.ts";
+
+const PROVIDERS = [PROVIDER, OTHER_PROVIDER] as const;
+const MOST = 2n ** 96n - 1n;
+
+export type Thief = {
+  /** All that can be done at once, and the scheduling of all that can't. */
+  readonly strike: () => Promise<void>;
+  /** After a delay: executes what is ready, and uses the roles that he has come by. */
+  readonly advance: () => Promise<void>;
+  readonly agenda: Agenda;
+};
+
+export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
+  const { world, bought } = scene;
+  const { token } = world.chain;
+  const thief = world.people[THIEF].address;
+  const agenda = agendaOf(world);
+  const has = (key: Key) => keys.includes(key);
+  const splitOf = (provider: Hex) => world.read<[Hex, bigint]>("splitOf", [provider, token]);
+
+  async function empty(person: Person): Promise<void> {
+    const balance = await world.balance(world.people[person].address);
+    if (balance > 0n) await onToken(world, person, "transfer", [thief, balance]);
+  }
+  /** Surplus goes to the provider's wallet: he releases only what comes to him. */
+  async function release(): Promise<void> {
+    for (const provider of PROVIDERS) {
+      const [wallet] = await splitOf(provider);
+      if (wallet === thief) await world.send(THIEF, "releaseSurplus", [provider, token]);
+    }
+  }
+  async function scheduleRegistrar(): Promise<void> {
+    for (const provider of PROVIDERS) {
+      const [wallet, threshold] = await splitOf(provider);
+      const change = ["setOperationalWallet", [provider, token, wallet, thief]] as const;
+      if (wallet !== thief) await agenda.add(ownCall(world, "registrar", ...change));
+      await agenda.add(ownCall(world, "registrar", "setLowThreshold", [provider, token, threshold, 0n]));
+    }
+  }
+  /** `payOut` gives back what was paid: what he bought himself, what the payer bought whose key he has, and, where the wallet is his, payments to
+   * himself for the rest of the vault. */
+  async function schedulePayOuts(): Promise<void> {
+    const claims: Facts[] = [bought.thief, ...(has("payer") ? [bought.payer] : [])];
+    const claimed = claims.reduce((sum, { gross }) => sum + gross, 0n);
+    const left = (await world.balance(scene.places.vault)) - claimed;
+    if (has("wallet") && left > 0n) claims.push(await buy(world, THIEF, left));
+    for (const facts of claims) await agenda.add(ownCall(world, "arbiter", "payOut", [facts, facts.gross]));
+  }
+  /** The roles without a delay, and nobody left to cancel or to reserve. */
+  async function scheduleAdmin(): Promise<void> {
+    for (const key of ["guardian", "arbiter", "registrar"] as const) {
+      if (has(key)) continue;
+      for (const { id } of rolesOf(key)) {
+        await agenda.add(roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]));
+      }
+    }
+    for (const { id } of Object.values(ROLES)) await agenda.add(roleCall(world, "admin", "grantRole", [id, thief, 0]));
+    await agenda.add(ownCall(world, "admin", "setFeeRecipient", [thief]));
+    await agenda.add(ownCall(world, "admin", "setFeeBps", [50n]));
+  }
+  /** With roles that have no delay. */
+  async function plunder(): Promise<void> {
+    for (const provider of PROVIDERS) {
+      const [wallet, threshold] = await splitOf(provider);
+      if (wallet !== thief) await world.act(THIEF, "setOperationalWallet", [provider, token, wallet, thief]);
+      if (threshold > 0n) await world.act(THIEF, "setLowThreshold", [provider, token, threshold, 0n]);
+      await world.act(THIEF, "setReserve", [provider, token, 0n]);
+    }
+  }
+  async function collect(): Promise<void> {
+    await release();
+    if (has("payer")) await empty("consumer");
+    if (has("admin")) await world.send(THIEF, "sweepFees", [token]);
+  }
+
+  return {
+    agenda,
+    strike: async () => {
+      if (has("payer")) await empty("consumer");
+      if (has("wallet")) {
+        await empty("wallet");
+        await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, thief]);
+      }
+      if (has("arbiter")) await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+      if (has("registrar") && has("wallet")) await world.act("registrar", "setThreshold", [PROVIDER, token, HALF]);
+      await release();
+      if (has("registrar")) await scheduleRegistrar();
+      if (has("arbiter")) await schedulePayOuts();
+      if (has("admin")) await scheduleAdmin();
+    },
+    advance: async () => {
+      await agenda.advance();
+      if (has("admin")) await plunder();
+      // Fees go where they went until the recipient is another.
+      if (!has("admin") || (await world.read<Hex>("feeRecipient")) === thief) await collect();
+    },
+  };
+}
+
+export type Defence = { readonly answer: () => Promise<void>; readonly advance: () => Promise<void> };
+
+/**
+ * Everybody whose key was not stolen watches: the guardian pauses and cancels all that a stolen key schedules, the arbiter reserves every vault, and
+ * the admin takes the roles away and gives them to the spare key. A stolen guardian cancels what it can of that.
+ */
+export function defenceOf({ world }: Scene, keys: readonly Key[], thief: Thief): Defence {
+  const { token } = world.chain;
+  const agenda = agendaOf(world);
+  const isHonest = (key: Key) => !keys.includes(key);
+  async function veto(): Promise<void> {
+    const calls = isHonest("guardian") ? thief.agenda.waiting() : agenda.waiting();
+    for (const call of calls) await cancel(world, "guardian", call);
+  }
+  return {
+    answer: async () => {
+      if (isHonest("guardian")) await world.act("guardian", "pause", []);
+      if (isHonest("arbiter")) {
+        for (const provider of PROVIDERS) await world.act("arbiter", "setReserve", [provider, token, MOST]);
+      }
+      if (isHonest("admin")) {
+        for (const { key, id, delay } of lostRoles(keys)) {
+          await agenda.add(roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]));
+          await agenda.add(roleCall(world, "admin", "grantRole", [id, world.people[BYSTANDER].address, delay]));
+        }
+      }
+      await veto();
+    },
+    advance: async () => {
+      await agenda.advance();
+      await veto();
+    },
+  };
+}
+
+export const lostRoles = (keys: readonly Key[]) =>
+  keys.flatMap((key) => rolesOf(key).map(({ id, delay }) => ({ key, id, delay })));

@@ -1,0 +1,191 @@
+// The scene of the thefts, with the delays of production: two providers with escrow, a payer with an allowance, a thief who was once an ordinary
+// customer, a bystander who pays later, and calls that wait in the authority.
+import { type Abi, encodeFunctionData, type Hex, parseEventLogs } from "viem";
+import { artifacts } from "../../scripts/chain/deploy.ts";
+import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { CONSUMER, OTHER_PROVIDER, type Person, PROVIDER, THRESHOLD, UNIT, type World } from "./support.ts";
+
+export const KEYS = ["admin", "registrar", "arbiter", "guardian", "wallet", "payer"] as const;
+export type Key = (typeof KEYS)[number];
+/** Whose account a key opens. */
+export const HOLDER: Readonly<Record<Key, Person>> = {
+  admin: "admin",
+  registrar: "registrar",
+  arbiter: "arbiter",
+  guardian: "guardian",
+  wallet: "wallet",
+  payer: "consumer",
+};
+export const THIEF: Person = "stranger";
+/** Pays later, and holds the honest side's spare key. */
+export const BYSTANDER: Person = "other";
+export const PAYMENT = 10n * UNIT;
+export const HALF = THRESHOLD / 2n;
+/** A wallet whose key nobody here has. */
+export const OTHER_WALLET: Hex = `0x${"b0b".padStart(40, "0")}`;
+const LIMITLESS = 2n ** 256n - 1n;
+const MANAGER = authorityAbi as Abi;
+const OWN = settlementAbi as Abi;
+
+/** The facts of a settlement, as `payOut` and `refund` are given them. */
+export type Facts = {
+  key: Hex;
+  providerDidHash: Hex;
+  token: Hex;
+  gross: bigint;
+  refundTo: Hex;
+  settledAt: bigint;
+  paidOut: bigint;
+};
+/** Who may lose. `fees` are those that the contract holds, `recipient` has those that were swept. */
+export const VICTIMS = ["vault", "otherVault", "wallet", "payer", "fees", "recipient"] as const;
+export type Victim = (typeof VICTIMS)[number];
+export type Losses = Readonly<Partial<Record<Victim, number>>>;
+/** What has a holder in the authority and waits there. */
+export type Call = { readonly by: Person; readonly to: Hex; readonly data: Hex };
+type Receipt = Awaited<ReturnType<World["send"]>>;
+
+export type Scene = {
+  readonly world: World;
+  /** The settlement of the payer, and the thief's own, both with the first provider. */
+  readonly bought: Readonly<Record<"payer" | "thief", Facts>>;
+  readonly places: Readonly<Record<Victim | "thief", Hex>>;
+  readonly before: Readonly<Record<Victim | "thief", bigint>>;
+};
+
+/**
+ * The first provider's vault holds 20, of which 15 are its threshold and 2 reserved; the other's holds 15. The payer and the thief have each
+ * bought for 10 from the first, whose wallet still holds it; the fees of both stand in the contract.
+ */
+export async function setScene(world: World): Promise<Scene> {
+  const { people, chain } = world;
+  const provider = [OTHER_PROVIDER, chain.token, OTHER_WALLET, THRESHOLD];
+  await world.act("registrar", "registerProvider", provider);
+  await world.mint(await world.vault(PROVIDER), 20n * UNIT);
+  await world.mint(await world.vault(OTHER_PROVIDER), 15n * UNIT);
+  for (const person of [THIEF, BYSTANDER]) {
+    await world.mint(people[person].address, 100n * UNIT);
+    await onToken(world, person, "approve", [chain.settlementContract, LIMITLESS]);
+  }
+  const bought = { payer: await buy(world, "consumer", PAYMENT), thief: await buy(world, THIEF, PAYMENT) };
+  await world.act("arbiter", "setReserve", [PROVIDER, chain.token, 2n * UNIT]);
+  const places = {
+    vault: await world.vault(PROVIDER),
+    otherVault: await world.vault(OTHER_PROVIDER),
+    wallet: people.wallet.address,
+    payer: people.consumer.address,
+    fees: chain.settlementContract,
+    recipient: people.feeRecipient.address,
+    thief: people[THIEF].address,
+  };
+  return { world, bought, places, before: await balancesOf(world, places) };
+}
+
+export const onToken = (world: World, person: Person, functionName: string, args: readonly unknown[]) =>
+  world.sendTo(person, world.chain.token, artifacts.TestUSDC.abi, functionName, args);
+
+/** A payment by `pay` to the first provider; the facts of its settlement. */
+export async function buy(world: World, person: Person, gross: bigint): Promise<Facts> {
+  const { token } = world.chain;
+  const receipt = await world.send(person, "pay", [token, gross, PROVIDER, CONSUMER]);
+  const [recorded] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs, eventName: "SettlementRecorded" });
+  if (recorded === undefined) throw new Error("the payment was refused");
+  const { timestamp: settledAt } = await world.client.getBlock({ blockNumber: receipt.blockNumber });
+  const { key, refundTo } = recorded.args;
+  return { key, providerDidHash: PROVIDER, token, gross, refundTo, settledAt, paidOut: 0n };
+}
+
+/** Who lost how much since the scene was set, in whole units, and what of it the thief has. Nobody else has any of it. */
+export async function lossesOf({ world, places, before }: Scene): Promise<{ taken: number; losses: Losses }> {
+  const now = await balancesOf(world, places);
+  const lost = VICTIMS.map((victim) => [victim, inUnits(before[victim] - now[victim])] as const);
+  return {
+    taken: inUnits(now.thief - before.thief),
+    losses: Object.fromEntries(lost.filter(([, amount]) => amount !== 0)),
+  };
+}
+
+/** Exact: no amount here has more than nine digits. */
+export const inUnits = (amount: bigint): number => Number(amount) / Number(UNIT);
+export const sumOf = (losses: Losses): number =>
+  Object.values(losses).reduce((sum, amount) => sum + Math.round(amount * Number(UNIT)), 0) / Number(UNIT);
+
+async function balancesOf<T extends string>(
+  world: World,
+  places: Readonly<Record<T, Hex>>,
+): Promise<Record<T, bigint>> {
+  const balances: [string, bigint][] = [];
+  for (const [name, address] of Object.entries<Hex>(places)) balances.push([name, await world.balance(address)]);
+  return Object.fromEntries(balances) as Record<T, bigint>;
+}
+
+export const ownCall = ({ chain }: World, by: Person, functionName: string, args: readonly unknown[]): Call => ({
+  by,
+  to: chain.settlementContract,
+  data: encodeFunctionData({ abi: OWN, functionName, args }),
+});
+/** A call of the authority's own functions, by its admin. */
+export const roleCall = (
+  { chain }: World,
+  by: Person,
+  functionName: "grantRole" | "revokeRole",
+  args: readonly unknown[],
+): Call => ({ by, to: chain.authority, data: encodeFunctionData({ abi: MANAGER, functionName, args }) });
+
+const manage = (world: World, person: Person, functionName: string, args: readonly unknown[]): Promise<Receipt> =>
+  world.sendTo(person, world.chain.authority, MANAGER, functionName, args);
+export const schedule = (world: World, { by, to, data }: Call) => manage(world, by, "schedule", [to, data, 0]);
+export const execute = (world: World, { by, to, data }: Call) => manage(world, by, "execute", [to, data]);
+export const cancel = (world: World, person: Person, { by, to, data }: Call) =>
+  manage(world, person, "cancel", [world.people[by].address, to, data]);
+export const renounce = (world: World, person: Person, role: bigint) =>
+  manage(world, person, "renounceRole", [role, world.people[person].address]);
+export const managerRefusal = (world: World, person: Person, functionName: string, args: readonly unknown[]) =>
+  world.refusalAt(person, world.chain.authority, MANAGER, functionName, args);
+export const managerView = async <T>(
+  { client, chain }: World,
+  functionName: string,
+  args: readonly unknown[],
+): Promise<T> => (await client.readContract({ address: chain.authority, abi: MANAGER, functionName, args })) as T;
+export const isDone = ({ status }: Receipt): boolean => status === "success";
+
+/** Calls of one side that wait in the authority. */
+export type Agenda = {
+  readonly add: (call: Call) => Promise<void>;
+  /** Executes what may be executed; what was cancelled is scheduled again. */
+  readonly advance: () => Promise<void>;
+  readonly waiting: () => readonly Call[];
+};
+export function agendaOf(world: World): Agenda {
+  let calls: Call[] = [];
+  return {
+    add: async (call) => {
+      calls.push(call);
+      await schedule(world, call);
+    },
+    advance: async () => {
+      const left: Call[] = [];
+      for (const call of calls) if (!isDone(await execute(world, call))) left.push(call);
+      for (const call of left) await schedule(world, call);
+      calls = left;
+    },
+    waiting: () => calls,
+  };
+}
+
+export async function pass(world: World, hours: number): Promise<void> {
+  await world.client.increaseTime({ seconds: hours * 3_600 });
+  await world.client.mine({ blocks: 1 });
+}
+export const HOURS = {
+  payOut: DELAYS.payOut / 3_600,
+  rest: (DELAYS.wallet - DELAYS.payOut) / 3_600,
+  admin: DELAYS.admin / 3_600,
+};
+
+/** The roles of each key. */
+export const rolesOf = (key: Key) =>
+  Object.values(ROLES)
+    .filter(({ holder }) => holder === key)
+    .map(({ id, delay }) => ({ id, delay: delay ? DELAYS[delay] : 0 }));

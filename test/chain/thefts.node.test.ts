@@ -1,0 +1,152 @@
+// The theft of every key, alone and with each other one, with the delays of production (CHN-5 to CHN-7): what the thief takes when nobody reacts,
+// what when everybody does whose key he has not, and that docs/contracts.md says the same.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Hex } from "viem";
+import { describe, expect, test } from "vitest";
+import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
+import { CONSUMER, INTENT, PROVIDER, useWorld } from "./support.ts";
+import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";
+import {
+  BYSTANDER,
+  buy,
+  HOLDER,
+  HOURS,
+  KEYS,
+  type Key,
+  lossesOf,
+  managerView,
+  PAYMENT,
+  pass,
+  type Scene,
+  setScene,
+  sumOf,
+} from "./thefts-scene.ts";
+import { THEFTS, type Theft } from "./thefts-table.ts";
+
+let scene: Scene;
+useWorld(async (world) => {
+  scene = await setScene(world);
+}, DELAYS);
+
+const keysOf = (name: string): Key[] => KEYS.filter((key) => name.split(" + ").includes(key));
+/** The losses, and what the thief has of them: all. */
+const told = (losses: Theft["atOnce"]) => ({ taken: sumOf(losses), losses });
+
+test("every key and every pair is in the table", () => {
+  const pairs = KEYS.flatMap((one, index) => KEYS.slice(index + 1).map((other) => `${one} + ${other}`));
+  expect(Object.keys(THEFTS)).toEqual([...KEYS, ...pairs]);
+});
+
+describe.each(Object.entries(THEFTS))("stolen: %s", (name, expected) => {
+  const keys = keysOf(name);
+
+  test("when nobody reacts", async () => {
+    const thief = thiefOf(scene, keys);
+    await thief.strike();
+    expect(await lossesOf(scene)).toEqual(told(expected.atOnce));
+    await pass(scene.world, HOURS.payOut);
+    await thief.advance();
+    expect(await lossesOf(scene)).toEqual(told(expected.day));
+    await pass(scene.world, HOURS.rest);
+    await thief.advance();
+    expect(await lossesOf(scene)).toEqual(told(expected.twoDays));
+    // Nothing that was honestly paid is left where he could come back for it.
+    await pass(scene.world, HOURS.admin);
+    await thief.advance();
+    expect(await lossesOf(scene)).toEqual(told(expected.twoDays));
+    expect(await takenOfLaterPayment(thief)).toBe(expected.later);
+  });
+
+  test("when everybody else reacts", async () => {
+    const thief = thiefOf(scene, keys);
+    await thief.strike();
+    const defence = defenceOf(scene, keys, thief);
+    await defence.answer();
+    for (const hours of [HOURS.payOut, HOURS.rest]) {
+      await pass(scene.world, hours);
+      await thief.advance();
+      await defence.advance();
+    }
+    expect(await lossesOf(scene)).toEqual(told(expected.defended));
+    await pass(scene.world, HOURS.admin);
+    await thief.advance();
+    await defence.advance();
+    expect(await lossesOf(scene)).toEqual(told(expected.defendedLong));
+    // The stolen keys have no role any more, and the spare key has them all: a stolen guardian can't stop it.
+    if (!keys.includes("admin")) {
+      for (const { key, id } of lostRoles(keys)) expect(await holdersOf(id, key)).toEqual([false, true]);
+    }
+  });
+
+  test("a payer who fixes wallet and fee pays the provider or nobody", async () => {
+    const { world } = scene;
+    const thief = thiefOf(scene, keys);
+    await thief.strike();
+    await pass(world, HOURS.admin);
+    await thief.advance();
+    const taken = keys.some((key) => key === "admin" || key === "registrar" || key === "wallet");
+    const isFeeHigher = keys.includes("admin");
+    const refusal = await world.refusal(BYSTANDER, "settle", [await agreed()]);
+    expect(refusal).toBe(isFeeHigher ? "FeeTooHigh" : taken ? "WalletDiffers" : null);
+  });
+});
+
+async function takenOfLaterPayment(thief: ReturnType<typeof thiefOf>): Promise<number> {
+  const before = (await lossesOf(scene)).taken;
+  await buy(scene.world, BYSTANDER, PAYMENT);
+  await thief.advance();
+  return Math.round(((await lossesOf(scene)).taken - before) * 1e6) / 1e6;
+}
+
+async function agreed() {
+  const { world } = scene;
+  const { timestamp } = await world.client.getBlock();
+  return {
+    token: world.chain.token,
+    amount: PAYMENT,
+    providerDidHash: PROVIDER,
+    consumerDidHash: CONSUMER,
+    intentHash: INTENT,
+    operationalWallet: world.people.wallet.address,
+    maxFeeBps: 5,
+    deadline: timestamp + 600n,
+    refundTo: world.people[BYSTANDER].address,
+  };
+}
+
+const holdersOf = async (role: bigint, key: Key): Promise<boolean[]> => {
+  const { people } = scene.world;
+  const isMember = async (account: Hex) =>
+    (await managerView<[boolean, number]>(scene.world, "hasRole", [role, account]))[0];
+  return [await isMember(people[HOLDER[key]].address), await isMember(people[BYSTANDER].address)];
+};
+
+const page = readFileSync(join(import.meta.dirname, "../../docs/contracts.md"), "utf8");
+
+test("docs/contracts.md tells the same", () => {
+  const rows = page.matchAll(/^\| ([a-z]+(?: \+ [a-z]+)?) \|((?: -?[\d,]+(?:\.\d+)? \|){6})/gm);
+  const toldOnPage = [...rows].map(([, name = "", cells = ""]) => [
+    name,
+    cells
+      .split("|")
+      .slice(0, -1)
+      .map((cell) => Number(cell.replaceAll(",", ""))),
+  ]);
+  const measured = Object.entries(THEFTS).map(([name, { later, ...losses }]) => [
+    name,
+    [losses.atOnce, losses.day, losses.twoDays, losses.defended, losses.defendedLong].map(sumOf).concat(later),
+  ]);
+  expect(toldOnPage).toEqual(measured);
+});
+
+test("docs/contracts.md names the roles by their numbers, and the delays as they are", async () => {
+  for (const [name, { id }] of Object.entries(ROLES)) expect(page).toMatch(new RegExp(`\\b${id} ${name}[,.]`));
+  const seconds = (delay: number) => delay.toLocaleString("en-US");
+  expect(page).toContain(
+    `Delays: ${seconds(DELAYS.admin)} for roles 1 and 3, ${seconds(DELAYS.payOut)} for 5, 0 for the others.`,
+  );
+  expect(DELAYS.wallet).toBe(DELAYS.admin);
+  expect(page).toContain("waited longer than 7 days after its delay expires");
+  expect(await managerView(scene.world, "expiration", [])).toBe(7 * 24 * 3_600);
+});
