@@ -2,9 +2,20 @@
 import { concat, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { CONSUMER, INTENT, OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import {
+  CONSUMER,
+  factsOf,
+  INTENT,
+  OTHER_PROVIDER,
+  PROVIDER,
+  THRESHOLD,
+  UNIT,
+  useWorld,
+  type World,
+} from "./support.ts";
 import { thiefOf } from "./thefts-plays.ts";
 import {
+  agendaOf,
   BYSTANDER,
   buy,
   cancel,
@@ -18,6 +29,7 @@ import {
   PAYMENT,
   pass,
   renounce,
+  roleCall,
   type Scene,
   schedule,
   setScene,
@@ -105,18 +117,14 @@ describe("a payer", () => {
       deadline: timestamp + 60n,
       refundTo: world.people.feeRecipient.address,
     };
-    const { blockNumber } = await world.send("consumer", "settle", [agreed]);
-    const { timestamp: settledAt } = await world.client.getBlock({ blockNumber });
-    const key = await world.read<Hex>("keyOf", [agreed]);
-    const { refundTo } = agreed;
-    const facts = { key, providerDidHash: PROVIDER, token, gross: PAYMENT, refundTo, settledAt, paidOut: 0n };
+    const facts = await factsOf(world, await world.send("consumer", "settle", [agreed]));
     const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
     const turned = ownCall(world, "arbiter", "payOut", [{ ...facts, refundTo: world.people[THIEF].address }, PAYMENT]);
     await schedule(world, award);
     await schedule(world, turned);
     await pass(world, HOURS.payOut);
     expect([isDone(await execute(world, turned)), isDone(await execute(world, award))]).toEqual([false, true]);
-    expect(await world.balance(refundTo)).toBe(PAYMENT);
+    expect(await world.balance(agreed.refundTo)).toBe(PAYMENT);
   });
 
   test("loses nothing of an unlimited allowance to all the other keys", async () => {
@@ -193,5 +201,23 @@ describe("the guardian", () => {
     expect(isDone(await execute(world, award))).toBe(true);
     // It gives him back what he has just paid to the same provider, who loses the fee.
     expect(await lossesOf(scene)).toEqual({ taken: 0, losses: { wallet: -9.995, vault: 10, fees: -0.005 } });
+  });
+
+  test("looks at calls for a far day too: one comes back with the role of the key that scheduled it", async () => {
+    const { timestamp } = await world.client.getBlock();
+    const call = ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
+    await schedule(world, call, timestamp + 300n * 86_400n);
+    const role = [ROLES.REGISTRAR_DELAYED.id, world.people.registrar.address] as const;
+    const agenda = agendaOf(world);
+    await agenda.add(roleCall(world, "admin", "revokeRole", role));
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    await agenda.add(roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
+    await pass(world, 299 * 24);
+    expect(isDone(await execute(world, call))).toBe(false);
+    await schedule(world, roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(isDone(await execute(world, call))).toBe(true);
   });
 });

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { CONSUMER, OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
-import { lostRoles } from "./thefts-plays.ts";
+import { CONSUMER, OTHER_PROVIDER, PROVIDER, paymentOf, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";
 import {
   agendaOf,
   BYSTANDER,
@@ -15,6 +15,7 @@ import {
   HOURS,
   isDone,
   type Key,
+  lossesOf,
   ownCall,
   PAYMENT,
   pass,
@@ -126,21 +127,46 @@ describe("a stolen registrar's key", () => {
     const before = await world.balance(world.people[THIEF].address);
     await world.send("consumer", "pay", [token, PAYMENT, squatted, CONSUMER]);
     expect(await world.balance(world.people[THIEF].address)).toBe(before + 8_995_500n);
-    const { timestamp } = await world.client.getBlock();
-    const agreed = {
-      token,
-      amount: PAYMENT,
-      providerDidHash: squatted,
-      consumerDidHash: CONSUMER,
-      intentHash: CONSUMER,
-      operationalWallet: wallet,
-      maxFeeBps: 5,
-      deadline: timestamp + 60n,
-      refundTo: world.people.consumer.address,
-    };
-    expect(await world.refusal("consumer", "settle", [agreed])).toBe("WalletDiffers");
+    expect(await world.refusal("consumer", "settle", [paymentOf(world, { providerDidHash: squatted })])).toBe(
+      "WalletDiffers",
+    );
   });
 });
+
+describe("a stolen registrar's and guardian's key", () => {
+  test("is executed in the end, but the reserve holds until the wallet is the provider's again", async () => {
+    const keys = ["registrar", "guardian"] as const;
+    const thief = thiefOf(scene, keys);
+    await thief.strike();
+    const defence = defenceOf(scene, keys, thief);
+    await defence.answer();
+    await pass(world, HOURS.admin);
+    await thief.advance();
+    await defence.advance();
+    const { wallet } = world.people;
+    expect(await split()).toEqual([world.people[THIEF].address, 0n]);
+    const agenda = agendaOf(world);
+    await agenda.add(
+      roleCall(world, "admin", "grantRole", [ROLES.REGISTRAR_DELAYED.id, world.people.other.address, 0]),
+    );
+    await pass(world, HOURS.admin);
+    await defence.advance();
+    // The member that is to wait becomes one that does not; that is a change of its delay, which waits the difference.
+    await agenda.advance();
+    await pass(world, HOURS.admin);
+    const [present] = await split();
+    expect(isDone(await world.act(BYSTANDER, "setOperationalWallet", [PROVIDER, token, present, wallet.address]))).toBe(
+      true,
+    );
+    await world.act(BYSTANDER, "setThreshold", [PROVIDER, token, THRESHOLD]);
+    await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+    expect(await split()).toEqual([wallet.address, THRESHOLD]);
+    expect(await released(PROVIDER)).toBe(5n * UNIT);
+    expect((await lossesOf(scene)).taken).toBe(0);
+  });
+});
+
+const split = () => world.read<[Hex, bigint]>("splitOf", [PROVIDER, token]);
 
 describe("a stolen wallet's key", () => {
   const move = (to: Hex) => [PROVIDER, token, to];
@@ -184,6 +210,22 @@ describe("a stolen admin's key", () => {
     expect(agenda.waiting()).toEqual([]);
     expect(await world.refusal("consumer", "pay", payment())).toBe("UnknownToken");
     expect(await world.refusal(THIEF, "releaseSurplus", [PROVIDER, token])).toBeNull();
+  });
+
+  test("takes everybody's role after its delay, which the guardian cannot cancel: payouts stop", async () => {
+    const agenda = agendaOf(world);
+    const calls = (["guardian", "arbiter", "registrar"] as const).flatMap((key) =>
+      lostRoles([key]).map(({ id }) => roleCall(world, "admin", "revokeRole", [id, world.people[key].address])),
+    );
+    for (const call of calls) {
+      await agenda.add(call);
+      expect(isDone(await cancel(world, "guardian", call))).toBe(false);
+    }
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    const award = ownCall(world, "arbiter", "payOut", [scene.bought.payer, UNIT]);
+    expect(isDone(await schedule(world, award))).toBe(false);
+    expect(isDone(await world.send("consumer", "pay", payment()))).toBe(true);
   });
 
   test("renounced, leaves nobody who replaces a key; everything else goes on, and every escrow can go home", async () => {

@@ -4,14 +4,26 @@ import { type Abi, encodeFunctionData, type Hex, parseEventLogs, toFunctionSelec
 import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
-import { OTHER_PROVIDER, type Person, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { OTHER_PROVIDER, PEOPLE, type Person, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
 import { thiefOf } from "./thefts-plays.ts";
-import { HALF, HOURS, KEYS, managerRefusal, managerView, pass, type Scene, setScene, THIEF } from "./thefts-scene.ts";
+import {
+  cancel,
+  HALF,
+  HOURS,
+  isDone,
+  KEYS,
+  managerRefusal,
+  managerView,
+  pass,
+  roleCall,
+  type Scene,
+  schedule,
+  setScene,
+  THIEF,
+} from "./thefts-scene.ts";
 
 const ROOT = 0n;
 const NOBODYS_ROLE = 7n;
-const HOLDERS = ["admin", "registrar", "arbiter", "guardian"] as const;
-const EVERYBODY: readonly Person[] = [...HOLDERS, "wallet", "consumer", "feeRecipient", THIEF];
 
 let scene: Scene;
 let world: World;
@@ -77,7 +89,7 @@ describe("the root", () => {
     expect(Object.fromEntries(members)).toEqual(Object.fromEntries(planned));
   });
 
-  test.each(EVERYBODY)("is not had by %s, by any way", async (person) => {
+  test.each(PEOPLE)("is not had by %s, by any way", async (person) => {
     expect(await refusalsOf(person)).toEqual(REFUSED);
   });
 
@@ -96,6 +108,26 @@ describe("the root", () => {
       "AccessManagerUnauthorizedCall",
     );
   });
+});
+
+test("a grant has one way, which the guardian can cancel", async () => {
+  const { authority } = world.chain;
+  const manager = authorityAbi as Abi;
+  const args = [ROLES.REGISTRAR_DELAYED.id, world.people[THIEF].address, 0];
+  const grant = encodeFunctionData({ abi: manager, functionName: "grantRole", args });
+  const wrapped = [
+    encodeFunctionData({ abi: manager, functionName: "multicall", args: [[grant]] }),
+    encodeFunctionData({ abi: manager, functionName: "execute", args: [authority, grant] }),
+  ];
+  for (const data of wrapped) {
+    for (const [name, args] of [["execute", [authority, data]] as const, ["schedule", [authority, data, 0]] as const]) {
+      expect(await managerRefusal(world, "admin", name, args)).toBe("AccessManagerUnauthorizedCall");
+    }
+  }
+  expect(await managerRefusal(world, "admin", "grantRole", args)).toBe("AccessManagerNotScheduled");
+  const call = roleCall(world, "admin", "grantRole", args);
+  await schedule(world, call);
+  expect(isDone(await cancel(world, "guardian", call))).toBe(true);
 });
 
 const memberOf = ({ roleId, account }: { roleId: bigint; account: Hex }) => `${roleId} ${account}`;
@@ -124,7 +156,7 @@ describe("the contract", () => {
 
   test("is asked by the authority alone", async () => {
     const { token } = world.chain;
-    for (const person of EVERYBODY) {
+    for (const person of PEOPLE) {
       expect(await world.refusal(person, "setReserve", [PROVIDER, token, 0n])).toBe("NotAuthority");
       expect(await world.refusal(person, "payOut", [scene.bought.thief, 1n])).toBe("NotAuthority");
     }
@@ -152,7 +184,7 @@ describe("at once", () => {
     expect(Object.keys(calls).sort()).toEqual(waiting.sort());
     for (const [name, [person, args]] of Object.entries(calls)) {
       expect([name, await world.refusalOf(person, name, args)]).toEqual([name, "AccessManagerNotScheduled"]);
-      for (const other of EVERYBODY.filter((one) => one !== person)) {
+      for (const other of PEOPLE.filter((one) => one !== person)) {
         expect(await world.refusalOf(other, name, args)).toBe("AccessManagerUnauthorizedCall");
       }
       await world.schedule(person, name, args);

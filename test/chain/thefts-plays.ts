@@ -2,14 +2,13 @@
 // that was found: it is measured in thefts.node.test.ts.
 import type { Hex } from "viem";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { OTHER_PROVIDER, type Person, PROVIDER } from "./support.ts";
+import { type Facts, OTHER_PROVIDER, type Person, PROVIDER } from "./support.ts";
 import {
   type Agenda,
   agendaOf,
   BYSTANDER,
   buy,
   cancel,
-  type Facts,
   HALF,
   HOLDER,
   type Key,

@@ -1,10 +1,20 @@
 // The scene of the thefts, with the delays of production: two providers with escrow, a payer with an allowance, a thief who was once an ordinary
 // customer, a bystander who pays later, and calls that wait in the authority.
-import { type Abi, encodeFunctionData, type Hex, parseEventLogs } from "viem";
+import { type Abi, encodeFunctionData, type Hex } from "viem";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
-import { CONSUMER, OTHER_PROVIDER, type Person, PROVIDER, THRESHOLD, UNIT, type World } from "./support.ts";
+import {
+  CONSUMER,
+  type Facts,
+  factsOf,
+  OTHER_PROVIDER,
+  type Person,
+  PROVIDER,
+  THRESHOLD,
+  UNIT,
+  type World,
+} from "./support.ts";
 
 export const KEYS = ["admin", "registrar", "arbiter", "guardian", "wallet", "payer"] as const;
 export type Key = (typeof KEYS)[number];
@@ -28,16 +38,6 @@ const LIMITLESS = 2n ** 256n - 1n;
 const MANAGER = authorityAbi as Abi;
 const OWN = settlementAbi as Abi;
 
-/** The facts of a settlement, as `payOut` and `refund` are given them. */
-export type Facts = {
-  key: Hex;
-  providerDidHash: Hex;
-  token: Hex;
-  gross: bigint;
-  refundTo: Hex;
-  settledAt: bigint;
-  paidOut: bigint;
-};
 /** Who may lose. `fees` are those that the contract holds, `recipient` has those that were swept. */
 export const VICTIMS = ["vault", "otherVault", "wallet", "payer", "fees", "recipient"] as const;
 export type Victim = (typeof VICTIMS)[number];
@@ -86,15 +86,8 @@ export const onToken = (world: World, person: Person, functionName: string, args
   world.sendTo(person, world.chain.token, artifacts.TestUSDC.abi, functionName, args);
 
 /** A payment by `pay` to the first provider; the facts of its settlement. */
-export async function buy(world: World, person: Person, gross: bigint): Promise<Facts> {
-  const { token } = world.chain;
-  const receipt = await world.send(person, "pay", [token, gross, PROVIDER, CONSUMER]);
-  const [recorded] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs, eventName: "SettlementRecorded" });
-  if (recorded === undefined) throw new Error("the payment was refused");
-  const { timestamp: settledAt } = await world.client.getBlock({ blockNumber: receipt.blockNumber });
-  const { key, refundTo } = recorded.args;
-  return { key, providerDidHash: PROVIDER, token, gross, refundTo, settledAt, paidOut: 0n };
-}
+export const buy = async (world: World, person: Person, gross: bigint): Promise<Facts> =>
+  factsOf(world, await world.send(person, "pay", [world.chain.token, gross, PROVIDER, CONSUMER]));
 
 /** Who lost how much since the scene was set, in whole units, and what of it the thief has. Nobody else has any of it. */
 export async function lossesOf({ world, places, before }: Scene): Promise<{ taken: number; losses: Losses }> {
@@ -135,7 +128,9 @@ export const roleCall = (
 
 const manage = (world: World, person: Person, functionName: string, args: readonly unknown[]): Promise<Receipt> =>
   world.sendTo(person, world.chain.authority, MANAGER, functionName, args);
-export const schedule = (world: World, { by, to, data }: Call) => manage(world, by, "schedule", [to, data, 0]);
+/** `when`, in epoch seconds, is the earliest time of its execution where that is later than the delay's end. */
+export const schedule = (world: World, { by, to, data }: Call, when = 0n) =>
+  manage(world, by, "schedule", [to, data, when]);
 export const execute = (world: World, { by, to, data }: Call) => manage(world, by, "execute", [to, data]);
 export const cancel = (world: World, person: Person, { by, to, data }: Call) =>
   manage(world, person, "cancel", [world.people[by].address, to, data]);

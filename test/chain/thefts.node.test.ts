@@ -147,6 +147,6 @@ test("docs/contracts.md names the roles by their numbers, and the delays as they
     `Delays: ${seconds(DELAYS.admin)} for roles 1 and 3, ${seconds(DELAYS.payOut)} for 5, 0 for the others.`,
   );
   expect(DELAYS.wallet).toBe(DELAYS.admin);
-  expect(page).toContain("waited longer than 7 days after its delay expires");
+  expect(page).toContain("expires 7 days after that one");
   expect(await managerView(scene.world, "expiration", [])).toBe(7 * 24 * 3_600);
 });
