@@ -2,17 +2,7 @@
 import { concat, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import {
-  CONSUMER,
-  factsOf,
-  INTENT,
-  OTHER_PROVIDER,
-  PROVIDER,
-  THRESHOLD,
-  UNIT,
-  useWorld,
-  type World,
-} from "./support.ts";
+import { factsOf, OTHER_PROVIDER, PROVIDER, paymentOf, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
 import { thiefOf } from "./thefts-plays.ts";
 import {
   agendaOf,
@@ -105,18 +95,7 @@ describe("a provider", () => {
 
 describe("a payer", () => {
   test("who names another address for refunds loses no payout with his key", async () => {
-    const { timestamp } = await world.client.getBlock();
-    const agreed = {
-      token,
-      amount: PAYMENT,
-      providerDidHash: PROVIDER,
-      consumerDidHash: CONSUMER,
-      intentHash: INTENT,
-      operationalWallet: world.people.wallet.address,
-      maxFeeBps: 5,
-      deadline: timestamp + 60n,
-      refundTo: world.people.feeRecipient.address,
-    };
+    const agreed = paymentOf(world, { refundTo: world.people.feeRecipient.address });
     const facts = await factsOf(world, await world.send("consumer", "settle", [agreed]));
     const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
     const turned = ownCall(world, "arbiter", "payOut", [{ ...facts, refundTo: world.people[THIEF].address }, PAYMENT]);
@@ -181,17 +160,7 @@ describe("the guardian", () => {
     const { timestamp } = await world.client.getBlock();
     const settledAt = timestamp + 100_000n;
     const thief = world.people[THIEF].address;
-    const agreed = {
-      token,
-      amount: PAYMENT,
-      providerDidHash: PROVIDER,
-      consumerDidHash: CONSUMER,
-      intentHash: INTENT,
-      operationalWallet: world.people.wallet.address,
-      maxFeeBps: 5,
-      deadline: settledAt,
-      refundTo: thief,
-    };
+    const agreed = paymentOf(world, { refundTo: thief });
     const key = await world.read<Hex>("keyOf", [agreed]);
     const facts = { key, providerDidHash: PROVIDER, token, gross: PAYMENT, refundTo: thief, settledAt, paidOut: 0n };
     const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
@@ -212,10 +181,9 @@ describe("the guardian", () => {
     await agenda.add(roleCall(world, "admin", "revokeRole", role));
     await pass(world, HOURS.admin);
     await agenda.advance();
-    await agenda.add(roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
     await pass(world, 299 * 24);
     expect(isDone(await execute(world, call))).toBe(false);
-    await schedule(world, roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
+    await agenda.add(roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
     await pass(world, HOURS.admin);
     await agenda.advance();
     expect(isDone(await execute(world, call))).toBe(true);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { CONSUMER, INTENT, PROVIDER, useWorld } from "./support.ts";
+import { paymentOf, useWorld } from "./support.ts";
 import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";
 import {
   BYSTANDER,
@@ -87,7 +87,7 @@ describe.each(Object.entries(THEFTS))("stolen: %s", (name, expected) => {
     await thief.advance();
     const taken = keys.some((key) => key === "admin" || key === "registrar" || key === "wallet");
     const isFeeHigher = keys.includes("admin");
-    const refusal = await world.refusal(BYSTANDER, "settle", [await agreed()]);
+    const refusal = await world.refusal(BYSTANDER, "settle", [paymentOf(world)]);
     expect(refusal).toBe(isFeeHigher ? "FeeTooHigh" : taken ? "WalletDiffers" : null);
   });
 });
@@ -97,22 +97,6 @@ async function takenOfLaterPayment(thief: ReturnType<typeof thiefOf>): Promise<n
   await buy(scene.world, BYSTANDER, PAYMENT);
   await thief.advance();
   return Math.round(((await lossesOf(scene)).taken - before) * 1e6) / 1e6;
-}
-
-async function agreed() {
-  const { world } = scene;
-  const { timestamp } = await world.client.getBlock();
-  return {
-    token: world.chain.token,
-    amount: PAYMENT,
-    providerDidHash: PROVIDER,
-    consumerDidHash: CONSUMER,
-    intentHash: INTENT,
-    operationalWallet: world.people.wallet.address,
-    maxFeeBps: 5,
-    deadline: timestamp + 600n,
-    refundTo: world.people[BYSTANDER].address,
-  };
 }
 
 const holdersOf = async (role: bigint, key: Key): Promise<boolean[]> => {
