@@ -94,7 +94,7 @@ describe("a registration that waits writes exactly its row:", () => {
       const tools = { chain: world.deps.chain, signer: signerOn(env, "arbiter", LAB) };
       return driveAct(tools, network, act, null, Date.now() + ms);
     };
-    const before = await lab("eth_getTransactionCount", REGISTRAR);
+    const before = await lab("eth_getTransactionCount", REGISTRAR, "latest");
     await lab("evm_setAutomine", false);
     expect(await drive(3_000)).toMatchObject({ state: "waiting", reason: "mining" });
     await ageSent(LAB, 5 * MINUTE_MS, "arbiter");
@@ -104,7 +104,7 @@ describe("a registration that waits writes exactly its row:", () => {
     await lab("evm_setAutomine", true);
     await mine();
     expect(await drive(20_000)).toMatchObject({ state: "done", onChain: { scheduled: null } });
-    expect(await lab("eth_getTransactionCount", REGISTRAR)).toBe(before);
+    expect(await lab("eth_getTransactionCount", REGISTRAR, "latest")).toBe(before);
   });
 
   it("while the network's fees are above the bound", async () => {
