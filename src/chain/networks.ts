@@ -63,6 +63,15 @@ export function networkNamed(networks: readonly Network[], name: string): Networ
   return network;
 }
 
+/** The network with the edition of the contract that took a payment in the place of the present one (CHN-22); null: it is none of its own. */
+export function onEdition(network: Network, contract: string): Network | null {
+  const { settlement_contract, authority, earlier_editions } = network;
+  const edition = [{ settlement_contract, authority }, ...earlier_editions].find(
+    (known) => known.settlement_contract.toLowerCase() === contract.toLowerCase(),
+  );
+  return edition ? { ...network, ...edition } : null;
+}
+
 /** Base units of the network's token, in whole units of its currency. */
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);

@@ -5,8 +5,22 @@ import { artifacts, deployContracts } from "../../scripts/chain/deploy.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import type { Network } from "../../src/chain/networks.ts";
-import { CONSUMER, INTENT, must, PROVIDER, pay, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
+import { type Network, onEdition } from "../../src/chain/networks.ts";
+import { driveAct } from "../../src/chain/vault-acts.ts";
+import {
+  CONSUMER,
+  factsOf,
+  INTENT,
+  keySigner,
+  must,
+  PROVIDER,
+  pay,
+  senderFor,
+  THRESHOLD,
+  UNIT,
+  useWorld,
+  type World,
+} from "./support.ts";
 
 let world: World;
 let earlier: { settlement_contract: Hex; authority: Hex };
@@ -48,6 +62,27 @@ test("a payment through an earlier edition is read, with the contract that took 
   expect(await settlementsOf(transactionHash)).toEqual([]);
   const [settled] = await settlementsOf(transactionHash, { earlier_editions: [earlier] });
   expect(settled).toMatchObject({ contract: earlier.settlement_contract.toLowerCase(), gross: UNIT });
+});
+
+test("it is paid out of the vault of that edition", async () => {
+  const { token } = world.chain;
+  const facts = await factsOf(world, await payEarlier());
+  const settlement = { ...facts, settledAt: Number(facts.settledAt) };
+  const act = { kind: "payout", settlement, amount: 9n } as const;
+  const networks = { ...world.network, earlier_editions: [earlier] };
+  const tools = {
+    chain: createChainGateway([networks]),
+    signer: keySigner(senderFor(world), world.people.arbiter.privateKey),
+  };
+  const drive = (contract: string) => {
+    const network = onEdition(networks, contract);
+    return network && driveAct(tools, network, act, null, Date.now() + 10_000);
+  };
+  const before = await world.balance(world.people.consumer.address);
+  expect(await drive(world.chain.settlementContract)).toMatchObject({ state: "failed", reason: "UnknownSettlement" });
+  expect(await drive(earlier.settlement_contract.toUpperCase().replace("0X", "0x"))).toMatchObject({ state: "done" });
+  expect(await world.balance(world.people.consumer.address)).toBe(before + 9n);
+  expect(onEdition(networks, token)).toBeNull();
 });
 
 test("the present edition is read beside it", async () => {
