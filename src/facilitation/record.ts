@@ -42,9 +42,11 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const { intent, settlement, mined, provider, escrow } = evidence;
   // Real time: readings of one vault are in the order of their blocks, whoever's clock rules the call.
   const seen = { held: Number(settlement.vaultBalance), part: Number(settlement.escrow), seenAt: mined.minedAt };
-  const change = escrow && { before: escrow, after: credited(escrow, seen) };
+  // What an earlier edition took stands in another vault than the one that counts (CHN-22).
+  const present = settlement.contract === evidence.network.settlement_contract.toLowerCase();
+  const change = escrow && present ? { before: escrow, after: credited(escrow, seen) } : null;
   const moved = change !== null && change.before.state !== change.after.state;
-  const transaction = transactionOf(call, evidence, change?.after ?? null);
+  const transaction = transactionOf(call, evidence, change?.after ?? escrow);
   const receipt = await sign(call, evidence.network, transaction);
   const task = taskOf(transaction);
   const source = {

@@ -10,7 +10,7 @@ import { paymentIntents } from "../../src/db/tables/money.ts";
 import { account, asRole, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { asClient, asConsumer, asProvider, PATH, type Pair, refused } from "./support.ts";
+import { asClient, asConsumer, asProvider, PATH, type Pair, refused, stateOf } from "./support.ts";
 
 const LAB = "lab";
 const CONFIRMATIONS = 3;
@@ -175,6 +175,26 @@ describe("a payment", () => {
       await refused(world, [pair.provider.did], client, 409, "settlement_verification_failed");
     }
     await settles(await pay(intent));
+  });
+
+  it("through an earlier edition of the contract counts, and leaves the escrow of the present one alone", async () => {
+    const { otherContract, otherAuthority } = inject("lab");
+    const earlier = { settlement_contract: otherContract, authority: otherAuthority };
+    const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+      network.network === LAB ? { ...network, earlier_editions: [earlier] } : network,
+    );
+    const upgraded = await createWorld({ NETWORKS: JSON.stringify(networks) });
+    const intent = await openIntent("17.00");
+    const purchase = await pay(intent, { contract: otherContract });
+    await mine(CONFIRMATIONS - 1);
+    const escrows = async () => (await stateOf(world, pair.provider.did)).escrows;
+    const before = await escrows();
+    const settled = expectStatus(await asProvider(upgraded, purchase), 200);
+    expect(settled).toMatchObject({ status: "settled", tx_hash: purchase.tx, escrow_state: before[0]?.state });
+    expect(await escrows()).toEqual(before);
+    const receipt = JSON.parse(Buffer.from(settled.receipt.split(".")[1], "base64url").toString());
+    expect(receipt.contract).toBe(otherContract.toLowerCase());
+    expect(Number(receipt.escrow_credited)).toBeGreaterThan(0);
   });
 
   it("finds the intent that it names, in the client form, behind a newer one of the same amount", async () => {
