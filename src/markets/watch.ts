@@ -88,7 +88,7 @@ async function compare(deps: Deps, network: string, did: string): Promise<boolea
   const wish = wishedWallet(rows);
   const arrived = asked.filter((row) => askedWallet(row) === held && (held === wish || row.status === "ACTIVE"));
   const lost = rows.filter(
-    (row) => row.status === "ACTIVE" && row.operationalWallet !== held && row.pendingWallet !== held,
+    (row) => row.status === "ACTIVE" && row.operationalWallet !== held && (held === null || row.pendingWallet !== held),
   );
   if (arrived.length > 0) {
     await checkLater(deps, operation);
