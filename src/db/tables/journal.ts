@@ -105,6 +105,20 @@ export const operatorEntries = sqliteTable(
 );
 export type OperatorEntryRow = typeof operatorEntries.$inferSelect;
 
+/** What an event has beside its number. */
+export const eventColumns = {
+  platformId: text().notNull(),
+  environment: text().$type<Environment>().notNull(),
+  id: text().notNull(),
+  type: text().notNull(),
+  occurredAt: integer().notNull(),
+  object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  /** The agent of the platform that it is about; null where it is about none. */
+  agentDid: text(),
+  /** The other one, where both agents of a purchase are the platform's. */
+  otherDid: text(),
+};
+
 /**
  * The outbox: written with the change that it reports. `seq` grows with every commit, so a reader of it misses nothing; the newest row is
  * never deleted, because the next number follows on it.
@@ -112,17 +126,9 @@ export type OperatorEntryRow = typeof operatorEntries.$inferSelect;
 export const events = sqliteTable(
   "events",
   {
-    seq: integer().primaryKey(),
-    platformId: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    id: text().notNull(),
-    type: text().notNull(),
-    occurredAt: integer().notNull(),
-    object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
-    /** The agent of the platform that it is about; null where it is about none. */
-    agentDid: text(),
-    /** The other one, where both agents of a purchase are the platform's. */
-    otherDid: text(),
+    // Named, because Drizzle keeps one list of derived names for all that have the name of this table.
+    seq: integer("seq").primaryKey(),
+    ...eventColumns,
   },
   (t) => [
     // Each ends with the number, as every index of a table with a rowid does.
