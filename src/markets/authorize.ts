@@ -102,7 +102,7 @@ async function requested(
   return [
     ...[...wanted, ...moved].flatMap((row) => {
       const before = markets.find((was) => sameMarket(was, row));
-      return before ? updateMarket(db, before, row) : [insertMarket(db, row)];
+      return before ? updateMarket(db, before, row) : insertMarket(db, row);
     }),
     ...(unpromised
       ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now)

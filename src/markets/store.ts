@@ -111,8 +111,14 @@ export const findDueChanges = (db: Database, now: number, after: Due, limit: num
   );
 };
 
-/** Refused when somebody else has inserted it meanwhile. */
-export const insertMarket = (db: Database, row: MarketRow): Statement => db.insert(agentMarkets).values(row);
+/** Refused when somebody else has inserted it meanwhile. Judged inside the batch whether it is the only one: of two at once, none is. */
+export const insertMarket = (db: Database, row: MarketRow): Statement[] => {
+  const others = sql`did = ${row.did} and environment = ${row.environment}`;
+  return [
+    db.update(agentMarkets).set({ sole: false }).where(sql`${others} and sole`),
+    db.insert(agentMarkets).values({ ...row, sole: sql`not exists (select 1 from agent_markets where ${others})` }),
+  ];
+};
 
 /** Writes only onto the row that was read: another wallet may have been requested, or the market removed, meanwhile. */
 export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>
@@ -120,7 +126,8 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
     db,
     db
       .update(agentMarkets)
-      .set(after)
+      // Another market may have been opened since the reading.
+      .set({ ...after, sole: sql`sole` })
       .where(
         and(
           keyed(before),

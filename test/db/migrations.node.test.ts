@@ -162,6 +162,17 @@ describe("a database of the first version", () => {
     ]);
   });
 
+  it("tells of each market whether it is its agent's only one", async () => {
+    const row = "concat_ws(' ', did, environment, market, sole) as row";
+    const soles = await rows(`select ${row} from agent_markets order by row`);
+    expect(soles.map((sole) => sole["row"])).toEqual([
+      "did:a sandbox DE-USDC 1",
+      "did:b production DE-USDC 1",
+      "did:b sandbox AT-USDC 0",
+      "did:b sandbox DE-USDC 0",
+    ]);
+  });
+
   it("keeps its settlements and their receipts", async () => {
     expect(await rows("select transaction_id, gross, operational_wallet, consumer_willed from transactions")).toEqual([
       { transaction_id: "fac_1", gross: 1_000, operational_wallet: "0xwallet", consumer_willed: 1 },
@@ -223,6 +234,16 @@ async function insertFirstVersion(): Promise<void> {
     occurred_at: 30,
     dispatched_at: 31,
   });
+  const open = { network: "base-sepolia", operational_wallet: "0x", status: "ACTIVE", created_at: 1, updated_at: 1 };
+  const first = { ...open, did: "did:a", environment: "sandbox", market: "DE-USDC" };
+  const second = { ...first, did: "did:b" };
+  await insert(
+    "agent_markets",
+    first,
+    second,
+    { ...second, market: "AT-USDC" },
+    { ...second, environment: "production" },
+  );
   await insertSettlements();
   await insertActivity();
 }

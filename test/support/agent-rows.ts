@@ -1,6 +1,6 @@
 // What an agent's row repeats of other tables, so that its public status costs no more rows: the states of its escrows (MKT-18) and the
-// sums of the counterparties that may be clipped (TSK-14).
-import { type AgentRow, agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
+// sums of the counterparties that may be clipped (TSK-14). A market may say that it is the only one where it is, and nowhere else.
+import { type AgentRow, agentMarkets, agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { statesOf } from "../../src/escrow/states.ts";
 import { clippable } from "../../src/ratings/rating.ts";
@@ -10,10 +10,11 @@ type Of = Pick<AgentRow, "did" | "environment">;
 
 /** The agents whose rows say otherwise than those tables, with both. */
 export async function strayAgents({ deps: { db } }: World) {
-  const [rows, held, counterparties] = await db.batch([
+  const [rows, held, counterparties, markets] = await db.batch([
     db.select().from(agents),
     db.select().from(escrows),
     db.select().from(ratingCounterparties),
+    db.select().from(agentMarkets),
   ]);
   const repeated = rows.map((agent) => {
     const isOwn = ({ did, environment }: Of) => did === agent.did && environment === agent.environment;
@@ -24,16 +25,19 @@ export async function strayAgents({ deps: { db } }: World) {
       interactions: agent.ratingInteractions,
       counterparties: agent.ratingCounterparties,
     };
+    const open = markets.filter(isOwn);
+    const soles = open.filter(({ sole }) => sole).length;
     return {
       did: agent.did,
-      row: { states: agent.escrowStates, heaviest: agent.ratingHeaviest },
+      row: { states: agent.escrowStates, heaviest: agent.ratingHeaviest, soles },
       tables: {
         states: statesOf(held.filter(isOwn)),
         heaviest: clippable(sums, others),
+        soles: open.length > 1 ? 0 : soles,
       },
     };
   });
-  const sorted = ({ states, heaviest }: (typeof repeated)[number]["row"]) =>
-    JSON.stringify([Object.entries(states).sort(), heaviest]);
+  const sorted = ({ states, heaviest, soles }: (typeof repeated)[number]["row"]) =>
+    JSON.stringify([Object.entries(states).sort(), heaviest, soles]);
   return repeated.filter(({ row, tables }) => sorted(row) !== sorted(tables));
 }

@@ -195,6 +195,8 @@ export const agentMarkets = sqliteTable(
     pendingNonce: integer(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
+    /** Set only while the agent has no other one in the environment, so that a reader of all of them ends with this row. */
+    sole: integer({ mode: "boolean" }).notNull().default(false),
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.market, t.network] }),
@@ -202,7 +204,7 @@ export const agentMarkets = sqliteTable(
     index("agent_markets_provisioning").on(t.updatedAt).where(sql`status = 'PROVISIONING'`),
   ],
 );
-export type MarketRow = typeof agentMarkets.$inferSelect;
+export type MarketRow = Omit<typeof agentMarkets.$inferSelect, "sole">;
 
 /**
  * The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). Those of the sandbox count for nothing in
