@@ -6,11 +6,11 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
-import { agentMarkets, agents, aidVersions, type MarketRow } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import { agents, aidVersions } from "../db/tables/agents.ts";
 import { principals } from "../db/tables/principals.ts";
-import { ownedRows } from "../identity/document-store.ts";
+import { ownedRows } from "../identity/owned-store.ts";
 import { withPrincipal } from "../identity/store.ts";
+import { isBehind } from "./store.ts";
 
 const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
@@ -36,10 +36,7 @@ const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did]
 
 const inOrder = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
 
-const owned = {
-  markets: ownedRows<MarketRow>(agentMarkets).as("markets"),
-  escrows: ownedRows<EscrowRow>(escrows).as("escrows"),
-};
+const owned = ownedRows();
 
 /** The agents of a principal in one of the statuses, the oldest first. `after`: a position as an expression of the trip. */
 export const findAgentsIn = (
@@ -98,7 +95,7 @@ export const findTakenAgents = (db: Database, platformId: PlatformId, slice: num
 // ---- Agents in any status ------------------------------------------------------------------------------------------------
 
 const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
-  and(eq(agents.principalId, principalId), sql`(${agents.createdAt}, ${agents.did}) > (${after.at}, ${after.id})`);
+  and(eq(agents.principalId, principalId), isBehind(after));
 
 /** What the newest version of an agent states; null for a DRAFT. */
 type Stated = "certificate" | "principal.name" | "principal.country" | "principal.verification.attestation_id";

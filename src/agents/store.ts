@@ -216,10 +216,16 @@ export const moveAgents = (
   ]);
 };
 
+/**
+ * A condition for agents behind a position. The space sorts before whatever a DID goes on with: SQLite begins a range of pairs at the equal
+ * one, and would read the agent at the position once more.
+ */
+export const isBehind = ({ at, id }: Due): SQL => sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
+
 const isWithin = ({ principalId, after, upTo }: Stretch): SQL | undefined =>
   and(
     eq(agents.principalId, principalId),
-    sql`(created_at, did) > (${after.at}, ${after.id})`,
+    isBehind(after),
     upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`,
   );
 

@@ -188,16 +188,20 @@ const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger
     const now = deps.clock.now();
     const last = isLast(slice);
     await commitAll(deps, [
-      guardCascade(db, cascade),
       ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
       ...sliceStatements(deps, causeOf(cascade), slice, now),
-      ...(slice.stretch?.upTo ? [advanceCascade(db, cascade, slice.stretch.upTo)] : []),
       // A stretch refuses by itself what began to run after the reading.
       ...(last && !slice.stretch ? [refuseLeft(db, subject.left(subjectId, trigger))] : []),
-      ...(last ? [endCascade(db, cascade)] : []),
+      ...moveOn(db, principal ? { ...cascade, report: null } : cascade, last, slice),
     ]);
     return { moved: true, left: last ? null : trigger };
   });
+
+/** What becomes of a cascade with its slice, where no other run has written it. */
+function moveOn(db: Database, cascade: CascadeRow, last: boolean, { stretch }: Slice): Statement[] {
+  if (last) return endCascade(db, cascade);
+  return stretch?.upTo ? advanceCascade(db, cascade, stretch.upTo) : [guardCascade(db, cascade)];
+}
 
 /** Continues the cascades that a crash interrupted. */
 export const finishCascades: EachJob = {

@@ -2,7 +2,16 @@
 import { and, asc, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Due, FIRST } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
-import { type Condition, type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Condition,
+  type Database,
+  guard,
+  mustChange,
+  type Read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
 import { endedUnrecorded, type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
 
@@ -36,15 +45,11 @@ export const beginCascade = (db: Database, subjectId: string, begun: Begun, { at
 export type Place = SQL;
 
 /**
- * Where the cascade of a principal goes on. The DID as a text and no column, whose affinity would keep SQLite from searching by it: of agents
- * with one creation each slice would read all that are done.
+ * Where the cascade of a principal goes on, as `isBehind` of the agents' store. The DID as a text and no column, whose affinity would keep
+ * SQLite from searching by it: of agents with one creation each slice would read all that are done.
  */
 export const positionOf = (principalId: string): Place =>
-  sql`(select after_at, after_did || '' from cascades where subject_id = ${principalId})`;
-
-/** Moves the cascade of a principal behind a slice. */
-export const advanceCascade = (db: Database, { subjectId }: CascadeRow, { at, id }: Due): Statement =>
-  db.update(cascades).set({ afterAt: at, afterDid: id }).where(eq(cascades.subjectId, subjectId));
+  sql`(select after_at, after_did || ' ' from cascades where subject_id = ${principalId})`;
 
 const some = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
 
@@ -92,9 +97,13 @@ export const guardCascade = (db: Database, row: CascadeRow): Statement =>
 /** Refuses while something is left. */
 export const refuseLeft = (db: Database, left: readonly Condition[]): Statement => guard(db, sql`not ${some(left)}`);
 
-/** Behind the guard of the same batch. */
-export const endCascade = (db: Database, { subjectId }: CascadeRow): Statement =>
-  db.delete(cascades).where(eq(cascades.subjectId, subjectId));
+/** Moves the cascade of a principal behind a slice. Refused as by `guardCascade`. */
+export const advanceCascade = (db: Database, row: CascadeRow, { at, id }: Due): Statement[] =>
+  mustChange(db, db.update(cascades).set({ afterAt: at, afterDid: id }).where(same(row)));
+
+/** Ends a cascade. Refused as by `guardCascade`. */
+export const endCascade = (db: Database, row: CascadeRow): Statement[] =>
+  mustChange(db, db.delete(cascades).where(same(row)));
 
 // ---- Reports of principals -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,132 @@
+// The events of a cascade show each seller as GET shows it, whatever it has of markets and vaults; and each is read once (PRN-17).
+import { and, eq } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import { commit } from "../../src/db/batch.ts";
+import { agentMarkets } from "../../src/db/tables/agents.ts";
+import { events } from "../../src/db/tables/journal.ts";
+import { insertMarket } from "../../src/markets/store.ts";
+import { account } from "../support/chain.ts";
+import { copyRow } from "../support/copies.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+
+let world: World;
+let principalId: string;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const marketsPath = (did: string) => `/v1/agents/${did}/scope/authorized_markets`;
+const market = (code: string, network = "base-sepolia") => ({ market: code, network, operational_wallet: account(8) });
+const open = async (did: string, ...markets: Json[]) =>
+  expectStatus(await world.call("POST", marketsPath(did), { body: { markets } }), 200);
+const remove = async (did: string, code: string) =>
+  expect((await world.call("DELETE", `${marketsPath(did)}/${code}?network=base-sepolia`)).status).toBe(204);
+
+const seller = async (...markets: Json[]): Promise<string> => {
+  const { did } = await world.agent("PROVIDER", { principal_id: principalId });
+  if (markets.length > 0) await open(did, ...markets);
+  return did;
+};
+
+/** Copies of a seller with all that a slice touches; the places of their certificates are in a list of their own. */
+async function copySeller(did: string, to: number): Promise<void> {
+  const vary = { did: "substr(t.did, 1, 30) || printf('%06d', i)" };
+  for (const table of ["agents", "agent_markets", "escrows"]) await copyRow(table, `did = '${did}'`, vary, { to });
+  await copyRow("certificates", `did = '${did}'`, { ...vary, list_id: `-${to}`, idx: "i" }, { to });
+}
+
+const suspend = async () => expectStatus(await world.call("POST", `/v1/principals/${principalId}/suspend`), 200);
+
+/** The object of the newest event about an agent. */
+const told = async (did: string): Promise<unknown> => {
+  const own = await world.deps.db
+    .select()
+    .from(events)
+    .where(and(eq(events.type, "agent.status_changed"), eq(events.agentDid, did)));
+  return own.at(-1)?.object;
+};
+
+const soles = async (did: string): Promise<Json> => {
+  const rows = await world.deps.db.select().from(agentMarkets).where(eq(agentMarkets.did, did));
+  return Object.fromEntries(rows.map(({ market: code, sole }) => [code, sole]));
+};
+
+describe("the suspension of a principal with sellers", () => {
+  const CASES: Record<string, () => Promise<string>> = {
+    "no market": () => seller(),
+    "one market": () => seller(market("DE-USDC")),
+    "two markets on one vault": () => seller(market("DE-USDC"), market("EU-USDC")),
+    "two vaults": () => seller(market("DE-USDC"), market("DE-USDC", "base")),
+    "a second market that came later": async () => {
+      const did = await seller(market("EU-USDC"));
+      await open(did, market("DE-USDC"));
+      return did;
+    },
+    "one of two markets": async () => {
+      const did = await seller(market("DE-USDC"), market("EU-USDC"));
+      await remove(did, "DE-USDC");
+      return did;
+    },
+    "a vault and no market": async () => {
+      const did = await seller(market("DE-USDC"));
+      await remove(did, "DE-USDC");
+      return did;
+    },
+  };
+
+  it.each(Object.entries(CASES))("tells of one with %s what GET shows", async (_what, arrange) => {
+    principalId = await world.principal();
+    const did = await arrange();
+    await suspend();
+    const shown = expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
+    expect(shown.status).toBe("SUSPENDED");
+    expect(await told(did)).toEqual(shown);
+  });
+
+  // Each one's row twice, its certificate, its market and its vault; around them what moves the principal, and the numbers of a slice.
+  it.each([1, 3, 12])("reads five rows for each of %i with a market and a vault", async (count) => {
+    principalId = await world.principal();
+    const did = await seller(market("DE-USDC"));
+    if (count > 1) await copySeller(did, count - 1);
+    world.meter.reset();
+    await suspend();
+    const { trips, rowsRead, rowsWritten } = world.meter.reading;
+    expect(trips).toBe(2);
+    expect(rowsRead).toBe(5 * count + (count < 3 ? 10 : 12));
+    expect(rowsWritten).toBeLessThanOrEqual(12 + 14 * count);
+  });
+});
+
+describe("a seller's only market", () => {
+  it("says so until another one is opened", async () => {
+    principalId = await world.principal();
+    const did = await seller(market("DE-USDC"));
+    expect(await soles(did)).toEqual({ "DE-USDC": true });
+    await open(did, market("AT-USDC"));
+    expect(await soles(did)).toEqual({ "AT-USDC": false, "DE-USDC": false });
+    await open(did, market("AT-USDC", "base"));
+    expect(Object.values(await soles(did))).not.toContain(true);
+  });
+
+  it("is none of two that are opened at once", async () => {
+    principalId = await world.principal();
+    const did = await seller();
+    // The second one is asked for between the reading of the first and its commit.
+    world.meter.beforeBatch(2, () => open(did, market("EU-USDC")));
+    await open(did, market("DE-USDC"));
+    expect(await soles(did)).toEqual({ "DE-USDC": false, "EU-USDC": false });
+  });
+
+  it("is not the only one again by what was read of it before another was opened", async () => {
+    principalId = await world.principal();
+    const did = await seller();
+    const wish = async () => {
+      const [row] = await world.deps.db.select().from(agentMarkets).where(eq(agentMarkets.did, did));
+      if (row) await commit(world.deps.db, insertMarket(world.deps.db, { ...row, market: "EU-USDC" }));
+    };
+    // Between the reading that follows the chain's answer and its commit.
+    world.meter.beforeBatch(5, wish);
+    await open(did, market("DE-USDC"));
+    expect(await soles(did)).toEqual({ "DE-USDC": false, "EU-USDC": false });
+  });
+});
