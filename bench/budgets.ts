@@ -300,12 +300,18 @@ export const ACT_BYTES: Readonly<Record<string, number>> = {
   purchase: 5_000,
 };
 
-/** The suspension of a principal with n agents: its rows until the last slice, and the trips of its answer, which waits for the first slice alone. */
+/**
+ * The suspension of a principal with n agents: its rows until the last slice, and the trips of its answer, which waits for the first slice alone.
+ * Of each agent its row is read twice and its certificate once, of a seller its market and its vault too.
+ */
+const READ_EACH = { consumer: 3, seller: 5 } as const;
 export const SUSPENSION = {
   trips: 2,
   slice: 200,
-  // And of two statements one row beyond the principal's agents, where there is one.
-  read: (n: number): number => 10 + 5 * n + 2,
+  // One row beyond the agents, of a slice that may not be full twice; from three on a slice notes the last numbers, for two rows more. Each
+  // further slice reads its cascade and its principal too.
+  read: (kind: keyof typeof READ_EACH, n: number, further: number): number =>
+    10 + READ_EACH[kind] * n + (n < 3 ? 2 : 3) + 10 * further,
   written: (n: number): number => 12 + 14 * n,
 } as const;
 

@@ -90,17 +90,17 @@ export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
 
 /** The answer writes the first slice and waits for no further one; of all slices each agent costs the same. */
 export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
-  measured.flatMap(({ agents, trips, answer, all }) => {
+  measured.flatMap(({ kind, agents, trips, answer, all }) => {
     const first = Math.min(agents, SUSPENSION.slice);
     const limits = [
       ["trips of the answer", trips, SUSPENSION.trips],
-      ["rows read by the answer", answer.read, SUSPENSION.read(first)],
+      ["rows read by the answer", answer.read, SUSPENSION.read(kind, first, 0)],
       ["rows written by the answer", answer.written, SUSPENSION.written(first)],
-      ["rows read in all", all.read, SUSPENSION.read(agents)],
+      ["rows read in all", all.read, SUSPENSION.read(kind, agents, Math.floor(agents / SUSPENSION.slice))],
       ["rows written in all", all.written, SUSPENSION.written(agents)],
     ] as const;
     return limits.flatMap(([what, value, most]) =>
-      value > most ? [`suspension of ${agents} agents: ${what} ${value}, at most ${most}`] : [],
+      value > most ? [`suspension of ${agents} ${kind}s: ${what} ${value}, at most ${most}`] : [],
     );
   });
 

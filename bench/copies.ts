@@ -37,6 +37,10 @@ export function copiesOfAgent(
   ];
 }
 
+/** What makes those copies sellers: each one's markets and vaults. */
+export const copiesOfTrade = ({ did }: { readonly did: string }): Copies[] =>
+  ["agent_markets", "escrows"].map((table) => ({ table, where: `did = '${did}'`, vary: { did: scatteredDid(did) } }));
+
 /** Makes the copies from `from` + 1 to `to`. Throws where there is no row to copy. */
 export async function copyRows(
   { sql }: Stage,

@@ -195,9 +195,9 @@ function loadTable({ hello, row, ratios }: Load): string[] {
 const suspensionTable = (suspensions: readonly Suspension[]): string[] =>
   table([
     ["", "trips", "ms", "read", "written", "in all: read", "written"],
-    ...suspensions.map(({ agents, trips, answerMs, answer, all }) =>
+    ...suspensions.map(({ kind, agents, trips, answerMs, answer, all }) =>
       [
-        `${agents.toLocaleString("en")} agents`,
+        `${agents.toLocaleString("en")} ${kind}s`,
         ...[trips, answerMs, answer.read, answer.written, all.read, all.written],
       ].map(String),
     ),

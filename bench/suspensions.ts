@@ -1,12 +1,15 @@
 // Measures the suspension of a principal by the number of its agents: what the answer waits for, and what all slices cost until the last.
 import { settleCascades } from "./cases/sweeps.ts";
-import { copiesOfAgent, copyRows } from "./copies.ts";
+import { copiesOfAgent, copiesOfTrade, copyRows } from "./copies.ts";
 import { sendMetered } from "./costs.ts";
 import { type Cost, sumOf } from "./meter.ts";
-import { agent, manage, type Play, principal } from "./play.ts";
+import { agent, manage, openProvider, type Play, principal } from "./play.ts";
 
+/** `seller`: a provider with one market and its vault. */
+export type Kind = "consumer" | "seller";
 type Rows = { readonly read: number; readonly written: number };
 export type Suspension = {
+  readonly kind: Kind;
   readonly agents: number;
   /** Those that the answer waits for. */
   readonly trips: number;
@@ -16,6 +19,7 @@ export type Suspension = {
   readonly all: Rows;
 };
 
+const KINDS = ["consumer", "seller"] as const;
 const AGENTS = [1, 200, 500, 10_000] as const;
 /** Of no status list: their places meet no others. */
 const NO_LIST = -1;
@@ -23,16 +27,24 @@ const NO_LIST = -1;
 export async function measureSuspensions(play: Play): Promise<Suspension[]> {
   await settleCascades(play);
   const measured: Suspension[] = [];
-  for (const [i, agents] of AGENTS.entries()) measured.push(await suspend(play, agents, NO_LIST - i));
+  const sizes = KINDS.flatMap((kind) => AGENTS.map((agents) => ({ kind, agents })));
+  for (const [i, size] of sizes.entries()) measured.push(await suspend(play, size, NO_LIST - i));
   return measured;
 }
 
-async function suspend(play: Play, agents: number, listId: number): Promise<Suspension> {
+async function suspend(
+  play: Play,
+  { kind, agents }: { kind: Kind; agents: number },
+  listId: number,
+): Promise<Suspension> {
   const { stage, next } = play;
   const principalId = await principal(stage, stage.platform, next());
-  const model = await agent(stage, stage.platform, "CONSUMER", principalId);
-  for (const copies of copiesOfAgent(model, { listId, idx: "n" }))
-    await copyRows(stage, copies, { from: 0, to: agents - 1 });
+  const sells = kind === "seller";
+  const model = await (sells
+    ? openProvider(stage, principalId)
+    : agent(stage, stage.platform, "CONSUMER", principalId));
+  const rows = [...copiesOfAgent(model, { listId, idx: "n" }), ...(sells ? copiesOfTrade(model) : [])];
+  for (const copies of rows) await copyRows(stage, copies, { from: 0, to: agents - 1 });
   const ask = manage(stage, "POST", `/v1/principals/${principalId}/suspend`);
   // The further slices begin beside the answer: it waits for the hops alone, which are trips here.
   const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1", "Bench-Hop-Ms": "0" });
@@ -40,13 +52,14 @@ async function suspend(play: Play, agents: number, listId: number): Promise<Susp
   const rest = await finish(play);
   const [[left] = []] = await stage.sql([
     {
-      sql: "select count(*) as running from agents where principal_id = ? and status = 'ACTIVE'",
+      sql: "select count(*) as running from agents where principal_id = ? and status in ('ACTIVE', 'FUNDING')",
       params: [principalId],
     },
   ]);
   if (left?.["running"] !== 0) throw new Error(`${left?.["running"]} agents are not suspended`);
   const [own, behind] = [rowsOf(metered.afterAnswer), rest];
   return {
+    kind,
     agents,
     trips: metered.beforeAnswer.hops,
     answerMs: metered.elapsedMs,

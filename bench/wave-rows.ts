@@ -1,6 +1,6 @@
 // Many principals with some agents each, whose attestations all end at one instant, and what the service records of them.
 import { SECOND_MS } from "../src/core/limits.ts";
-import { type Copies, copiesOfAgent, copyRows, scatteredDid } from "./copies.ts";
+import { type Copies, copiesOfAgent, copiesOfTrade, copyRows } from "./copies.ts";
 import { agent, openProvider, type Play, type PlayedAgent, principal } from "./play.ts";
 import type { Stage } from "./stage.ts";
 
@@ -34,10 +34,8 @@ export async function arrangeWave(play: Play, { principals, agents, endsAt }: Wa
   const own = models.flatMap((model, place) =>
     copiesOfAgent(model, { principalId: numbered(principalId), listId: LIST, idx: `n * ${agents} + ${place}` }),
   );
-  const traded = ["agent_markets", "escrows"].map(
-    (table): Copies => ({ table, where: `did = '${provider.did}'`, vary: { did: scatteredDid(provider.did) } }),
-  );
-  for (const copies of [...ofPrincipal(principalId), ...own, ...traded]) await copyRows(stage, copies, range);
+  for (const copies of [...ofPrincipal(principalId), ...own, ...copiesOfTrade(provider)])
+    await copyRows(stage, copies, range);
 }
 
 const numbered = (id: string): string => `'${id.slice(0, -4)}' || printf('%04d', n)`;

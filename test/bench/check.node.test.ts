@@ -126,17 +126,27 @@ describe("the rest", () => {
   });
 
   it("names what the suspension of a principal costs too much", () => {
-    const kept = { agents: 500, trips: 2, answerMs: 1, answer: { read: 1_012, written: 2_812 } };
-    const all = { read: 2_512, written: 7_012 };
+    const kept = {
+      kind: "seller",
+      agents: 500,
+      trips: 2,
+      answerMs: 1,
+      answer: { read: 1_013, written: 2_812 },
+    } as const;
+    const all = { read: 2_533, written: 7_012 };
     expect(checkSuspensions([{ ...kept, all }])).toEqual([]);
     for (const more of [
       { trips: 3 },
-      { answer: { ...kept.answer, read: 1_013 } },
+      { answer: { ...kept.answer, read: 1_014 } },
       { answer: { ...kept.answer, written: 2_813 } },
-      { all: { ...all, read: 2_513 } },
+      { all: { ...all, read: 2_534 } },
       { all: { ...all, written: 7_013 } },
     ])
       expect(checkSuspensions([{ ...kept, all, ...more }])).toHaveLength(1);
+    // A consumer has no market and no vault.
+    const consumers = { ...kept, kind: "consumer", answer: { ...kept.answer, read: 613 } } as const;
+    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_533 } }])).toEqual([]);
+    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_534 } }])).toHaveLength(1);
   });
 
   it("names what grows with the number of certificates", () => {
