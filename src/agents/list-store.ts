@@ -113,11 +113,20 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
     };
   }
   if (isByEnd(filter) && status !== undefined) {
-    const inStatus = (of: AgentStatus, by?: number, from?: SQL) =>
-      rangeOf(within(agents, tenant), sql`status = ${of}`, below(sql`ends_at`, sql`did`, after, by), from);
-    const ended = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, now)) : [];
-    const since = isRunning(status) ? sql`ends_at > ${now}` : undefined;
-    return { columns, from: [inStatus(status, undefined, since), ...ended], order: BY_END };
+    const inStatus = (of: AgentStatus, following: SQL | undefined, from?: SQL) =>
+      rangeOf(within(agents, tenant), sql`status = ${of}`, following, from);
+    const all = below(sql`ends_at`, sql`did`, after);
+    if (!isRunning(status)) {
+      const ended = below(sql`ends_at`, sql`did`, after, now);
+      const stopped = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, ended)) : [];
+      return { columns, from: [inStatus(status, all), ...stopped], order: BY_END };
+    }
+    const renewed = below(sql`ends_at`, sql`did`, after, now, RENEWING);
+    return {
+      columns,
+      from: [inStatus(status, all, sql`ends_at > ${now}`), inStatus(status, renewed)],
+      order: BY_END,
+    };
   }
   const older = below(sql`created_at`, sql`did`, after);
   const owned = principalId === undefined ? within(agents, tenant) : sql`principal_id = ${principalId}`;
@@ -125,6 +134,12 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
     principalId === undefined && economicRole !== undefined ? sql`economic_role = ${economicRole}` : undefined;
   return { columns, from: [rangeOf(owned, role, older)], order: BY_AGE };
 }
+
+/**
+ * While a renewal has still to write agents' rows, one of them may run on behind the end that its row has. The reader, which knows the
+ * principal's standing, leaves out the others of that range.
+ */
+const RENEWING = sql`(select 1 from restatements where started_at >= 0 limit 1) = 1`;
 
 const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
 

@@ -200,6 +200,13 @@ describe("after a renewal", () => {
       [endOf(1), 29],
       [endOf(5), SLICE + 1],
     ]);
+    // Those whose rows wait run on behind the old end, and are listed so; another principal's agent, whose attestation ends there, is not.
+    const ended = await running(await ending(1));
+    at(endOf(2));
+    expect((await walk("status=ACTIVE&limit=100")).sort()).toEqual(dids);
+    expect(await walk("status=SUSPENDED&limit=100")).toEqual([ended]);
+    at(begun);
+    expectStatus(await world.call("POST", `/v1/agents/${ended}/revoke`, { body: { reason: "Done." } }), 200);
     await world.run(finishRestatements);
     expect(await ends()).toEqual([[endOf(5), SLICE + 30]]);
     at(endOf(2));
