@@ -1,30 +1,21 @@
 // Pays on a local chain as a consumer would.
-import { encodeAbiParameters, getAbiItem, type Hex, keccak256, toHex } from "viem";
+import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { authorize, newSalt, type Payment } from "../../src/protocol/payment.ts";
 import { write } from "./client.ts";
 import { artifacts } from "./deploy.ts";
 
-export type Payment = {
+export type PlainPayment = {
   settlementContract: Hex;
   token: Hex;
   amount: bigint;
   providerDidHash: Hex;
   consumerDidHash: Hex;
 };
-export type IntentPayment = Payment & { intentHash: Hex };
-/** What a payer agrees to, as the contract has it (SettlementContract.Payment). */
-export type FullPayment = {
-  token: Hex;
-  amount: bigint;
-  providerDidHash: Hex;
-  consumerDidHash: Hex;
-  intentHash: Hex;
-  operationalWallet: Hex;
-  maxFeeBps: number;
-  deadline: bigint;
-  refundTo: Hex;
-};
+export type IntentPayment = PlainPayment & { intentHash: Hex };
+/** What a payer agrees to, as the contract has it. */
+export type FullPayment = Payment;
 export type AuthorizedPayment = {
   settlementContract: Hex;
   payment: FullPayment;
@@ -53,7 +44,7 @@ export async function approve(
 }
 
 /** The payment of AEA/P clients, which names no intent (CHN-2). Resolves once it is mined. */
-export async function pay(rpcUrl: string, key: Hex, payment: Payment): Promise<Hex> {
+export async function pay(rpcUrl: string, key: Hex, payment: PlainPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash];
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "pay", args });
@@ -77,31 +68,11 @@ export async function signPayment(
   terms: Terms = {},
 ): Promise<AuthorizedPayment> {
   const account = privateKeyToAccount(payerKey);
-  const { salt = randomHash(), validAfter = 0n, validBefore = payment.deadline, from = account.address } = terms;
-  const { inputs } = getAbiItem({ abi: settlementAbi, name: "nonceOf" });
-  const signature = await account.signTypedData({
-    domain: { name: "USD Coin", version: "2", chainId, verifyingContract: payment.token },
-    types: {
-      ReceiveWithAuthorization: [
-        { name: "from", type: "address" },
-        { name: "to", type: "address" },
-        { name: "value", type: "uint256" },
-        { name: "validAfter", type: "uint256" },
-        { name: "validBefore", type: "uint256" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    },
-    primaryType: "ReceiveWithAuthorization",
-    message: {
-      from,
-      to: settlementContract,
-      value: payment.amount,
-      validAfter,
-      validBefore,
-      nonce: keccak256(encodeAbiParameters(inputs, [payment, salt])),
-    },
-  });
-  return { settlementContract, payment, from, validAfter, validBefore, salt, signature };
+  const { salt = newSalt(), from = account.address } = terms;
+  const prepared = { chainId, contract: settlementContract, payment };
+  const { typedData, ...authorization } = authorize(prepared, { ...terms, from, salt });
+  const signature = await account.signTypedData(typedData);
+  return { settlementContract, payment, ...authorization, signature };
 }
 
 /** Submits a signed payment; the submitter pays the gas and nothing else. */
@@ -109,8 +80,4 @@ export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, signed
   const { settlementContract: address, payment, from, validAfter, validBefore, salt, signature } = signed;
   const args = [payment, from, validAfter, validBefore, salt, signature];
   return write(rpcUrl, submitterKey, { address, abi: settlementAbi, functionName: "settleWithAuthorization", args });
-}
-
-function randomHash(): Hex {
-  return toHex(crypto.getRandomValues(new Uint8Array(32)));
 }

@@ -1,0 +1,329 @@
+// The payer's half of a settlement (CHN-2, CHN-8), pure: from a payment intent as it was answered to what the payer's wallet signs or
+// sends. It signs nothing and sends nothing; the amounts, hashes and addresses come from the service, the bounds from the payer.
+//
+// Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex; addresses are given in
+// one case or with a correct checksum (EIP-55), and returned with it. All faults are a PaymentError that names its field.
+import { encodeHex } from "../core/encoding.ts";
+import { checksummed, type Hex, hashOfText, keccak256 } from "./keccak.ts";
+
+/** What a payer agrees to: `SettlementContract.Payment`, member for member. */
+export type Payment = {
+  /** A token that the contract lists. */
+  readonly token: Hex;
+  /** Gross, base units: 1 to 2^96-1. */
+  readonly amount: bigint;
+  /** Keccak-256 of the provider's DID. */
+  readonly providerDidHash: Hex;
+  /** Keccak-256 of the consumer's DID. */
+  readonly consumerDidHash: Hex;
+  /** Keccak-256 of the intent's id. */
+  readonly intentHash: Hex;
+  /** The provider's wallet; a payment to another one reverts. */
+  readonly operationalWallet: Hex;
+  /** The highest fee, hundredths of a percent of the gross; a higher one reverts. */
+  readonly maxFeeBps: number;
+  /** Epoch seconds; a later block reverts. */
+  readonly deadline: bigint;
+  /** Where refunds and payouts go; it can't be changed afterwards. */
+  readonly refundTo: Hex;
+};
+
+/** The members of `POST /v1/payment-intents` that a payment needs. Others are ignored. */
+export type PayableIntent = {
+  readonly amount_base_units: string;
+  readonly token: string;
+  readonly contract: string;
+  readonly chain_id: number;
+  readonly provider_did_hash: string;
+  readonly consumer_did_hash: string;
+  readonly intent_hash: string;
+  readonly operational_wallet: string;
+  /** ISO 8601 with a zone. */
+  readonly expires_at: string;
+  /** Where they are given, the hashes must be theirs, and the key the payment's. */
+  readonly provider_did?: string;
+  readonly consumer_did?: string;
+  readonly intent_id?: string;
+  readonly settlement_key?: string;
+};
+
+/** What the payer decides. */
+export type PayerTerms = {
+  /** 0 to 65,535; the contract's own maximum is 50. */
+  readonly maxFeeBps: number;
+  /** An address of the payer, best one whose key is not the one that pays. */
+  readonly refundTo: string;
+};
+
+export type PreparedPayment = {
+  readonly chainId: number;
+  /** The settlement contract: the receiver of calldata and authorization, and the spender of an allowance. */
+  readonly contract: Hex;
+  readonly payment: Payment;
+  /** What the contract will know the payment by (`keyOf`). */
+  readonly settlementKey: Hex;
+};
+
+export type AuthorizationTerms = {
+  /** The payer: the account, or smart wallet (ERC-1271), whose tokens are paid. */
+  readonly from: string;
+  /** 32 bytes, see `newSalt`. */
+  readonly salt: Hex;
+  /** Epoch seconds: a block has to be later; default 0. */
+  readonly validAfter?: bigint;
+  /** Epoch seconds: a block has to be earlier; default the payment's deadline. */
+  readonly validBefore?: bigint;
+  /** `name()` and `version()` of the token; default those of USDC on Base. USDC on Base Sepolia is named "USDC". */
+  readonly domain?: { readonly name: string; readonly version: string };
+};
+
+/** What a signature is over, and what is submitted beside it. */
+export type Authorization = Required<Omit<AuthorizationTerms, "domain">> & {
+  readonly from: Hex;
+  readonly typedData: ReceiveWithAuthorization;
+};
+
+/** EIP-712, as `eth_signTypedData_v4` takes it in JSON and viem's `signTypedData` as it is; numbers are decimal strings. */
+export type ReceiveWithAuthorization = {
+  readonly domain: {
+    readonly name: string;
+    readonly version: string;
+    readonly chainId: number;
+    readonly verifyingContract: Hex;
+  };
+  readonly types: Record<string, readonly { readonly name: string; readonly type: string }[]>;
+  readonly primaryType: "ReceiveWithAuthorization";
+  readonly message: Record<"from" | "to" | "value" | "validAfter" | "validBefore" | "nonce", string>;
+};
+
+/** A value that no payment has. `field` is its name, as it was given. */
+export class PaymentError extends TypeError {
+  override readonly name = "PaymentError";
+  readonly field: string;
+  constructor(field: string, problem: string) {
+    super(`${field} ${problem}`);
+    this.field = field;
+  }
+}
+
+/** The EIP-712 domain of USDC on Base. */
+const USDC_DOMAIN = { name: "USD Coin", version: "2" } as const;
+const ZERO = /^0x0+$/;
+const PAYMENT_TUPLE = "(address,uint256,bytes32,bytes32,bytes32,address,uint16,uint64,address)";
+
+/**
+ * The payment of an intent, on the payer's terms.
+ *
+ * @throws PaymentError where a member is malformed or out of its range, an address or hash is zero, a hash is not that of the text beside it,
+ * or the answered settlement key is not the payment's
+ */
+export function preparePayment(intent: PayableIntent, terms: PayerTerms): PreparedPayment {
+  const { chain_id: chainId, provider_did, consumer_did, intent_id, settlement_key } = intent;
+  if (!Number.isSafeInteger(chainId) || chainId <= 0) throw new PaymentError("chain_id", "is not a chain id");
+  const payment: Payment = {
+    token: someAddress("token", intent.token),
+    amount: baseUnits("amount_base_units", intent.amount_base_units),
+    providerDidHash: hashOf("provider_did_hash", intent.provider_did_hash, provider_did),
+    consumerDidHash: hashOf("consumer_did_hash", intent.consumer_did_hash, consumer_did),
+    intentHash: hashOf("intent_hash", intent.intent_hash, intent_id),
+    operationalWallet: someAddress("operational_wallet", intent.operational_wallet),
+    maxFeeBps: terms.maxFeeBps,
+    deadline: epochSeconds("expires_at", intent.expires_at),
+    refundTo: someAddress("refundTo", terms.refundTo),
+  };
+  checkPayment(payment);
+  const key = settlementKey(payment);
+  if (settlement_key !== undefined && settlement_key.toLowerCase() !== key) {
+    throw new PaymentError("settlement_key", "is not the one of this payment");
+  }
+  return { chainId, contract: someAddress("contract", intent.contract), payment, settlementKey: key };
+}
+
+/**
+ * Checks what the contract or its token would refuse in any state of the chain.
+ *
+ * @throws PaymentError naming the first faulty member
+ */
+export function checkPayment(payment: Payment): void {
+  for (const field of ["token", "operationalWallet", "refundTo"] as const) someAddress(field, payment[field]);
+  for (const field of ["providerDidHash", "consumerDidHash", "intentHash"] as const) hashOf(field, payment[field]);
+  if (payment.amount === 0n) throw new PaymentError("amount", "is zero");
+  uint("amount", payment.amount, 96);
+  words(payment);
+}
+
+/** The key of the settlement: keccak256(abi.encode(provider, consumer, intent, token, amount)); one is paid once (`AlreadyPaid`). */
+export function settlementKey(payment: Payment): Hex {
+  const { providerDidHash, consumerDidHash, intentHash, token, amount } = payment;
+  return keccak256(
+    bytesOf([
+      bytes32("providerDidHash", providerDidHash),
+      bytes32("consumerDidHash", consumerDidHash),
+      bytes32("intentHash", intentHash),
+      address("token", token),
+      uint("amount", amount, 256),
+    ]),
+  );
+}
+
+/** The nonce of the payment's authorization: keccak256(abi.encode(payment, salt)). Whoever sees it can do nothing else with it. */
+export const authorizationNonce = (payment: Payment, salt: Hex): Hex =>
+  keccak256(bytesOf([...words(payment), bytes32("salt", salt)]));
+
+/** 32 random bytes. One salt for each authorization: with another one the same payment can be authorized anew. */
+export const newSalt = (): Hex => `0x${encodeHex(crypto.getRandomValues(new Uint8Array(32)))}`;
+
+/**
+ * What the payer signs, so that anybody may submit the payment and pay its gas (EIP-3009, `receiveWithAuthorization`).
+ *
+ * @throws PaymentError where a term is malformed, or the times leave no instant
+ */
+export function authorize(
+  { chainId, contract, payment }: Pick<PreparedPayment, "chainId" | "contract" | "payment">,
+  terms: AuthorizationTerms,
+): Authorization {
+  const { salt, validAfter = 0n, validBefore = payment.deadline, domain: { name, version } = USDC_DOMAIN } = terms;
+  const from = someAddress("from", terms.from);
+  for (const [field, time] of Object.entries({ validAfter, validBefore })) uint(field, time, 256);
+  if (validBefore <= validAfter) throw new PaymentError("validBefore", "is not later than validAfter");
+  const nonce = authorizationNonce(payment, salt);
+  const times = { validAfter: String(validAfter), validBefore: String(validBefore) };
+  const typedData: ReceiveWithAuthorization = {
+    domain: { name, version, chainId, verifyingContract: someAddress("token", payment.token) },
+    types: {
+      EIP712Domain: members("string name", "string version", "uint256 chainId", "address verifyingContract"),
+      ReceiveWithAuthorization: members(
+        "address from",
+        "address to",
+        "uint256 value",
+        "uint256 validAfter",
+        "uint256 validBefore",
+        "bytes32 nonce",
+      ),
+    },
+    primaryType: "ReceiveWithAuthorization",
+    message: { from, to: someAddress("contract", contract), value: String(payment.amount), ...times, nonce },
+  };
+  return { from, salt, validAfter, validBefore, typedData };
+}
+
+/** Calldata of `settle(Payment)`: pays out of the sender's allowance, on these terms or not at all. */
+export const settleCalldata = (payment: Payment): Hex => calldata(`settle(${PAYMENT_TUPLE})`, words(payment));
+
+/** Calldata of `payIntent`: pays out of the sender's allowance, whatever wallet and fee are in force; refunds go to the sender. */
+export function payIntentCalldata(payment: Payment): Hex {
+  const [token = "", amount = "", provider = "", consumer = "", intent = ""] = words(payment);
+  return calldata("payIntent(address,uint256,bytes32,bytes32,bytes32)", [token, amount, provider, consumer, intent]);
+}
+
+/**
+ * Calldata of `settleWithAuthorization`; anybody may send it.
+ *
+ * @param signature of an account (65 bytes), or what a smart wallet takes, over `authorization.typedData`
+ */
+export function settleWithAuthorizationCalldata(
+  payment: Payment,
+  { from, validAfter, validBefore, salt }: Omit<Authorization, "typedData">,
+  signature: Hex,
+): Hex {
+  if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(signature)) throw new PaymentError("signature", "is not bytes in hex");
+  const head = [
+    ...words(payment),
+    address("from", from),
+    uint("validAfter", validAfter, 256),
+    uint("validBefore", validBefore, 256),
+    bytes32("salt", salt),
+  ];
+  const bytes = signature.slice(2).toLowerCase();
+  // The signature's bytes stand behind the head, which ends with their place.
+  const place = uint("place", BigInt((head.length + 1) * WORD_BYTES), 256);
+  const length = uint("length", BigInt(bytes.length / 2), 256);
+  const tail = bytes.padEnd(Math.ceil(bytes.length / WORD_DIGITS) * WORD_DIGITS, "0");
+  const name = `settleWithAuthorization(${PAYMENT_TUPLE},address,uint256,uint256,bytes32,bytes)`;
+  return calldata(name, [...head, place, length, tail]);
+}
+
+// ---- Words of the ABI: 64 hex digits ---------------------------------------------------------------------------------
+
+const WORD_BYTES = 32;
+const WORD_DIGITS = 2 * WORD_BYTES;
+
+function words(payment: Payment): string[] {
+  return [
+    address("token", payment.token),
+    uint("amount", payment.amount, 256),
+    bytes32("providerDidHash", payment.providerDidHash),
+    bytes32("consumerDidHash", payment.consumerDidHash),
+    bytes32("intentHash", payment.intentHash),
+    address("operationalWallet", payment.operationalWallet),
+    uint("maxFeeBps", payment.maxFeeBps, 16),
+    uint("deadline", payment.deadline, 64),
+    address("refundTo", payment.refundTo),
+  ];
+}
+
+const calldata = (signature: string, content: readonly string[]): Hex =>
+  `${hashOfText(signature).slice(0, 10) as Hex}${content.join("")}`;
+
+function bytesOf(content: readonly string[]): Uint8Array {
+  const digits = content.join("").match(/../g) ?? [];
+  return Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16));
+}
+
+function uint(field: string, value: bigint | number, bits: number): string {
+  const isWhole = typeof value === "bigint" || Number.isSafeInteger(value);
+  if (!isWhole || value < 0 || BigInt(value) >= 1n << BigInt(bits)) {
+    throw new PaymentError(field, `is not a whole number from 0 to 2^${bits}-1`);
+  }
+  return value.toString(16).padStart(WORD_DIGITS, "0");
+}
+
+function bytes32(field: string, value: string): string {
+  const digits = /^0x([0-9a-fA-F]{64})$/.exec(value)?.[1];
+  if (digits === undefined) throw new PaymentError(field, "is not 32 bytes in hex");
+  return digits.toLowerCase();
+}
+
+const address = (field: string, value: string): string =>
+  checkedAddress(field, value).slice(2).toLowerCase().padStart(WORD_DIGITS, "0");
+
+// ---- Values ----------------------------------------------------------------------------------------------------------
+
+function checkedAddress(field: string, value: string): Hex {
+  const checked = checksummed(value);
+  if (checked === undefined) throw new PaymentError(field, "is not an address, or its checksum is wrong");
+  return checked;
+}
+
+function someAddress(field: string, value: string): Hex {
+  const checked = checkedAddress(field, value);
+  if (ZERO.test(checked)) throw new PaymentError(field, "is the zero address");
+  return checked;
+}
+
+function hashOf(field: string, value: string, text?: string): Hex {
+  const hash: Hex = `0x${bytes32(field, value)}`;
+  if (ZERO.test(hash)) throw new PaymentError(field, "is zero");
+  if (text !== undefined && hashOfText(text) !== hash) throw new PaymentError(field, `is not the hash of ${text}`);
+  return hash;
+}
+
+function baseUnits(field: string, text: string): bigint {
+  if (!/^(?:0|[1-9]\d{0,77})$/.test(text)) throw new PaymentError(field, "is not a whole number in decimal digits");
+  return BigInt(text);
+}
+
+/** Rounded down: a block of that second is in time. */
+function epochSeconds(field: string, text: string): bigint {
+  const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (Number.isNaN(instant)) throw new PaymentError(field, "is not an instant of ISO 8601 with a zone");
+  return BigInt(Math.floor(instant / 1_000));
+}
+
+const members = (...declared: string[]): { name: string; type: string }[] =>
+  declared.map((text) => {
+    const [type = "", name = ""] = text.split(" ");
+    return { name, type };
+  });
