@@ -4,11 +4,18 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import solc from "solc";
+import { importOf, SETTINGS, sourceOf } from "./chain/solidity.ts";
 
 type AbiInput = { readonly name: string; readonly type: string };
 type AbiEntry = { readonly type: string; readonly name?: string; readonly inputs?: readonly AbiInput[] };
 type SolcMessage = { severity: string; formattedMessage: string; sourceLocation?: { file: string } };
-type SolcContract = { abi: readonly AbiEntry[]; evm: { bytecode: { object: string } } };
+type SolcContract = {
+  abi: readonly AbiEntry[];
+  evm: {
+    bytecode: { object: string };
+    deployedBytecode: { object: string; immutableReferences?: Record<string, { start: number }[]> };
+  };
+};
 type SolcOutput = { errors?: SolcMessage[]; contracts?: Record<string, Record<string, SolcContract>> };
 
 const root = join(import.meta.dirname, "..");
@@ -64,16 +71,6 @@ const WORKER_ENTRIES = new Set([
   "SettlementRecorded",
 ]);
 
-const SETTINGS = {
-  // Supported by Base and anvil; later forks bring these contracts nothing.
-  evmVersion: "prague",
-  viaIR: true,
-  optimizer: { enabled: true, runs: 1_000_000 },
-  // Without the metadata's hash the bytecode depends on the code alone, not on comments or paths.
-  metadata: { bytecodeHash: "none", appendCBOR: false },
-  outputSelection: { "*": { "*": ["abi", "evm.bytecode.object"] } },
-} as const;
-
 const contracts = compile(folder, ARTIFACTS);
 const outputs = new Map([
   [workerAbiFile, abiModule(contracts, ({ type, name }) => type === "error" || WORKER_ENTRIES.has(name ?? ""))],
@@ -94,15 +91,10 @@ function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<
   const names = readdirSync(folder)
     .filter((name) => name.endsWith(".sol"))
     .sort();
-  const own = names.map((name) => [name, readFileSync(join(folder, name), "utf8")]);
   const library = Object.values(wanted).filter((file) => file.startsWith("@"));
-  const sources = Object.fromEntries(
-    [...own, ...library.map((file) => [file, readFileSync(join(root, "node_modules", file), "utf8")])].map(
-      ([name, content]) => [name, { content }],
-    ),
-  );
+  const sources = Object.fromEntries([...names, ...library].map((name) => [name, { content: sourceOf(folder, name) }]));
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
-  const output: SolcOutput = JSON.parse(solc.compile(input, { import: readImport }));
+  const output: SolcOutput = JSON.parse(solc.compile(input, { import: importOf }));
   // A warning in our own files is a fault; libraries may have some.
   const faults = (output.errors ?? []).filter(
     ({ severity, sourceLocation }) => severity === "error" || !sourceLocation?.file.startsWith("@"),
@@ -118,13 +110,6 @@ function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<
     compiled.set(name, contract);
   }
   return compiled;
-}
-
-function readImport(path: string): { contents: string } | { error: string } {
-  const file = join(root, "node_modules", path);
-  return path.startsWith("@openzeppelin/") && existsSync(file)
-    ? { contents: readFileSync(file, "utf8") }
-    : { error: `not found: ${path}` };
 }
 
 function abiModule(compiled: Map<string, SolcContract>, isUsed: (entry: AbiEntry) => boolean): string {
@@ -148,7 +133,13 @@ function abiModule(compiled: Map<string, SolcContract>, isUsed: (entry: AbiEntry
 }
 
 function artifacts(compiled: Map<string, SolcContract>): string {
-  const entries = [...compiled].map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]);
+  const entries = [...compiled].map(([name, { abi, evm }]) => {
+    const { object, immutableReferences = {} } = evm.deployedBytecode;
+    const places = Object.values(immutableReferences).flat();
+    // Where the constructor writes its immutables, words of 32 bytes, into the code that is deployed.
+    const immutables = places.map(({ start }) => start).sort((one, other) => one - other);
+    return [name, { abi, bytecode: `0x${evm.bytecode.object}`, deployedBytecode: `0x${object}`, immutables }];
+  });
   return `${JSON.stringify(Object.fromEntries(entries), withoutInternalType, 2)}\n`;
 }
 

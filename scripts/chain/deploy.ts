@@ -29,11 +29,17 @@ export type DeployOptions = {
   known?: Deployment;
 };
 
-type Artifact = { abi: Abi; bytecode: Hex };
+type Artifact = {
+  abi: Abi;
+  bytecode: Hex;
+  deployedBytecode: Hex;
+  /** Where the constructor writes its immutables into the deployed bytecode, words of 32 bytes. */
+  immutables: readonly number[];
+};
 
 // The deployer of CREATE2 contracts that anvil and the public networks have at the same address.
-const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
-const SALT = keccak256(toHex("agent-accountability"));
+export const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
+export const SALT = keccak256(toHex("agent-accountability"));
 
 /** The threshold of an unrated provider in the test token, base units. */
 export const TEST_BASE = 15_000_000n;
@@ -85,11 +91,21 @@ export async function deploy(
   args: readonly unknown[],
   salt: Hex = SALT,
 ): Promise<{ address: Hex; block?: number }> {
+  const { address, data } = creationOf(name, args, salt);
+  if (await hasCode(clientFor(rpcUrl), address)) return { address };
+  const receipt = await send(rpcUrl, privateKey, CREATE2_DEPLOYER, data);
+  return { address, block: Number(receipt.blockNumber) };
+}
+
+/** What the deployer of CREATE2 contracts is sent to make a contract, and the address that it then has. */
+export function creationOf(
+  name: "AccessManager" | "SettlementContract" | "TestUSDC",
+  args: readonly unknown[],
+  salt: Hex,
+): { address: Hex; data: Hex } {
   const bytecode = encodeDeployData({ ...artifacts[name], args });
   const address = getContractAddress({ opcode: "CREATE2", from: CREATE2_DEPLOYER, salt, bytecode });
-  if (await hasCode(clientFor(rpcUrl), address)) return { address };
-  const receipt = await send(rpcUrl, privateKey, CREATE2_DEPLOYER, concat([salt, bytecode]));
-  return { address, block: Number(receipt.blockNumber) };
+  return { address, data: concat([salt, bytecode]) };
 }
 
 async function hasCode(client: Client, address: Hex): Promise<boolean> {

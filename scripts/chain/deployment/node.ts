@@ -1,0 +1,104 @@
+// The node of a public network: reads, and transactions of the deployer. Nothing that is printed names the node or repeats a key (CHN-12).
+import {
+  BaseError,
+  createPublicClient,
+  createWalletClient,
+  type Hex,
+  http,
+  type TransactionReceipt,
+  WaitForTransactionReceiptTimeoutError,
+} from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { DeploymentError, type Settings } from "./settings.ts";
+
+/** Quick on this machine, patient elsewhere. */
+const POLL_MS = { local: 50, remote: 2_000 };
+const MINED_WITHIN_MS = 180_000;
+const TIMEOUT_MS = 30_000;
+/** Shorter parts of an address are words and not keys. */
+const SECRET_CHARS = 8;
+
+export type Node = ReturnType<typeof connect>;
+
+export function connect({ rpcUrl, deployerKey }: Pick<Settings, "rpcUrl" | "deployerKey">) {
+  const transport = http(rpcUrl, { timeout: TIMEOUT_MS });
+  const pollingInterval = rpcUrl.startsWith("http://") ? POLL_MS.local : POLL_MS.remote;
+  const client = createPublicClient({ transport, pollingInterval, cacheTime: 0 });
+  const wallet = createWalletClient({ account: privateKeyToAccount(deployerKey), transport });
+  return { client, wallet, pollingInterval };
+}
+
+/** Sends a transaction and waits for its block; `onSent` hears of it before. */
+export async function transact(
+  { client, wallet }: Node,
+  call: { readonly to: Hex; readonly data: Hex },
+  onSent: (hash: Hex) => void,
+): Promise<TransactionReceipt> {
+  const hash = await wallet.sendTransaction({ ...call, chain: null });
+  onSent(hash);
+  try {
+    return await client.waitForTransactionReceipt({ hash, timeout: MINED_WITHIN_MS });
+  } catch (error) {
+    if (!(error instanceof WaitForTransactionReceiptTimeoutError)) throw error;
+    throw new DeploymentError(`${hash} is not in a block yet: run this again, it goes on from there`);
+  }
+}
+
+/** Waits until none of the deployer's transactions waits: an interrupted run may have left one, which must not be sent a second time. */
+export async function untilNothingWaits({ client, wallet, pollingInterval }: Node, waitMs = MINED_WITHIN_MS) {
+  await until(
+    pollingInterval,
+    waitMs,
+    "a transaction of the deployer waits for a block: run this again later",
+    async () => {
+      const { address } = wallet.account;
+      const [mined, sent] = await Promise.all([
+        client.getTransactionCount({ address, blockTag: "latest" }),
+        client.getTransactionCount({ address, blockTag: "pending" }),
+      ]);
+      return sent <= mined;
+    },
+  );
+}
+
+export async function until(pollMs: number, waitMs: number, fault: string, holds: () => Promise<boolean>) {
+  const end = Date.now() + waitMs;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new DeploymentError(fault);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+/** What may be printed of a text: without the address of the node, the parts of it that may be keys, and the deployer's key. */
+export function redactor(env: NodeJS.ProcessEnv): (text: string) => string {
+  const [rpcUrl = "", key = ""] = [env["RPC_URL"], env["DEPLOYER_KEY"]];
+  const secrets = [rpcUrl, key, key.replace(/^0x/, "")];
+  if (URL.canParse(rpcUrl)) {
+    const { href, host, hostname, username, password, pathname, search, searchParams } = new URL(rpcUrl);
+    const parts = [...pathname.split("/"), ...searchParams.values(), username, password];
+    secrets.push(href, host, hostname, pathname, search, ...parts.flatMap((part) => [part, decoded(part)]));
+  }
+  const hidden = secrets.filter((secret) => secret.length >= SECRET_CHARS).sort((a, b) => b.length - a.length);
+  return (text) =>
+    hidden.reduce(
+      (rest, secret) => rest.replace(new RegExp(secret.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "gi"), "…"),
+      text,
+    );
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Why something failed, in a line: viem's long form names the node and the request. */
+export function reasonOf(error: unknown): string[] {
+  if (error instanceof DeploymentError) return [...error.faults];
+  if (!(error instanceof BaseError)) return [error instanceof Error ? error.message : String(error)];
+  const cause = error.walk();
+  const details = cause instanceof BaseError ? cause.details : cause instanceof Error ? cause.message : "";
+  return [[error.shortMessage, details].filter(Boolean).join(" ").replace(/\s+/g, " ")];
+}

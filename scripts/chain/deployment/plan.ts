@@ -1,0 +1,123 @@
+// What is there of a deployment and what is missing, read from the chain alone: so an interrupted run is taken up where it ended.
+import { type Abi, encodeFunctionData, formatEther, formatUnits, type Hex, parseUnits } from "viem";
+import { authorityAbi, tokenAbi } from "../../../src/chain/contracts/abi.ts";
+import { CREATE2_DEPLOYER, creationOf } from "../deploy.ts";
+import { ROLES, roleCalls } from "../roles.ts";
+import type { Node } from "./node.ts";
+import { DeploymentError, type Settings } from "./settings.ts";
+
+export type Step = { readonly title: string; readonly done: boolean; readonly to: Hex; readonly data: Hex };
+export type Plan = {
+  readonly authority: Hex;
+  readonly contract: Hex;
+  readonly symbol: string;
+  readonly decimals: number;
+  /** Base units. */
+  readonly base: bigint;
+  readonly balance: bigint;
+  readonly adminHasCode: boolean;
+  readonly head: bigint;
+  readonly steps: readonly Step[];
+};
+
+/** The code of the deployer of CREATE2 contracts, wherever it stands: another one could make other contracts of what it is sent. */
+const CREATE2_DEPLOYER_CODE =
+  "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
+/** An account that has lent itself code (EIP-7702) is still one with a key. */
+const DELEGATION = /^0xef0100/i;
+const BASE_MAX = 2n ** 96n;
+
+export async function readPlan({ client }: Node, settings: Settings): Promise<Plan> {
+  const { target, deployer, keys, feeRecipient, token, delays, salt } = settings;
+  const chainId = await client.getChainId();
+  if (chainId !== target.chain_id) {
+    throw new DeploymentError(`the node is of chain ${chainId}; ${target.network} is ${target.chain_id}`);
+  }
+  const codeOf = (address: Hex) => client.getCode({ address });
+  if ((await codeOf(CREATE2_DEPLOYER)) !== CREATE2_DEPLOYER_CODE) {
+    throw new DeploymentError(`${CREATE2_DEPLOYER} is not the deployer of CREATE2 contracts on this chain`);
+  }
+  const { symbol, decimals } = await readToken({ client }, token);
+  const base = baseUnits(settings.base, decimals);
+  const authority = creationOf("AccessManager", [deployer], salt);
+  const contract = creationOf("SettlementContract", [authority.address, feeRecipient, token, base], salt);
+  const [authorityCode, contractCode, adminCode] = await Promise.all(
+    [authority.address, contract.address, keys.admin].map(codeOf),
+  );
+  const manager = { address: authority.address, abi: authorityAbi } as const;
+  const handedOver =
+    authorityCode !== undefined &&
+    !(await client.readContract({ ...manager, functionName: "hasRole", args: [0n, deployer] }))[0];
+  if (handedOver && contractCode === undefined) {
+    throw new DeploymentError(
+      `the authority ${authority.address} of this deployer was handed over with another contract: give the settings of that run, or another --salt`,
+    );
+  }
+  const calls = roleCalls(authority.address, contract.address, deployer, keys, delays);
+  const handOver = encodeFunctionData({ abi: authorityAbi as Abi, functionName: "multicall", args: [calls] });
+  return {
+    ...{ authority: authority.address, contract: contract.address, symbol, decimals, base },
+    balance: await client.getBalance({ address: deployer }),
+    adminHasCode: adminCode !== undefined && !DELEGATION.test(adminCode),
+    head: await client.getBlockNumber(),
+    steps: [
+      step(`AccessManager at ${authority.address}`, authorityCode !== undefined, CREATE2_DEPLOYER, authority.data),
+      step(`SettlementContract at ${contract.address}`, contractCode !== undefined, CREATE2_DEPLOYER, contract.data),
+      step(
+        `the roles, and the deployer gives up the root (${calls.length} calls in one)`,
+        handedOver,
+        authority.address,
+        handOver,
+      ),
+    ],
+  };
+}
+
+const step = (title: string, done: boolean, to: Hex, data: Hex): Step => ({ title, done, to, data });
+
+async function readToken({ client }: Pick<Node, "client">, token: Hex) {
+  const contract = { address: token, abi: tokenAbi } as const;
+  try {
+    const symbol = await client.readContract({ ...contract, functionName: "symbol" });
+    return { symbol, decimals: await client.readContract({ ...contract, functionName: "decimals" }) };
+  } catch (error) {
+    if ((await client.getCode({ address: token })) !== undefined) throw error;
+    throw new DeploymentError(`TOKEN_ADDRESS ${token} has no code on this chain`);
+  }
+}
+
+function baseUnits(text: string, decimals: number): bigint {
+  const places = text.split(".")[1]?.length ?? 0;
+  if (places > decimals) throw new DeploymentError(`TOKEN_BASE has ${places} decimals, the token ${decimals}`);
+  const base = parseUnits(text, decimals);
+  if (base === 0n || base >= BASE_MAX) throw new DeploymentError("TOKEN_BASE is zero, or too large");
+  return base;
+}
+
+/** What is refused although every single setting is right. */
+export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settings): string[] {
+  if (target.kind !== "mainnet" || plan.adminHasCode || allowEoaAdmin) return [];
+  return [
+    `the admin ${keys.admin} is an account with a key and not a contract such as a Safe: --allow-eoa-admin takes it nevertheless`,
+  ];
+}
+
+export function describe(plan: Plan, settings: Settings): string[] {
+  const { target, deployer, keys, feeRecipient, token, delays } = settings;
+  const hours = (seconds: number) => (seconds === 0 ? "at once" : `after ${seconds / 3_600} h`);
+  const kind = plan.adminHasCode ? "a contract" : "an account with a key";
+  return [
+    `Network         ${target.network}, chain ${target.chain_id}, block ${plan.head}`,
+    `Deployer        ${deployer}, ${formatEther(plan.balance)} ETH; keeps nothing`,
+    `Token           ${token}, ${plan.symbol} with ${plan.decimals} decimals`,
+    `Base            ${formatUnits(plan.base, plan.decimals)} ${plan.symbol}, the threshold of an unrated provider`,
+    `Fee recipient   ${feeRecipient}`,
+    ...Object.entries(ROLES).map(
+      ([label, { functions, holder, delay }]) =>
+        `${label.padEnd(18)}${keys[holder]}  ${functions.join(", ")}: ${hours(delay === null ? 0 : delays[delay])}`,
+    ),
+    `The admin is ${kind}.`,
+    "Plan",
+    ...plan.steps.map(({ title, done }, i) => `  ${i + 1}. ${title}${done ? " (stands already)" : ""}`),
+  ];
+}

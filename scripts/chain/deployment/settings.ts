@@ -1,0 +1,222 @@
+// What a deployment to a public network is told, from flags and environment variables. All that is wrong with it is said at once, and no
+// message repeats a key, or an address of a node, which may carry one.
+import { parseArgs } from "node:util";
+import { type Hex, isAddress, isAddressEqual, keccak256, toHex, zeroAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import type { NetworkInput } from "../../../src/chain/networks.ts";
+import { SALT } from "../deploy.ts";
+import { DELAYS, type Delays, type Keys } from "../roles.ts";
+
+/** The networks, with what their entry of NETWORKS begins with. */
+export const TARGETS = {
+  "base-sepolia": {
+    network: "base-sepolia",
+    chain_id: 84_532,
+    kind: "testnet",
+    required_confirmations: 3,
+    explorer: "https://sepolia.basescan.org",
+  },
+  base: {
+    network: "base",
+    chain_id: 8_453,
+    kind: "mainnet",
+    required_confirmations: 12,
+    explorer: "https://basescan.org",
+  },
+} as const satisfies Record<string, Partial<NetworkInput>>;
+export type Target = (typeof TARGETS)[keyof typeof TARGETS];
+
+export type Settings = {
+  readonly target: Target;
+  readonly rpcUrl: string;
+  readonly deployerKey: Hex;
+  readonly deployer: Hex;
+  readonly keys: Keys;
+  readonly feeRecipient: Hex;
+  readonly token: Hex;
+  /** The threshold of an unrated provider, whole units in decimal digits. */
+  readonly base: string;
+  readonly delays: Delays;
+  readonly salt: Hex;
+  readonly dryRun: boolean;
+  readonly allowEoaAdmin: boolean;
+  /** The folder for explorers' files. */
+  readonly out: string | null;
+  /** The first block in which somebody may have been given a role. */
+  readonly fromBlock: bigint;
+};
+
+/** Why nothing is deployed, or why what is deployed is not what it should be: a line for each reason. */
+export class DeploymentError extends Error {
+  readonly faults: readonly string[];
+  constructor(...faults: string[]) {
+    super(faults.join("\n"));
+    this.faults = faults;
+  }
+}
+
+/** Each is a flag, and a variable for where the flag is not given. */
+const VALUES = {
+  admin: "ADMIN_ADDRESS",
+  registrar: "REGISTRAR_ADDRESS",
+  arbiter: "ARBITER_ADDRESS",
+  guardian: "GUARDIAN_ADDRESS",
+  "fee-recipient": "FEE_RECIPIENT_ADDRESS",
+  token: "TOKEN_ADDRESS",
+  base: "TOKEN_BASE",
+  "wallet-delay-hours": "WALLET_DELAY_HOURS",
+  "payout-delay-hours": "PAYOUT_DELAY_HOURS",
+  "admin-delay-hours": "ADMIN_DELAY_HOURS",
+  salt: "DEPLOYMENT_SALT",
+  "from-block": "FROM_BLOCK",
+} as const;
+type Value = keyof typeof VALUES;
+const ROLE_VALUES = ["admin", "registrar", "arbiter", "guardian"] as const;
+const ADDRESSES = [...ROLE_VALUES, "fee-recipient", "token"] as const;
+const DELAY_VALUES = {
+  wallet: "wallet-delay-hours",
+  payOut: "payout-delay-hours",
+  admin: "admin-delay-hours",
+} as const;
+const HOUR = 3_600;
+/** Longer than the contract's window for payouts would make one impossible. */
+const DELAY_HOURS_MAX = 30 * 24;
+
+export const USAGE = `npm run contracts:deploy -- --network base-sepolia|base [--dry-run] [--out <folder>] [--allow-eoa-admin]
+  RPC_URL and DEPLOYER_KEY are read from the environment alone, where no process list and no history shows them.
+  Each of these is a flag, or the variable behind it:
+${Object.entries(VALUES)
+  .map(([flag, variable]) => `    --${flag.padEnd(20)} ${variable}`)
+  .join("\n")}`;
+
+export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): Settings {
+  const flags = readFlags(argv);
+  const faults: string[] = [];
+  const name = flags.network;
+  if (name === undefined || !Object.hasOwn(TARGETS, name))
+    throw new DeploymentError("--network is base-sepolia or base");
+  const target = TARGETS[name as keyof typeof TARGETS];
+  const given = (value: Value): string | undefined => flags[value] ?? (env[VALUES[value]] || undefined);
+  const need = (value: Value): string => {
+    const found = given(value);
+    if (found === undefined) faults.push(`${VALUES[value]} is missing (or --${value})`);
+    return found ?? "";
+  };
+  const deployer = readDeployer(env["DEPLOYER_KEY"], faults);
+  const rpcUrl = readNode(env["RPC_URL"], faults);
+  const addresses = Object.fromEntries(ADDRESSES.map((value) => [value, readAddress(value, need(value), faults)]));
+  const base = need("base");
+  if (base !== "" && !/^(?:0|[1-9]\d{0,11})(?:\.\d{1,18})?$/.test(base)) {
+    faults.push("TOKEN_BASE is an amount in whole units, such as 15.00");
+  }
+  const delays = readDelays(target, given, faults);
+  const fromBlock = given("from-block") ?? "0";
+  if (!/^\d{1,15}$/.test(fromBlock)) faults.push("FROM_BLOCK is the number of a block");
+  faults.push(...conflictsOf({ ...addresses, deployer }));
+  if (faults.length > 0) throw new DeploymentError(...faults);
+  const salt = given("salt");
+  const {
+    admin,
+    registrar,
+    arbiter,
+    guardian,
+    "fee-recipient": feeRecipient,
+    token,
+  } = addresses as Record<string, Hex>;
+  return {
+    target,
+    rpcUrl,
+    deployerKey: env["DEPLOYER_KEY"] as Hex,
+    deployer: deployer ?? zeroAddress,
+    keys: { admin, registrar, arbiter, guardian } as Keys,
+    feeRecipient: feeRecipient ?? zeroAddress,
+    token: token ?? zeroAddress,
+    base,
+    delays,
+    salt: salt === undefined ? SALT : keccak256(toHex(salt)),
+    dryRun: flags["dry-run"] ?? false,
+    allowEoaAdmin: flags["allow-eoa-admin"] ?? false,
+    out: flags.out ?? null,
+    fromBlock: BigInt(fromBlock),
+  };
+}
+
+function readFlags(argv: readonly string[]) {
+  const texts = Object.fromEntries(Object.keys(VALUES).map((flag) => [flag, { type: "string" }])) as Record<
+    Value,
+    { type: "string" }
+  >;
+  const switches = { "dry-run": { type: "boolean" }, "allow-eoa-admin": { type: "boolean" } } as const;
+  const options = { ...texts, ...switches, network: { type: "string" }, out: { type: "string" } } as const;
+  try {
+    return parseArgs({ args: [...argv], options, strict: true }).values;
+  } catch (error) {
+    // The parser's own sentence may repeat a value.
+    const flag = /^Unknown option '(--?[a-z-]+)'/.exec(error instanceof Error ? error.message : "")?.[1];
+    throw new DeploymentError(flag === undefined ? "the arguments are not as below" : `there is no flag ${flag}`);
+  }
+}
+
+function readDeployer(key: string | undefined, faults: string[]): Hex | null {
+  if (!key) faults.push("DEPLOYER_KEY is missing");
+  else if (!/^0x[0-9a-fA-F]{64}$/.test(key)) faults.push("DEPLOYER_KEY is not a private key: 0x and 64 hex digits");
+  else {
+    try {
+      return privateKeyToAddress(key as Hex);
+    } catch {
+      faults.push("DEPLOYER_KEY is not a private key of secp256k1");
+    }
+  }
+  return null;
+}
+
+function readNode(url: string | undefined, faults: string[]): string {
+  const parsed = URL.canParse(url ?? "") ? new URL(url ?? "") : null;
+  const isLocal = parsed !== null && ["127.0.0.1", "localhost", "[::1]"].includes(parsed.hostname);
+  if (!url) faults.push("RPC_URL is missing");
+  else if (parsed?.protocol !== "https:" && !(isLocal && parsed?.protocol === "http:")) {
+    faults.push("RPC_URL is not an https address (http is for this machine alone)");
+  }
+  return url ?? "";
+}
+
+function readAddress(value: Value, text: string, faults: string[]): Hex | null {
+  if (text === "") return null;
+  const variable = VALUES[value];
+  if (!isAddress(text)) faults.push(`${variable} is not an address, or its checksum is wrong`);
+  else if (isAddressEqual(text, zeroAddress)) faults.push(`${variable} is the zero address`);
+  else return text;
+  return null;
+}
+
+function readDelays(target: Target, given: (value: Value) => string | undefined, faults: string[]): Delays {
+  const entries = Object.entries(DELAY_VALUES).map(([delay, value]) => {
+    const text = given(value);
+    const usual = DELAYS[delay as keyof Delays];
+    if (text === undefined) return [delay, usual];
+    if (target.kind === "mainnet") faults.push(`${VALUES[value]}: on ${target.network} the delays are not chosen`);
+    if (!/^\d{1,4}$/.test(text) || Number(text) > DELAY_HOURS_MAX) {
+      faults.push(`${VALUES[value]} is a number of hours from 0 to ${DELAY_HOURS_MAX}`);
+    }
+    return [delay, Number(text) * HOUR];
+  });
+  return Object.fromEntries(entries) as Delays;
+}
+
+/**
+ * Who must be somebody else. One address in two roles is one theft of both; the guardian can't stop itself; and the deployer, whose key pays
+ * from a machine on the network, keeps nothing.
+ */
+function conflictsOf(addresses: Readonly<Record<string, Hex | null>>): string[] {
+  const online = ["registrar", "arbiter", "guardian", "deployer"] as const;
+  const pairs: (readonly [string, string])[] = [
+    ...online.map((name) => ["admin", name] as const),
+    ...online.flatMap((name, i) => online.slice(i + 1).map((other) => [name, other] as const)),
+    ...online.map((name) => ["fee-recipient", name] as const),
+    ...[...ROLE_VALUES, "fee-recipient", "deployer"].map((name) => ["token", name] as const),
+  ];
+  return pairs.flatMap(([one, other]) => {
+    const [first, second] = [addresses[one], addresses[other]];
+    return first && second && isAddressEqual(first, second) ? [`${one} and ${other} are one address: name two`] : [];
+  });
+}

@@ -1,0 +1,152 @@
+// Reads from the chain whether a deployment is what it should be: the code, the settings, who may call what, and that nobody else may.
+import { type Abi, type Hex, isAddressEqual, type Log, parseAbiItem, parseEventLogs, toFunctionSelector } from "viem";
+import { authorityAbi, settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { artifacts } from "../deploy.ts";
+import { ROLES } from "../roles.ts";
+import type { Node } from "./node.ts";
+import type { Plan } from "./plan.ts";
+import { DeploymentError, type Settings } from "./settings.ts";
+
+const FEE_BPS = 5;
+const ROOT = 0n;
+const WORD_DIGITS = 64;
+/** Nodes bound how many blocks they search at once. */
+const SEARCHES_MAX = 64;
+
+const ROLE_EVENTS = [
+  parseAbiItem(
+    "event RoleGranted(uint64 indexed roleId, address indexed account, uint32 delay, uint48 since, bool newMember)",
+  ),
+  parseAbiItem("event RoleRevoked(uint64 indexed roleId, address indexed account)"),
+] as const;
+
+/** @returns a line for each difference; none where everything is as wanted */
+export async function differences(node: Node, settings: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
+  const parts = [codeFaults(node, plan), settingFaults(node, settings, plan), roleFaults(node, settings, plan)];
+  return [...(await Promise.all(parts)).flat(), ...(await memberFaults(node, settings, plan, fromBlock))];
+}
+
+/** The code is the artifact's, and what the constructors wrote into it are the two addresses that they should have. */
+async function codeFaults({ client }: Node, { authority, contract }: Plan): Promise<string[]> {
+  const vault = await client.readContract({
+    address: contract,
+    abi: settlementAbi,
+    functionName: "vaultImplementation",
+  });
+  const wanted: [keyof typeof artifacts, Hex, readonly Hex[]][] = [
+    ["AccessManager", authority, []],
+    ["SettlementContract", contract, [authority, vault]],
+    ["EscrowVault", vault, [contract]],
+  ];
+  const found = await Promise.all(wanted.map(([, address]) => client.getCode({ address })));
+  return wanted.flatMap(([name, address, written], i) =>
+    codeIs(name, found[i], written) ? [] : [`the code at ${address} is not that of ${name}`],
+  );
+}
+
+function codeIs(name: keyof typeof artifacts, code: Hex | undefined, written: readonly Hex[]): boolean {
+  const { deployedBytecode, immutables } = artifacts[name];
+  const allowed = new Set(written.map((address) => address.slice(2).toLowerCase().padStart(WORD_DIGITS, "0")));
+  let masked = code?.toLowerCase() ?? "";
+  for (const start of immutables) {
+    const from = 2 + 2 * start;
+    if (!allowed.has(masked.slice(from, from + WORD_DIGITS))) return false;
+    masked = masked.slice(0, from) + "0".repeat(WORD_DIGITS) + masked.slice(from + WORD_DIGITS);
+  }
+  return masked === deployedBytecode;
+}
+
+async function settingFaults({ client }: Node, settings: Settings, plan: Plan): Promise<string[]> {
+  const read = (functionName: string, args: readonly unknown[] = []) =>
+    client.readContract({ address: plan.contract, abi: settlementAbi as Abi, functionName, args });
+  const wanted: [string, readonly unknown[], unknown][] = [
+    ["authority", [], plan.authority],
+    ["feeRecipient", [], settings.feeRecipient],
+    ["feeBps", [], FEE_BPS],
+    ["paused", [], false],
+    ["baseOf", [settings.token], plan.base],
+  ];
+  const found = await Promise.all(wanted.map(([name, args]) => read(name, args)));
+  return wanted.flatMap(([name, , value], i) =>
+    textOf(found[i]) === textOf(value) ? [] : [`${name} is ${found[i]} and should be ${value}`],
+  );
+}
+
+const textOf = (value: unknown): string => String(value).toLowerCase();
+
+async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings, plan: Plan): Promise<string[]> {
+  const ask = (functionName: string, args: readonly unknown[]) =>
+    client.readContract({ address: plan.authority, abi: authorityAbi as Abi, functionName, args });
+  const checks: [string, string, readonly unknown[], unknown][] = Object.entries(ROLES).flatMap(
+    ([label, { id, functions, holder, delay }]) => [
+      [`${label} of the ${holder}`, "hasRole", [id, keys[holder]], [true, delay === null ? 0 : delays[delay]]],
+      [`the admin of ${label}`, "getRoleAdmin", [id], ROLES.ADMIN.id],
+      [`the guardian of ${label}`, "getRoleGuardian", [id], delay === null ? ROOT : ROLES.GUARDIAN.id],
+      [`${label} of the deployer`, "hasRole", [id, deployer], [false, 0]],
+      ...functions.map((name): [string, string, readonly unknown[], unknown] => [
+        `the role of ${name}`,
+        "getTargetFunctionRole",
+        [plan.contract, selectorOf(settlementAbi as Abi, name)],
+        id,
+      ]),
+    ],
+  );
+  checks.push(
+    ["the root of the deployer", "hasRole", [ROOT, deployer], [false, 0]],
+    [
+      "the role of grantRole",
+      "getTargetFunctionRole",
+      [plan.authority, selectorOf(authorityAbi as Abi, "grantRole")],
+      ROLES.ADMIN.id,
+    ],
+    ["the closing of the contract", "isTargetClosed", [plan.contract], false],
+  );
+  const found = await Promise.all(checks.map(([, name, args]) => ask(name, args)));
+  return checks.flatMap(([what, , , value], i) =>
+    String(found[i]) === String(value) ? [] : [`${what} is ${found[i]} and should be ${value}`],
+  );
+}
+
+/** Whoever was given a role and not taken it, beside those who should have it. */
+async function memberFaults(node: Node, { keys }: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
+  const logs = await logsOf(node, plan.authority, fromBlock, await node.client.getBlockNumber());
+  const members = new Map<string, { id: bigint; account: Hex }>();
+  for (const { eventName, args } of parseEventLogs({ abi: ROLE_EVENTS, logs })) {
+    const place = `${args.roleId} ${args.account}`;
+    if (eventName === "RoleGranted") members.set(place, { id: args.roleId, account: args.account });
+    else members.delete(place);
+  }
+  const expected = Object.values(ROLES);
+  return [...members.values()].flatMap(({ id, account }) => {
+    const isExpected = expected.some((role) => role.id === id && isAddressEqual(keys[role.holder], account));
+    return isExpected ? [] : [`${account} has the role ${id} and should not`];
+  });
+}
+
+async function logsOf({ client }: Node, address: Hex, first: bigint, last: bigint): Promise<Log[]> {
+  const waiting: [bigint, bigint][] = [[first, last]];
+  const logs: Log[] = [];
+  let searches = 0;
+  for (let range = waiting.pop(); range !== undefined; range = waiting.pop()) {
+    const [fromBlock, toBlock] = range;
+    if (++searches > SEARCHES_MAX) {
+      throw new DeploymentError(
+        "the node searches too few blocks at once: name the block of the deployment with --from-block",
+      );
+    }
+    try {
+      logs.push(...(await client.getLogs({ address, events: ROLE_EVENTS, fromBlock, toBlock })));
+    } catch (error) {
+      if (fromBlock >= toBlock) throw error;
+      const middle = (fromBlock + toBlock) / 2n;
+      waiting.push([middle + 1n, toBlock], [fromBlock, middle]);
+    }
+  }
+  return logs;
+}
+
+function selectorOf(abi: Abi, name: string): Hex {
+  const item = abi.find((entry) => entry.type === "function" && entry.name === name);
+  if (item?.type !== "function") throw new Error(`there is no function ${name}`);
+  return toFunctionSelector(item);
+}

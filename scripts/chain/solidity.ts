@@ -1,0 +1,51 @@
+// What the contracts are compiled from and how, for the compiler and for explorers that compile them again.
+import { existsSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+
+const packages = join(import.meta.dirname, "../../node_modules");
+
+export const SETTINGS = {
+  // Supported by Base and anvil; later forks bring these contracts nothing.
+  evmVersion: "prague",
+  viaIR: true,
+  optimizer: { enabled: true, runs: 1_000_000 },
+  // Without the metadata's hash the bytecode depends on the code alone, not on comments or paths.
+  metadata: { bytecodeHash: "none", appendCBOR: false },
+  outputSelection: {
+    "*": {
+      "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"],
+    },
+  },
+} as const;
+
+export type StandardInput = {
+  readonly language: "Solidity";
+  readonly sources: Readonly<Record<string, { readonly content: string }>>;
+  readonly settings: typeof SETTINGS;
+};
+
+/** A source by the compiler's name for it: of a package, or of the folder. */
+export const sourceOf = (folder: string, name: string): string =>
+  readFileSync(name.startsWith("@") ? join(packages, name) : join(folder, name), "utf8");
+
+/** The answer to the compiler's question for an import. */
+export function importOf(path: string): { contents: string } | { error: string } {
+  return path.startsWith("@openzeppelin/") && existsSync(join(packages, path))
+    ? { contents: sourceOf("", path) }
+    : { error: `not found: ${path}` };
+}
+
+/** The compiler's standard JSON input with one file and all that it imports, directly or not, and nothing else. */
+export function standardInput(folder: string, entry: string): StandardInput {
+  const sources: Record<string, { content: string }> = {};
+  const waiting = [entry];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (name in sources) continue;
+    const content = sourceOf(folder, name);
+    sources[name] = { content };
+    for (const [, path = ""] of content.matchAll(/^import\s[^;]*?"([^"]+)";/gm)) {
+      waiting.push(path.startsWith(".") ? posix.join(posix.dirname(name), path) : path);
+    }
+  }
+  return { language: "Solidity", sources: Object.fromEntries(Object.entries(sources).sort()), settings: SETTINGS };
+}
