@@ -4,7 +4,15 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import solc from "solc";
-import { type Abi, concat, encodeFunctionData, getContractAddress, type Hex, numberToHex } from "viem";
+import {
+  type Abi,
+  concat,
+  encodeFunctionData,
+  getContractAddress,
+  type Hex,
+  numberToHex,
+  toFunctionSelector,
+} from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { send } from "../../scripts/chain/client.ts";
 import { artifacts, CREATE2_DEPLOYER, creationOf, SALT } from "../../scripts/chain/deploy.ts";
@@ -174,13 +182,19 @@ describe("on base-sepolia", () => {
     expect(await place.sent()).toBe(TRANSACTIONS);
   });
 
-  test("who was given a role beside the plan is found, also where the node searches few blocks at once", async () => {
+  test("who, and what function, was given a role beside the plan is found, also where the node searches few blocks at once", async () => {
     await place.client.mine({ blocks: 20 });
     const first = creationOf("AccessManager", [place.deployer], SALT);
     await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, CREATE2_DEPLOYER, first.data);
-    const grant = [ROLES.GUARDIAN.id, place.token, 0] as const;
-    const data = encodeFunctionData({ abi: authorityAbi as Abi, functionName: "grantRole", args: grant });
-    await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, first.address, data);
+    const given = toFunctionSelector("consumeScheduledOp(address,bytes)");
+    const calls: [string, readonly unknown[]][] = [
+      ["grantRole", [ROLES.GUARDIAN.id, place.token, 0]],
+      ["setTargetFunctionRole", [first.address, [given], ROLES.GUARDIAN.id]],
+    ];
+    for (const [functionName, args] of calls) {
+      const data = encodeFunctionData({ abi: authorityAbi as Abi, functionName, args });
+      await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, first.address, data);
+    }
     const proxy = await meddleWith(place.anvil.rpcUrl, async (call) => {
       const [{ fromBlock, toBlock } = {}] = (call.params ?? []) as { fromBlock?: Hex; toBlock?: Hex }[];
       const tooMany = call.method === "eth_getLogs" && Number(toBlock) - Number(fromBlock) > 10;
@@ -189,6 +203,7 @@ describe("on base-sepolia", () => {
     const { code, output } = await place.run([], { RPC_URL: proxy.url });
     proxy.close();
     expect([code, output]).toEqual([1, expect.stringContaining(`${place.token} has the role 6 and should not`)]);
+    expect(output).toContain("the role of consumeScheduledOp is 6 and should be 0");
   });
 
   test("code that is not the artifact's is found", async () => {
