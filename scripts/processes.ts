@@ -144,8 +144,22 @@ export function startGuard(): Guard {
   return { add: (pid) => stdin.write(`add ${pid}\n`), close: () => stdin.end("close\n") };
 }
 
+/** Below the ports that systems hand out by themselves: what is free here stays so until it is used. */
+const DRAWN = { from: 20_000, count: 12_000 } as const;
+const DRAWS = 20;
+
 /** A free port where `wanted` is 0; refuses one that is taken. */
 export async function claimPort(wanted: number, hint: string): Promise<number> {
+  if (wanted !== 0) return listenOnce(wanted, hint);
+  for (let draw = 0; draw < DRAWS; draw++) {
+    const drawn = DRAWN.from + Math.floor(Math.random() * DRAWN.count);
+    const port = await listenOnce(drawn, hint).catch(() => null);
+    if (port !== null) return port;
+  }
+  return listenOnce(0, hint);
+}
+
+function listenOnce(wanted: number, hint: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => {
