@@ -1,10 +1,10 @@
 // The project's commands as a person runs them: real processes, in the project or in a copy of it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { claimPort } from "../../scripts/processes.ts";
 import { readDescription } from "../../scripts/service.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 
@@ -75,10 +75,4 @@ export function copyOfProject(...missing: string[]): string {
   return copy;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
+export const freePort = (): Promise<number> => claimPort(0, "");
