@@ -40,7 +40,7 @@ export const PEOPLE = [
 export type Person = (typeof PEOPLE)[number];
 
 // The functions of the authority with the errors of the contract, which come through it.
-const REFUSALS = [...authorityAbi, ...settlementAbi.filter(({ type }) => type === "error")] as Abi;
+export const REFUSALS = [...authorityAbi, ...settlementAbi.filter(({ type }) => type === "error")] as Abi;
 
 // Enough for every call here; naming it spares a dry run, and lets a refused call be mined as reverted.
 const GAS = 3_000_000n;
@@ -263,9 +263,14 @@ export function must<T>(result: ChainResult<T>): T {
 }
 
 export function errorName(error: unknown): string {
+  const { data, signature } = revertIn(error);
+  return data?.errorName ?? signature ?? "reverted";
+}
+
+/** The contract's refusal that viem's error is about; any other error is thrown on. */
+export function revertIn(error: unknown): ContractFunctionRevertedError {
   const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
-  if (reverted instanceof ContractFunctionRevertedError)
-    return reverted.data?.errorName ?? reverted.signature ?? "reverted";
+  if (reverted instanceof ContractFunctionRevertedError) return reverted;
   throw error;
 }
 
