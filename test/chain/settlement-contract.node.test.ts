@@ -1,6 +1,7 @@
 // The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
 import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
+import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
@@ -11,6 +12,7 @@ import {
   PROVIDER,
   pay,
   paymentOf,
+  REASON,
   THRESHOLD,
   UNIT,
   useWorld,
@@ -34,6 +36,20 @@ const FACTS = types("bytes32", "bytes32", "address", "uint96", "address", "uint6
 /** The key of the nth payment that names no intent. */
 const plainKey = (n: bigint): Hex =>
   keccak256(encodeAbiParameters(types("address", "uint256"), [world.chain.settlementContract, n]));
+
+const FORMS = ["payIntent", "settle", "settleWithAuthorization"] as const;
+// ERC3009UsedAuthorization of the token, whose errors are not in our ABI.
+const USED = toFunctionSelector("ERC3009UsedAuthorization(address,bytes32)");
+/** The calls by which one payment can be made. */
+async function formsOf(payment: FullPayment): Promise<Readonly<Record<(typeof FORMS)[number], readonly unknown[]>>> {
+  const { privateKey } = world.people.consumer;
+  const p = await signPayment(world.anvil.chainId, privateKey, world.chain.settlementContract, payment);
+  return {
+    payIntent: [payment.token, payment.amount, payment.providerDidHash, payment.consumerDidHash, payment.intentHash],
+    settle: [payment],
+    settleWithAuthorization: [p.payment, p.from, p.validAfter, p.validBefore, p.salt, p.signature],
+  };
+}
 
 describe("paying", () => {
   test("pay has the selector that AEA/P clients call", () => {
@@ -120,13 +136,24 @@ describe("paying", () => {
     expect(await world.read("commitmentOf", [facts.key])).toBe(keccak256(encodeAbiParameters(FACTS, values)));
   });
 
-  test.each(["payIntent", "settle"])("a named intent is paid once: %s, and then no form again", async (form) => {
-    const args = { payIntent: [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT], settle: [paymentOf(world)] };
-    expect((await world.send("consumer", form, args[form as keyof typeof args])).status).toBe("success");
-    for (const [again, by] of Object.entries(args))
-      expect(await world.refusal("consumer", again, by)).toBe("AlreadyPaid");
-    // Another amount is another payment.
-    expect(await world.refusal("consumer", "settle", [paymentOf(world, { amount: UNIT })])).toBeNull();
+  test.each(FORMS)("a named intent is paid once: by %s, and then by no form again", async (form) => {
+    const args = await formsOf(paymentOf(world));
+    expect((await world.send("consumer", form, args[form])).status).toBe("success");
+    // Another wallet, fee, deadline or place of refunds makes no other payment of it.
+    const changed = await formsOf(
+      paymentOf(world, { maxFeeBps: 50, deadline: 9_999_999_999n, refundTo: world.people.other.address }),
+    );
+    for (const again of FORMS)
+      for (const by of [args, changed])
+        expect([again, await world.refusal("consumer", again, by[again])]).toEqual([
+          again,
+          // A used authorization is the token's own refusal.
+          again === form && by === args && again === "settleWithAuthorization" ? USED : "AlreadyPaid",
+        ]);
+    expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
+    // Another amount, consumer or intent is another payment.
+    for (const other of [{ amount: UNIT }, { consumerDidHash: REASON }, { intentHash: REASON }])
+      expect(await world.refusal("consumer", "settle", [paymentOf(world, other)])).toBeNull();
   });
 
   test("settle pays what the payer has agreed to, and sends refunds where the payer says", async () => {
@@ -141,13 +168,26 @@ describe("paying", () => {
     ["a lower highest fee", "FeeTooHigh", () => ({ maxFeeBps: 4 })],
     ["a deadline that has passed", "DeadlinePassed", () => ({ deadline: 1n })],
     ["no place of refunds", "ZeroAddress", () => ({ refundTo: ZERO_ADDRESS })],
+    // A payout to its own vault would be told as money that has left it.
+    ["refunds to the vault", "InvalidWallet", async () => ({ refundTo: await world.vault(PROVIDER) })],
+    ["refunds to the contract", "InvalidWallet", () => ({ refundTo: world.chain.settlementContract })],
     ["no intent", "ZeroHash", () => ({ intentHash: ZERO_HASH })],
     ["no consumer", "ZeroHash", () => ({ consumerDidHash: ZERO_HASH })],
     ["nothing", "ZeroAmount", () => ({ amount: 0n })],
     ["more than 96 bits", "SafeCastOverflowedUintDowncast", () => ({ amount: 2n ** 96n })],
     ["an unknown provider", "UnknownProvider", () => ({ providerDidHash: OTHER_PROVIDER })],
   ])("settle refuses %s", async (_, error, change) => {
-    expect(await world.refusal("consumer", "settle", [paymentOf(world, change())])).toBe(error);
+    expect(await world.refusal("consumer", "settle", [paymentOf(world, await change())])).toBe(error);
+  });
+
+  test("settle pays until the deadline itself", async () => {
+    const { timestamp } = await world.client.getBlock();
+    const deadline = timestamp + 100n;
+    await world.client.setNextBlockTimestamp({ timestamp: deadline + 1n });
+    expect((await world.send("consumer", "settle", [paymentOf(world, { deadline })])).status).toBe("reverted");
+    await world.client.setNextBlockTimestamp({ timestamp: deadline + 100n });
+    const later = paymentOf(world, { deadline: deadline + 100n });
+    expect((await world.send("consumer", "settle", [later])).status).toBe("success");
   });
 
   test("escrow stops at the threshold, and everything above is operational", async () => {

@@ -50,7 +50,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param operationalWallet the provider's wallet: a payment to another one reverts
     /// @param maxFeeBps the highest fee, hundredths of a percent of the gross
     /// @param deadline epoch seconds: a later block reverts
-    /// @param refundTo where payouts and refunds of it go
+    /// @param refundTo where payouts and refunds of it go: neither this contract nor the provider's vault
     struct Payment {
         address token;
         uint256 amount;
@@ -554,7 +554,6 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     function _requireAgreed(Payment memory payment) private view {
-        if (payment.refundTo == address(0)) revert ZeroAddress();
         if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
         if (feeBps > payment.maxFeeBps) revert FeeTooHigh(feeBps, payment.maxFeeBps);
         _requirePresent(payment.providerDidHash, payment.token, payment.operationalWallet);
@@ -568,6 +567,8 @@ contract SettlementContract is ReentrancyGuardTransient {
         if (baseOf[payment.token] == 0) revert UnknownToken(payment.token);
         if (commitmentOf[key] != bytes32(0)) revert AlreadyPaid(key);
         Split memory split = _requireSplit(payment.providerDidHash, payment.token);
+        address vault = vaultOf(payment.providerDidHash);
+        _requireWallet(payment.refundTo, vault);
         commitmentOf[key] = _commitmentTo(
             Settlement({
                 key: key,
@@ -581,7 +582,6 @@ contract SettlementContract is ReentrancyGuardTransient {
         );
         IERC20 token = IERC20(payment.token);
         if (!received) token.safeTransferFrom(payer, address(this), payment.amount);
-        address vault = vaultOf(payment.providerDidHash);
         uint256 balance = token.balanceOf(vault);
         (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, split.threshold, balance);
         if (escrow > 0) token.safeTransfer(vault, escrow);
@@ -655,7 +655,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     function _requireWallet(address wallet, address vault) private view {
         if (wallet == address(0)) revert ZeroAddress();
-        // Money sent to either could never be spent by the provider.
+        // Money sent to either could never be spent by whom it is for.
         if (wallet == address(this) || wallet == vault) revert InvalidWallet(wallet);
     }
 
