@@ -1,6 +1,20 @@
 // settleWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and nobody can use the signature
 // for anything else.
-import { encodeAbiParameters, type Hex, keccak256, parseEventLogs, parseSignature, toFunctionSelector } from "viem";
+import {
+  type Abi,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getAbiItem,
+  type Hex,
+  keccak256,
+  parseEventLogs,
+  parseSignature,
+  serializeCompactSignature,
+  serializeSignature,
+  signatureToCompactSignature,
+  toFunctionSelector,
+  toHex,
+} from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
@@ -12,6 +26,7 @@ import {
 } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
+  factsOf,
   INTENT,
   OTHER_PROVIDER,
   PROVIDER,
@@ -23,7 +38,7 @@ import {
   type World,
   ZERO_HASH,
 } from "./support.ts";
-import { createTestContract } from "./test-contracts.ts";
+import { createTestContract, testContracts } from "./test-contracts.ts";
 
 let world: World;
 let token: Hex;
@@ -66,10 +81,18 @@ const refusal = (change: Change, by = signed) =>
 
 // As the contract computes it, and so a payer's own software.
 const nonceOf = ({ payment, salt }: AuthorizedPayment): Hex => {
-  const [, nonce] = [null, settlementAbi.find((entry) => entry.type === "function" && entry.name === "nonceOf")];
-  if (nonce?.type !== "function" || nonce.name !== "nonceOf") throw new Error("no nonceOf");
-  return keccak256(encodeAbiParameters(nonce.inputs, [payment, salt]));
+  const { inputs } = getAbiItem({ abi: settlementAbi, name: "nonceOf" });
+  return keccak256(encodeAbiParameters(inputs, [payment, salt]));
 };
+
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const otherS = (signature: Hex): Hex => {
+  const { r, s, yParity } = parseSignature(signature);
+  return serializeSignature({ r, s: toHex(ORDER - BigInt(s), { size: 32 }), yParity: 1 - yParity });
+};
+const compact = (signature: Hex): Hex =>
+  serializeCompactSignature(signatureToCompactSignature(parseSignature(signature)));
+const withParity = (signature: Hex): Hex => `${signature.slice(0, -2)}0${parseSignature(signature).yParity}` as Hex;
 
 // The token's errors, by selector, since the settlement contract hands them through.
 const INVALID_SIGNATURE = toFunctionSelector("ERC3009InvalidSignature()");
@@ -106,6 +129,10 @@ describe("settleWithAuthorization", () => {
     ["end of validity", () => ({ validBefore: 2n ** 40n })],
     ["begin of validity", () => ({ validAfter: 1n })],
     ["signature", () => ({ signature: `${signed.signature.slice(0, -4)}0000` as Hex })],
+    ["form of the same signature (the other s)", () => ({ signature: otherS(signed.signature) })],
+    ["form of the same signature (compact)", () => ({ signature: compact(signed.signature) })],
+    ["form of the same signature (a parity of 0 or 1)", () => ({ signature: withParity(signed.signature) })],
+    ["longer signature", () => ({ signature: `${signed.signature}00` })],
     ["shorter signature", () => ({ signature: signed.signature.slice(0, -2) as Hex })],
     ["no signature", () => ({ signature: "0x" })],
   ];
@@ -160,6 +187,51 @@ describe("settleWithAuthorization", () => {
     }
   });
 
+  test("cannot be used at the token in another of its ways", async () => {
+    const { from, settlementContract, payment, validAfter, validBefore, signature } = signed;
+    const { r, s, yParity } = parseSignature(signature);
+    const args = [
+      from,
+      settlementContract,
+      payment.amount,
+      validAfter,
+      validBefore,
+      nonceOf(signed),
+      27 + yParity,
+      r,
+      s,
+    ];
+    const refused = world.refusalAt("stranger", token, artifacts.TestUSDC.abi, "transferWithAuthorization", args);
+    expect(await refused).toBe("ERC3009InvalidSignature");
+  });
+
+  test("takes no other token that the payer has as well", async () => {
+    const other = await createTestContract(world, "UsdcLike", []);
+    const { consumer, wallet } = world.people;
+    await world.act("admin", "listToken", [other, THRESHOLD]);
+    await world.act("registrar", "registerProvider", [PROVIDER, other, wallet.address, THRESHOLD]);
+    const { abi } = testContracts.UsdcLike;
+    await world.sendTo("other", other, abi, "mint", [consumer.address, 100n * UNIT]);
+    expect((await submit({ token: other })).status).toBe("reverted");
+    const by = await sign({ token: other });
+    expect([(await submit({}, by)).status, (await submit({ token }, by)).status]).toEqual(["success", "reverted"]);
+  });
+
+  test("is paid for by nobody's allowance", async () => {
+    await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [signed.settlementContract, 100n * UNIT]);
+    await submit();
+    const allowance = { address: token, abi: artifacts.TestUSDC.abi, functionName: "allowance" };
+    const args = [world.people.consumer.address, signed.settlementContract];
+    expect(await world.client.readContract({ ...allowance, args })).toBe(100n * UNIT);
+  });
+
+  test("is overtaken by the payer's own payment of the intent, and takes nothing then", async () => {
+    await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [signed.settlementContract, 100n * UNIT]);
+    await world.send("consumer", "settle", [signed.payment]);
+    expect(await refusal({})).toBe("AlreadyPaid");
+    expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
+  });
+
   test("is not good on another chain", async () => {
     expect((await submit({}, await sign({}, {}, 8453))).status).toBe("reverted");
   });
@@ -190,6 +262,23 @@ describe("settleWithAuthorization", () => {
       from: wallet,
     });
     expect(await refusal({}, foreign)).toBe(INVALID_SIGNATURE);
+  });
+
+  test("a smart wallet pays from its allowance as well, and refunds go to it", async () => {
+    const { consumer } = world.people;
+    const { settlementContract } = world.chain;
+    const wallet = await createTestContract(world, "SmartWallet", [consumer.address]);
+    await world.mint(wallet, 20n * UNIT);
+    const run = (to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) => {
+      const call = [to, encodeFunctionData({ abi, functionName, args })];
+      return world.sendTo("consumer", wallet, testContracts.SmartWallet.abi, "run", call);
+    };
+    await run(token, artifacts.TestUSDC.abi, "approve", [settlementContract, 10n * UNIT]);
+    const named = [token, 10n * UNIT, PROVIDER, signed.payment.consumerDidHash, INTENT];
+    const facts = await factsOf(world, await run(settlementContract, settlementAbi as Abi, "payIntent", named));
+    expect([facts.refundTo.toLowerCase(), await world.balance(wallet)]).toEqual([wallet.toLowerCase(), 10n * UNIT]);
+    await world.act("arbiter", "payOut", [facts, 7n]);
+    expect(await world.balance(wallet)).toBe(10n * UNIT + 7n);
   });
 
   test("is signed like this by the scripts", async () => {

@@ -1,13 +1,9 @@
-// Tokens that refuse or call back (CHN-1, CHN-4, CHN-7): a blacklist and a pause stop whom they name and nobody else, nothing is half done, and
-// a call back in the middle of a transfer gets nowhere.
-import { type Abi, encodeFunctionData, type Hex } from "viem";
+// A token that refuses (CHN-1, CHN-4, CHN-7): its blacklist and its pause stop whom they name and nobody else, and nothing is half done.
+import type { Abi, Hex } from "viem";
 import { describe, expect, test } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
-  CONSUMER,
   type Facts,
   factsOf,
-  INTENT,
   type Person,
   PROVIDER,
   paymentOf,
@@ -97,50 +93,5 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     await unchanged(() => world.send("stranger", "sweepFees", [token]));
     await world.sendTo("other", token, abi, "setPaused", [false]);
     expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
-  });
-});
-
-describe("a token that calls back", () => {
-  const abi = abiOf("ReentrantToken");
-  let world: World;
-  let token: Hex;
-  useWorld(async (built) => {
-    world = built;
-    token = await createTestContract(world, "ReentrantToken", []);
-    await listed(world, token, abi);
-    // The token itself has money and, by calling itself back, an allowance: nothing but the guard stops its calls.
-    await world.sendTo("other", token, abi, "mint", [token, 1_000n * UNIT]);
-    const approve = encodeFunctionData({
-      abi,
-      functionName: "approve",
-      args: [world.chain.settlementContract, LIMITLESS],
-    });
-    await world.sendTo("other", token, abi, "callBack", [token, approve]);
-    await world.sendTo("consumer", token, abi, "transfer", [world.people.other.address, 1n]);
-    expect(await world.client.readContract({ address: token, abi, functionName: "succeeded" })).toBe(true);
-  });
-
-  const CALLS: Readonly<Record<string, () => readonly unknown[]>> = {
-    pay: () => [token, UNIT, PROVIDER, CONSUMER],
-    payIntent: () => [token, UNIT, PROVIDER, CONSUMER, INTENT],
-    settle: () => [paymentOf(world, { token })],
-    settleWithAuthorization: () => [paymentOf(world, { token }), token, 0n, LIMITLESS, INTENT, "0x"],
-    depositEscrow: () => [PROVIDER, token, UNIT],
-    releaseSurplus: () => [PROVIDER, token],
-    sweepFees: () => [token],
-  };
-
-  test.each(Object.entries(CALLS))("in the middle of a payment does not get into %s", async (name, args) => {
-    await world.sendTo("other", token, abi, "mint", [await world.vault(PROVIDER), 50n * UNIT]);
-    const data = encodeFunctionData({ abi: settlementAbi as Abi, functionName: name, args: args() });
-    await world.sendTo("other", token, abi, "callBack", [world.chain.settlementContract, data]);
-    const receipt = await world.send("consumer", "payIntent", [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT]);
-    expect(receipt.status).toBe("success");
-    expect(await world.client.readContract({ address: token, abi, functionName: "succeeded" })).toBe(false);
-    const held = async (address: Hex) =>
-      world.client.readContract({ address: token, abi, functionName: "balanceOf", args: [address] });
-    expect(await held(world.chain.settlementContract)).toBe(5_000n);
-    expect(await held(world.people.wallet.address)).toBe(10n * UNIT - 5_000n);
-    expect(await held(await world.vault(PROVIDER))).toBe(50n * UNIT);
   });
 });
