@@ -17,6 +17,7 @@ import {
   THRESHOLD,
   UNIT,
   useWorld,
+  vaultBalance,
   type World,
 } from "./support.ts";
 
@@ -193,11 +194,30 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
   });
 
-  test("what is not executed within a week is forgotten", async () => {
-    const args = PRIVILEGED["setOperationalWallet"]?.args(world, await settled(world)) ?? [];
-    await world.schedule("registrar", "setOperationalWallet", args);
-    await pass(DELAYS.wallet + 7 * 86_400 + 60);
-    expect(await world.refusalOf("registrar", "setOperationalWallet", args)).toBe("AccessManagerExpired");
+  test.each(DELAYED)("%s is cancelled by who scheduled it, and scheduled anew with its whole delay", async (name) => {
+    const call = PRIVILEGED[name];
+    if (!call) throw new Error(name);
+    const args = call.args(world, await settled(world));
+    await world.schedule(call.by, name, args);
+    await pass(delayOf(name) - 60);
+    expect((await world.cancel(call.by, call.by, name, args)).status).toBe("success");
+    await world.schedule(call.by, name, args);
+    await pass(60);
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotReady");
+    await pass(delayOf(name));
+    expect(await world.refusalOf(call.by, name, args)).toBeNull();
+  });
+
+  test.each(DELAYED)("%s is executed until a week after its delay, and then forgotten", async (name) => {
+    const call = PRIVILEGED[name];
+    if (!call) throw new Error(name);
+    const args = call.args(world, await settled(world));
+    await world.schedule(call.by, name, args);
+    await pass(delayOf(name) + 7 * 86_400 - 60);
+    expect(await world.refusalOf(call.by, name, args)).toBeNull();
+    await pass(120);
+    expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerExpired");
+    expect((await world.act(call.by, name, args)).status).toBe("reverted");
   });
 
   test("a wallet that was scheduled before the present one moved is not set", async () => {
@@ -207,6 +227,40 @@ describe("with the delays of production", () => {
     await world.send("wallet", "moveOperationalWallet", [PROVIDER, chain.token, people.stranger.address]);
     await pass(DELAYS.wallet + 60);
     expect(await world.refusalOf("registrar", "setOperationalWallet", args)).toBe("WalletDiffers");
+  });
+
+  test("a low threshold that was scheduled before the present one was set is not set", async () => {
+    const args = [PROVIDER, world.chain.token, THRESHOLD, 0n];
+    await world.schedule("registrar", "setLowThreshold", args);
+    await world.act("registrar", "setThreshold", [PROVIDER, world.chain.token, THRESHOLD - 1n]);
+    await pass(DELAYS.wallet + 60);
+    expect(await world.refusalOf("registrar", "setLowThreshold", args)).toBe("InvalidThreshold");
+  });
+
+  test("of two wallets that wait beside each other one is set", async () => {
+    const { chain, people } = world;
+    const change = (to: Person) => [PROVIDER, chain.token, people.wallet.address, people[to].address];
+    await world.schedule("registrar", "setOperationalWallet", change("other"));
+    await world.schedule("registrar", "setOperationalWallet", change("stranger"));
+    await pass(DELAYS.wallet + 60);
+    expect((await world.act("registrar", "setOperationalWallet", change("other"))).status).toBe("success");
+    expect(await world.refusalOf("registrar", "setOperationalWallet", change("stranger"))).toBe("WalletDiffers");
+  });
+
+  test("of two awards of a settlement that wait beside each other one is executed, the next one names it", async () => {
+    const facts = await settled(world);
+    const awards = [300_000n, 400_000n] as const;
+    for (const amount of awards) await world.schedule("arbiter", "payOut", [facts, amount]);
+    const next = [{ ...facts, paidOut: awards[0] }, awards[1]];
+    await world.schedule("arbiter", "payOut", next);
+    await pass(DELAYS.payOut + 60);
+    expect(await world.refusalOf("arbiter", "payOut", next)).toBe("UnknownSettlement");
+    expect((await world.act("arbiter", "payOut", [facts, awards[0]])).status).toBe("success");
+    expect(await world.refusalOf("arbiter", "payOut", [facts, awards[1]])).toBe("UnknownSettlement");
+    expect((await world.act("arbiter", "payOut", next)).status).toBe("success");
+    const spent = awards[0] + awards[1];
+    expect(await vaultBalance(world)).toBe(999_500n - spent);
+    expect(await world.balance(facts.refundTo)).toBe(990n * UNIT + spent);
   });
 
   test("registrations, thresholds, reserves and the pause do not wait", async () => {

@@ -88,22 +88,39 @@ describe("the arbiter's payout", () => {
     expect(await world.refusal("consumer", "refund", args)).toBe("UnknownSettlement");
   });
 
-  test("refuses nothing, and an old settlement after 400 days", async () => {
-    expect(await refused(0n)).toBe("ZeroAmount");
-    const { timestamp } = await world.client.getBlock();
-    const last = Number(facts.settledAt - timestamp) + 400 * 86_400;
-    await world.client.increaseTime({ seconds: last - 60 });
-    await world.client.mine({ blocks: 1 });
-    expect(await refused(1n)).toBeNull();
-    await world.client.increaseTime({ seconds: 120 });
-    await world.client.mine({ blocks: 1 });
-    expect(await refused(1n)).toBe("TooOld");
+  test("is possible until the end of the 400th day, and a refund for ever", async () => {
+    const last = facts.settledAt + 400n * 86_400n;
+    const at = (timestamp: bigint) => world.client.setNextBlockTimestamp({ timestamp });
+    await at(last);
+    expect((await payOut(1n)).status).toBe("success");
+    await at(last + 1n);
+    expect((await payOut(1n, { paidOut: 1n })).status).toBe("reverted");
+    expect(await refused(1n, { paidOut: 1n })).toBe("TooOld");
+    expect((await world.send("consumer", "refund", [{ ...facts, paidOut: 1n }, 1n])).status).toBe("success");
   });
 
-  test("works while payments are paused and after the token was delisted", async () => {
+  test("of nothing is refused", async () => {
+    expect(await refused(0n)).toBe("ZeroAmount");
+  });
+
+  test("does not count what was refunded", async () => {
+    await world.mint(await world.vault(PROVIDER), 100n * UNIT);
+    await world.send("consumer", "refund", [facts, 9n * UNIT]);
+    expect((await payOut(10n * UNIT)).status).toBe("success");
+  });
+
+  test("works while payments are paused and after the token was delisted, as all does that gives money back", async () => {
+    await world.mint(await world.vault(PROVIDER), THRESHOLD);
     await world.act("guardian", "pause", []);
     await world.act("admin", "listToken", [token, 0n]);
     expect((await payOut(1n)).status).toBe("success");
+    expect((await world.send("consumer", "refund", [{ ...facts, paidOut: 1n }, 1n])).status).toBe("success");
+    expect((await world.send("stranger", "releaseSurplus", [PROVIDER, token])).status).toBe("success");
+    expect((await world.send("stranger", "sweepFees", [token])).status).toBe("success");
+    expect((await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 1n])).status).toBe("success");
+    expect((await world.act("arbiter", "setReserve", [PROVIDER, token, 1n])).status).toBe("success");
+    const move = [PROVIDER, token, world.people.other.address];
+    expect((await world.send("wallet", "moveOperationalWallet", move)).status).toBe("success");
   });
 });
 
@@ -177,10 +194,13 @@ describe("the admin", () => {
     const { stranger, feeRecipient } = world.people;
     expect(await world.read("feeBps")).toBe(5);
     expect(await world.refusalOf("admin", "setFeeBps", [51n])).toBe("FeeTooHigh");
-    await world.act("admin", "setFeeBps", [50n]);
+    const [set] = eventsOf(await world.act("admin", "setFeeBps", [50n]));
+    expect(set).toMatchObject({ eventName: "FeeSet", args: { feeBps: 50n } });
     await pay(world, UNIT);
     expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
-    await world.act("admin", "setFeeRecipient", [stranger.address]);
+    const [moved] = eventsOf(await world.act("admin", "setFeeRecipient", [stranger.address]));
+    expect(moved).toMatchObject({ eventName: "FeeRecipientSet", args: { feeRecipient: stranger.address } });
+    expect(await world.read("feeRecipient")).toBe(stranger.address);
     // What was sent here by mistake is swept with it.
     await world.mint(world.chain.settlementContract, 7n);
     const [swept] = eventsOf(await world.send("consumer", "sweepFees", [token]));
@@ -202,7 +222,8 @@ describe("the admin", () => {
   });
 
   test("lifts the guardian's pause of payments and deposits", async () => {
-    await world.act("guardian", "pause", []);
+    const stopped = await world.act("guardian", "pause", []);
+    expect(eventsOf(stopped).map(({ eventName }) => eventName)).toEqual(["Paused"]);
     const { consumer } = world.people;
     const calls = [
       ["pay", [token, UNIT, PROVIDER, CONSUMER]],
@@ -214,7 +235,12 @@ describe("the admin", () => {
       expect([name, await world.refusal("consumer", name, args)]).toEqual([name, "PaymentsPaused"]);
     const signed = [paymentOf(world), consumer.address, 0n, 2n ** 40n, INTENT, "0x"];
     expect((await world.send("consumer", "settleWithAuthorization", signed)).status).toBe("reverted");
-    await world.act("admin", "unpause", []);
+    expect(await world.read("paused")).toBe(true);
+    const lifted = await world.act("admin", "unpause", []);
+    expect([eventsOf(lifted).map(({ eventName }) => eventName), await world.read("paused")]).toEqual([
+      ["Unpaused"],
+      false,
+    ]);
     expect((await pay(world, UNIT)).status).toBe("success");
   });
 });
