@@ -1,12 +1,15 @@
 // A token that refuses (CHN-1, CHN-4, CHN-7): its blacklist and its pause stop whom they name and nobody else, and nothing is half done.
-import type { Abi, Hex } from "viem";
+import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import {
+  CONSUMER,
   type Facts,
   factsOf,
+  OTHER_PROVIDER,
   type Person,
   PROVIDER,
   paymentOf,
+  REASON,
   THRESHOLD,
   UNIT,
   useWorld,
@@ -14,20 +17,8 @@ import {
 } from "./support.ts";
 import { createTestContract, testContracts } from "./test-contracts.ts";
 
-const LIMITLESS = 2n ** 256n - 1n;
-const abiOf = (name: "UsdcLike" | "ReentrantToken"): Abi => testContracts[name].abi;
-
-/** The token is listed and the provider registered in it; the consumer has 1,000 units of it and an allowance. */
-async function listed(world: World, token: Hex, abi: Abi): Promise<void> {
-  const { consumer, wallet } = world.people;
-  await world.act("admin", "listToken", [token, THRESHOLD]);
-  await world.act("registrar", "registerProvider", [PROVIDER, token, wallet.address, THRESHOLD]);
-  await world.sendTo("other", token, abi, "mint", [consumer.address, 1_000n * UNIT]);
-  await world.sendTo("consumer", token, abi, "approve", [world.chain.settlementContract, LIMITLESS]);
-}
-
 describe("a token with a blacklist and a pause, behind a proxy", () => {
-  const abi = abiOf("UsdcLike");
+  const { abi } = testContracts.UsdcLike;
   let world: World;
   let token: Hex;
   let facts: Facts;
@@ -35,7 +26,11 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     world = built;
     const implementation = await createTestContract(world, "UsdcLike", []);
     token = await createTestContract(world, "UsdcProxy", [implementation, world.people.admin.address]);
-    await listed(world, token, abi);
+    const { consumer, wallet } = world.people;
+    await world.act("admin", "listToken", [token, THRESHOLD]);
+    await world.act("registrar", "registerProvider", [PROVIDER, token, wallet.address, THRESHOLD]);
+    await world.sendTo("other", token, abi, "mint", [consumer.address, 1_000n * UNIT]);
+    await world.sendTo("consumer", token, abi, "approve", [world.chain.settlementContract, 1_000n * UNIT]);
     facts = await factsOf(world, await settle({ refundTo: world.people.stranger.address }));
   });
   const settle = (change = {}) => world.send("consumer", "settle", [paymentOf(world, { token, ...change })]);
@@ -63,6 +58,42 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     await unchanged(() => world.send("stranger", "sweepFees", [token]));
     await world.act("admin", "setFeeRecipient", [world.people.other.address]);
     expect((await world.send("stranger", "sweepFees", [token])).status).toBe("success");
+  });
+
+  test("that lists a wallet keeps the surplus until the provider has another one", async () => {
+    const { wallet, other } = world.people;
+    const vault = await world.vault(PROVIDER);
+    await world.sendTo("other", token, abi, "mint", [vault, THRESHOLD]);
+    await blacklist(wallet.address);
+    await unchanged(() => world.send("stranger", "releaseSurplus", [PROVIDER, token]));
+    // Nothing moves, so the token has no say in it.
+    expect((await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, other.address])).status).toBe(
+      "success",
+    );
+    expect((await world.send("stranger", "releaseSurplus", [PROVIDER, token])).status).toBe("success");
+    expect(await balance(other.address)).toBe(999_500n);
+    const again = await settle({ operationalWallet: other.address, intentHash: REASON });
+    expect(again.status).toBe("success");
+  });
+
+  test("that lists one provider's vault stops its deposits, and no other provider's payments", async () => {
+    const { other } = world.people;
+    await world.act("registrar", "registerProvider", [OTHER_PROVIDER, token, other.address, THRESHOLD]);
+    await blacklist(await world.vault(PROVIDER));
+    await unchanged(() => world.send("consumer", "depositEscrow", [PROVIDER, token, 1n]));
+    await unchanged(() => world.send("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER]));
+    expect((await world.send("consumer", "pay", [token, UNIT, OTHER_PROVIDER, CONSUMER])).status).toBe("success");
+    expect((await world.send("consumer", "refund", [facts, 1n])).status).toBe("success");
+    // Full, it takes no escrow: the payment goes on beside it.
+    await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 999_500n]);
+    expect((await payAgain()).status).toBe("success");
+  });
+
+  test("that lists the payer stops what the payer pays", async () => {
+    await blacklist(world.people.consumer.address);
+    await unchanged(payAgain);
+    await unchanged(() => world.send("consumer", "refund", [facts, 1n]));
+    expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
   });
 
   test("that lists where refunds go keeps the award for later", async () => {

@@ -51,6 +51,19 @@ async function formsOf(payment: FullPayment): Promise<Readonly<Record<(typeof FO
   };
 }
 
+test("its constants and what it starts with are what the payers were told", async () => {
+  const { authority, vaultImplementation } = world.chain;
+  const values = {
+    ...{ BPS: 10_000n, MAX_FEE_BPS: 50n, ESCROW_BPS: 1_000n, PAY_OUT_WINDOW: 400n * 86_400n },
+    ...{ feeBps: 5, feeRecipient: world.people.feeRecipient.address, paused: false, plainPayments: 0n },
+    ...{ authority, vaultImplementation },
+  };
+  for (const [name, value] of Object.entries(values)) expect([name, await world.read(name)]).toEqual([name, value]);
+  expect(await world.read("baseOf", [token])).toBe(THRESHOLD);
+  expect(await world.read("reserveOf", [PROVIDER, token])).toBe(0n);
+  expect(await world.read("commitmentOf", [plainKey(1n)])).toBe(ZERO_HASH);
+});
+
 describe("paying", () => {
   test("pay has the selector that AEA/P clients call", () => {
     expect(toFunctionSelector("pay(address,uint256,bytes32,bytes32)")).toBe("0x8edb6743");

@@ -59,6 +59,18 @@ describe("registering a provider", () => {
     expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.wallet.address, THRESHOLD]);
   });
 
+  test("finds what was sent to the vault before there was one, and what of another token", async () => {
+    const { other } = world.people;
+    const vault = await world.vault(OTHER_PROVIDER);
+    await world.mint(vault, THRESHOLD - 3n);
+    expect(await world.read("splitOf", [OTHER_PROVIDER, token])).toEqual([ZERO_ADDRESS, 0n]);
+    await world.act("registrar", "registerProvider", register(other.address));
+    expect(await world.read("escrowBalance", [OTHER_PROVIDER, token])).toBe(THRESHOLD - 3n);
+    expect(eventsOf(await pay(world, UNIT, OTHER_PROVIDER))[0]?.args).toMatchObject({ escrow: 3n });
+    const second = await createTestContract(world, "UsdcLike", []);
+    expect(await world.read("escrowBalance", [OTHER_PROVIDER, second])).toBe(0n);
+  });
+
   test("refuses a zero hash, a zero wallet, the vault or the contract as wallet, an unlisted token, a threshold out of bounds", async () => {
     const { other, stranger } = world.people;
     const refusal = (args: readonly unknown[]) => world.refusalOf("registrar", "registerProvider", args);
@@ -73,9 +85,23 @@ describe("registering a provider", () => {
 
   test("threshold and wallet are set for later payments", async () => {
     const { stranger, wallet } = world.people;
-    await world.act("registrar", "setThreshold", [PROVIDER, token, THRESHOLD / 2n]);
-    await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD / 2n, 0n]);
-    await world.act("registrar", "setOperationalWallet", [PROVIDER, token, wallet.address, stranger.address]);
+    const half = THRESHOLD / 2n;
+    const named = { providerDidHash: PROVIDER, token };
+    const changes: readonly (readonly [string, readonly unknown[], string, Readonly<Record<string, unknown>>])[] = [
+      ["setThreshold", [half], "ThresholdSet", { threshold: half }],
+      ["setLowThreshold", [half, 0n], "ThresholdSet", { threshold: 0n }],
+      [
+        "setOperationalWallet",
+        [wallet.address, stranger.address],
+        "OperationalWalletSet",
+        { operationalWallet: stranger.address },
+      ],
+    ];
+    for (const [name, args, eventName, values] of changes) {
+      const [set] = eventsOf(await world.act("registrar", name, [PROVIDER, token, ...args]));
+      expect(set).toMatchObject({ eventName, args: { ...named, ...values } });
+    }
+    expect(await world.read("splitOf", [PROVIDER, token])).toEqual([stranger.address, 0n]);
     expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n, operational: UNIT - 500n });
     expect(await world.balance(stranger.address)).toBe(UNIT - 500n);
   });
@@ -120,10 +146,22 @@ describe("registering a provider", () => {
     );
   });
 
+  test("a threshold keeps its bounds with an odd base, and keeps itself when the base moves", async () => {
+    await world.act("admin", "listToken", [token, 7n]);
+    const set = (threshold: bigint) => world.refusalOf("registrar", "setThreshold", [PROVIDER, token, threshold]);
+    expect([await set(3n), await set(4n), await set(7n), await set(8n)]).toEqual([
+      "InvalidThreshold",
+      null,
+      null,
+      "InvalidThreshold",
+    ]);
+    expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.wallet.address, THRESHOLD]);
+  });
+
   test("the setters refuse an unknown provider and an impossible wallet", async () => {
     const { other, wallet: present } = world.people;
     expect(await world.refusalOf("registrar", "setThreshold", [OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");
-    expect(await world.refusalOf("registrar", "setReserve", [OTHER_PROVIDER, token, 1n])).not.toBeNull();
+    expect(await world.refusalOf("arbiter", "setReserve", [OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");
     const setWallet = (provider: Hex, wallet: Hex, from: Hex = present.address) =>
       world.refusalOf("registrar", "setOperationalWallet", [provider, token, from, wallet]);
     expect(await setWallet(PROVIDER, other.address, other.address)).toBe("WalletDiffers");
@@ -155,5 +193,7 @@ describe("pre-funding", () => {
     expect(await refusal([PROVIDER, token, 0n])).toBe("ZeroAmount");
     expect(await refusal([OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");
     expect(await refusal([PROVIDER, world.people.other.address, 1n])).toBe("UnknownToken");
+    await world.act("admin", "listToken", [token, 0n]);
+    expect(await refusal([PROVIDER, token, 1n])).toBe("UnknownToken");
   });
 });
