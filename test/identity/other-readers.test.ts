@@ -3,8 +3,9 @@
 import { createPublicKey, type JsonWebKey } from "node:crypto";
 import { inflateSync } from "node:zlib";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { extractStatusListReference, parseJWTStatusList, verifyStatusListJWT } from "@vess-id/status-list";
 import canonicalize from "canonicalize";
-import { createLocalJWKSet, flattenedVerify, type JSONWebKeySet, jwtVerify } from "jose";
+import { createLocalJWKSet, flattenedVerify, importJWK, type JSONWebKeySet, type JWK, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
 import { beforeAll, describe, expect, it } from "vitest";
 import { confirm, facilitated } from "../facilitation/support.ts";
@@ -134,6 +135,22 @@ it("the detached proof verifies as flattened JSON (RFC 7515, appendix F)", async
   expect(protectedHeader?.typ).toBe("aeap-aid+jws");
 });
 
+it("a status list verifies by @vess-id, whose authors are others than @sd-jwt's", async () => {
+  const { uri } = extractStatusListReference(provider.certificate);
+  const list = await get(uri);
+  const { iss, exp } = claimsOf(list);
+  const [jwk] = (await keysOf(iss)).keys;
+  const key = (await importJWK(jwk as JWK, "ES256")) as CryptoKey;
+  const verified = (at: number, of = list) =>
+    verifyStatusListJWT(of, key as never, { issuer: iss, subject: uri, currentTime: at, clockTolerance: 0 });
+  const { payload } = await verified(exp - 1);
+  expect(payload).toMatchObject({ ttl: 300, status_list: { bits: 2 } });
+  await expect(verified(exp + 1)).rejects.toThrow(/exp/);
+  const [head, body, signature = ""] = list.split(".");
+  const forged = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`;
+  await expect(verified(exp - 1, `${head}.${body}.${forged}`)).rejects.toThrow(/signature/);
+});
+
 /** Reads a list as the IETF draft describes it: zlib, then `bits` bits a place, the lowest bits of a byte first. */
 function statusesIn({ bits, lst }: { readonly bits: number; readonly lst: string }): number[] {
   const bytes = inflateSync(Buffer.from(lst, "base64url"));
@@ -150,7 +167,7 @@ describe("a status list", () => {
     expect(statusesIn({ bits: 2, lst: "eNo76fITAAPfAgc" })).toEqual([1, 2, 0, 3, 0, 1, 0, 1, 1, 2, 3, 3]);
   });
 
-  it("has the same status at each of its places for @sd-jwt and for zlib: valid, invalid, suspended", async () => {
+  it("has the same status at each of its places for @sd-jwt, @vess-id and zlib: valid, invalid, suspended", async () => {
     const [suspended, ended] = [await world.consumer(), await world.consumer()];
     const patch = async ({ did }: Agent, status: string) =>
       expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } }), 200);
@@ -164,7 +181,10 @@ describe("a status list", () => {
     const byDraft = statusesIn(claimsOf(text).status_list);
     expect(byDraft).toHaveLength(2 ** 16);
     expect(byDraft.map((_, place) => bySdJwt.getStatus(place))).toEqual(byDraft);
+    const byVess = parseJWTStatusList(text).statusList;
+    expect(byDraft.map((_, place) => byVess.getStatus(place))).toEqual(byDraft);
     const statusOf = ({ certificate }: Agent) => {
+      expect(extractStatusListReference(certificate)).toEqual(getStatusListFromJWT(certificate));
       const named = getStatusListFromJWT(certificate);
       expect(named.uri).toBe(uri);
       return byDraft[named.idx];
