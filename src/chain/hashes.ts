@@ -1,23 +1,17 @@
 // The on-chain form of a DID and of an intent: keccak256 of their text (CHN-8). Pure, and the only place where the service's ids become
 // the chain's.
-import { keccak256 } from "viem/utils";
-import { encodeUtf8 } from "../core/encoding.ts";
+import { checksummed, hashOfText } from "../protocol/keccak.ts";
 
 export type Hash = `0x${string}`;
 
 /** keccak256 of the DID's text. */
 export function didHash(did: string): Hash {
-  return keccakText(did);
+  return hashOfText(did);
 }
 
 /** keccak256 of the intent's id. */
 export function intentHash(intentId: string): Hash {
-  return keccakText(intentId);
-}
-
-/** keccak256 of any text in UTF-8; names an arbiter's award in a payout. */
-export function keccakText(text: string): Hash {
-  return keccak256(encodeUtf8(text));
+  return hashOfText(intentId);
 }
 
 /**
@@ -35,14 +29,4 @@ export function parseTxHash(text: string): Hash | undefined {
 }
 
 /** True for an address of 40 hex digits in one case, or with a correct EIP-55 checksum (MKT-10). */
-export function isAddress(text: string): boolean {
-  const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
-  if (digits === undefined) return false;
-  const lower = digits.toLowerCase();
-  if (digits === lower || digits === digits.toUpperCase()) return true;
-  const hash = keccakText(lower).slice(2);
-  const checked = [...lower].map((digit, i) =>
-    Number.parseInt(hash.charAt(i), 16) >= 8 ? digit.toUpperCase() : digit,
-  );
-  return checked.join("") === digits;
-}
+export const isAddress = (text: string): boolean => checksummed(text) !== undefined;
