@@ -92,12 +92,12 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
     {
       table: "payment_intents",
       where: `${settled} and status = 'SETTLED'`,
-      vary: { intent_id: otherId("pin"), ...intent },
+      vary: { intent_id: otherId("pin"), intent_hash: otherId("pin"), ...intent },
     },
     {
       table: "payment_intents",
       where: settled,
-      vary: { intent_id: otherId("pin_O"), transaction_id: "null", ...open },
+      vary: { intent_id: otherId("pin_O"), intent_hash: otherId("pin_O"), transaction_id: "null", ...open },
     },
     {
       table: "transactions",

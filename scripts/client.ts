@@ -1,8 +1,9 @@
 // A service's callers, as scripts play them: a platform with its key, agents that sign what they send, and a payer on the local
 // chain.
 import type { Hex } from "viem";
+import { type PayableIntent, preparePayment } from "../src/protocol/payment.ts";
 import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
-import { approve, mintTestUsdc, payIntent } from "./chain/payments.ts";
+import { approve, mintTestUsdc, settle } from "./chain/payments.ts";
 import type { ChainDescription } from "./stack.ts";
 
 export type Json = Record<string, unknown>;
@@ -93,19 +94,17 @@ export function accountsOf(chain: ChainDescription) {
   return { wallet, payer };
 }
 
-/** Approves and pays an intent as it was answered, in money of the test token's making. */
+/** Hundredths of a percent, as the contract has it. */
+const FEE_BPS = 5;
+
+/**
+ * Approves and pays an intent as it was answered, in money of the test token's making. The payer fixes the wallet and the fee: to another
+ * wallet, or for more, nothing is paid.
+ */
 export async function payOnChain(chain: ChainDescription, intent: unknown): Promise<Hex> {
   const { address, private_key: key } = accountsOf(chain).payer;
-  const amount = BigInt(pick<number | string>(intent, "amount_base_units"));
-  const [token, settlementContract] = [pick<Hex>(intent, "token"), pick<Hex>(intent, "contract")];
-  await mintTestUsdc(chain.rpc_url, key, token, address, amount);
-  await approve(chain.rpc_url, key, token, settlementContract, amount);
-  return payIntent(chain.rpc_url, key, {
-    settlementContract,
-    token,
-    amount,
-    providerDidHash: pick<Hex>(intent, "provider_did_hash"),
-    consumerDidHash: pick<Hex>(intent, "consumer_did_hash"),
-    intentHash: pick<Hex>(intent, "intent_hash"),
-  });
+  const { contract, payment } = preparePayment(intent as PayableIntent, { maxFeeBps: FEE_BPS, refundTo: address });
+  await mintTestUsdc(chain.rpc_url, key, payment.token, address, payment.amount);
+  await approve(chain.rpc_url, key, payment.token, contract, payment.amount);
+  return settle(chain.rpc_url, key, contract, payment);
 }

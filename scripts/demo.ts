@@ -127,7 +127,7 @@ async function play(): Promise<void> {
     }),
   );
   const paymentTx = await step(
-    "on-chain                          approve, then payIntent on the settlement contract",
+    "on-chain                          approve, then settle on the settlement contract",
     () => payOnChain(chain, intent),
   );
   const settled = await facilitate(consumer, provider, intent, paymentTx);

@@ -57,6 +57,12 @@ export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
 }
 
+/** The full form: to another wallet, at a higher fee or after the deadline nothing is paid. */
+export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, payment: FullPayment): Promise<Hex> {
+  const call = { address: settlementContract, abi: settlementAbi, functionName: "settle", args: [payment] };
+  return write(rpcUrl, key, call);
+}
+
 type Terms = { salt?: Hex; validAfter?: bigint; validBefore?: bigint; from?: Hex };
 
 /** Signs the payer's EIP-3009 authorization of one payment; its nonce binds it to the whole of the payment. */

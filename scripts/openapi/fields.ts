@@ -5,7 +5,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // ---- Ids, instants, paging ---------------------------------------------------------------------------------------------
   did: "The agent's permanent DID.",
   "path.did": "The agent's DID, raw or percent-encoded.",
-  principal_id: "The principal, the legal person who answers for the agent.",
+  principal_id: "The legal person who answers for the agent.",
   "Principal.principal_id": "The principal's id.",
   "query.principal_id": "Only agents of this principal.",
   customer_id: "The customer that the principal is grouped under; null for none.",
@@ -195,7 +195,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   entity_type: "What kind of legal person it is.",
   status_reason: "What stops it, where something does.",
   status_note: "The platform's own words to its last act on the standing.",
-  metadata: "The platform's own pairs, at most 20; never read.",
+  metadata: "The platform's own pairs; never read.",
   "PrincipalStandingInput.reason": "The platform's own words, shown as `status_note`.",
   reactivate_agents:
     "True returns all agents that the end or the revocation of the last attestation took, each with a new certificate: none under a principal that " +
@@ -404,6 +404,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   provider_did_hash: "The Keccak-256 of the provider's DID.",
   consumer_did_hash: "The Keccak-256 of the consumer's DID.",
   intent_hash: "The Keccak-256 of the intent's id.",
+  settlement_key: "The key that the contract will know the payment by.",
   payment_tx: "The transaction that pays the intent.",
   tx_hash: "The transaction on-chain.",
   gross_amt: "The amount that was paid.",

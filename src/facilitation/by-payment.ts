@@ -2,12 +2,11 @@
 // asked before the first trip, but never for a caller that has shown only a certificate (FAC-3).
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
-import { intentHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
-import { present, readBatch } from "../db/batch.ts";
+import { type Database, present, type Read } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
-import { findNamedIntentOf, findOpenIntentOf } from "../intents/store.ts";
+import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
 import { judgePayment, type Mined, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
@@ -31,15 +30,14 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const reading = await call.deps.chain.readSettlement(network.network, txHash);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
-  const { open, known, used, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
-  refuseMixed([caller.environment, open?.environment, provider?.agent.environment, consumer?.environment]);
+  const { intent, known, used, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
+  refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
   const mined = minedOf(network, reading);
   if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
   const minedAt = mined.minedAt + call.ahead;
-  const intent = await intentPaid(call, claim, open ?? null, settled, minedAt);
   if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
   const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
   await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
@@ -55,11 +53,11 @@ async function refuseNetwork(call: AgentCall): Promise<never> {
 
 /** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
-  const { db, now } = call;
+  const { db } = call;
   const { network, pair, txHash } = claim;
   const { providerDid, consumerDid } = pair;
   const reads = present({
-    open: early && settled ? findOpenIntentOf(db, paidBy(claim, settled, early.minedAt + call.ahead), now) : null,
+    intent: early && settled ? intentPaid(call, claim, settled, early.minedAt + call.ahead) : null,
     known: findFacilitatedPair(db, txHash, network.network, pair),
     used: findUsedSettlements(db, txHash, network.network),
     provider: findPublicAgent(db, providerDid),
@@ -69,24 +67,13 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
   return call.read(reads, { clock: ({ consumer }) => consumer?.clockOffsetMs });
 }
 
-const paidBy = ({ network, pair }: PaymentClaim, settled: Settled, minedAt: number) => ({
-  ...pair,
-  network: network.network,
-  amount: Number(settled.gross),
-  minedAt,
-});
-
-/** A payment that names its intent settles that one, also behind a newer one of the same amount, at the cost of a further trip (FAC-8). */
-async function intentPaid(
-  call: AgentCall,
-  claim: PaymentClaim,
-  newest: IntentRow | null,
-  settled: Settled,
+/** A payment that names its intent settles that one, however many newer ones there are; another one the newest that it can (FAC-8). */
+function intentPaid(
+  { db, now }: { readonly db: Database; readonly now: number },
+  { network: { network }, pair }: PaymentClaim,
+  { intentHash, gross }: Settled,
   minedAt: number,
-): Promise<IntentRow | null> {
-  const isNamed = (intentId: string) => intentHash(intentId) === settled.intentHash;
-  if (settled.intentHash === null || (newest && isNamed(newest.intentId))) return newest;
-  const by = paidBy(claim, settled, minedAt);
-  const { named } = await readBatch(call.db, { named: findNamedIntentOf(call.db, by, isNamed, call.now) });
-  return named ?? newest;
+): Read<IntentRow | null> {
+  if (intentHash !== null) return findNamedIntent(db, intentHash);
+  return findOpenIntentOf(db, { ...pair, network, amount: Number(gross), minedAt }, now);
 }

@@ -3,13 +3,10 @@ import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sq
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
-
-/** Intents are stored without their hash: the one that a payment names is searched among so many of its pair and amount. */
-const NAMED_AMONG = 50;
 
 /** An intent with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow> | null> =>
@@ -65,17 +62,9 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<In
       .limit(1),
   );
 
-/** The same for a payment that names an intent that is not the newest. */
-export const findNamedIntentOf = (
-  db: Database,
-  by: OfPair & { minedAt: number },
-  isNamed: (intentId: string) => boolean,
-  now: number,
-): Read<IntentRow | null> =>
-  read(
-    db.select().from(paymentIntents).where(payableOf(by)).orderBy(desc(paymentIntents.createdAt)).limit(NAMED_AMONG),
-    (rows) => rows.find((row) => row.expiresAt > Math.max(now - LATE_MS, by.minedAt) && isNamed(row.intentId)) ?? null,
-  );
+/** The intent that a payment names. */
+export const findNamedIntent = (db: Database, intentHash: string): Read<IntentRow | null> =>
+  readOne(db.select().from(paymentIntents).where(eq(paymentIntents.intentHash, intentHash)));
 
 /** Intents that have ended and are still stored as OPEN, the earliest end first. */
 export const findDueIntents = (db: Database, now: number, after: Due, slice: number): Read<IntentRow[]> =>

@@ -38,7 +38,7 @@ export const listMarketRows = (
       .limit(page.limit + 1),
   );
 
-export type Offer = { market: string; network: string };
+export type Offer = { market: string; network: string; operationalWallet: string };
 
 /** The provider's ACTIVE markets that may cover the consumer (MKT-3). */
 export const findOffers = (
@@ -52,7 +52,11 @@ export const findOffers = (
   const country = sql`(select p.country from agents b join principals p on p.principal_id = b.principal_id where b.did = ${consumerDid})`;
   return readAll(
     db
-      .select({ market: agentMarkets.market, network: agentMarkets.network })
+      .select({
+        market: agentMarkets.market,
+        network: agentMarkets.network,
+        operationalWallet: agentMarkets.operationalWallet,
+      })
       .from(agentMarkets)
       .where(
         and(

@@ -23,7 +23,7 @@ export type Parties = {
   readonly method: RatingMethod;
 };
 
-export type Deal = { readonly network: Network; readonly market: string };
+export type Deal = { readonly network: Network; readonly market: string; readonly operationalWallet: string };
 export type DealRequest = { readonly units: number; readonly network: Network | null; readonly deal: Deal | null };
 
 /** Throws the first refusal; returns the deal otherwise. */
@@ -70,10 +70,9 @@ export function findDeal(
   const kind = buyer.environment === "production" ? "mainnet" : "testnet";
   const deals = candidates.flatMap((network) => {
     const codes = marketsCovering(buyer.country, network.currency);
-    const market = codes.find((code) =>
-      offers.some((offer) => offer.market === code && offer.network === network.network),
-    );
-    return market === undefined ? [] : [{ network, market }];
+    const onNetwork = offers.filter((offer) => offer.network === network.network);
+    const offer = codes.map((code) => onNetwork.find(({ market }) => market === code)).find((one) => one !== undefined);
+    return offer === undefined ? [] : [{ ...offer, network }];
   });
   return deals.find(({ network }) => network.kind === kind) ?? deals[0] ?? null;
 }

@@ -1,5 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import { intentHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -55,11 +56,18 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const method = ratingMethod(deps.env, environment);
   const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
   const parties = { consumer, delegators, provider, providerNow, providerDelegators, method };
-  const { network, market } = refuseIneligible(parties, { units, network: named, deal }, wanted, now);
+  const { network, market, operationalWallet } = refuseIneligible(
+    parties,
+    { units, network: named, deal },
+    wanted,
+    now,
+  );
   refuseUncountable(found.spenders, units);
 
+  const intentId = newId("pin", now);
   const intent: IntentRow = {
-    intentId: newId("pin", now),
+    intentId,
+    intentHash: intentHash(intentId),
     environment,
     consumerDid,
     providerDid,
@@ -70,6 +78,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     market,
     currency: network.currency,
     amount: units,
+    operationalWallet,
     status: "OPEN",
     spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
     abandonRated: false,

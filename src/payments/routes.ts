@@ -28,8 +28,8 @@ export const paymentRoutes = [
     description:
       "By either party. Holds the amount against the spending limits of the consumer and its delegators until it is paid or ends. " +
       "A spend_policy_violation names the check, the limit and what was attempted in `detail`. " +
-      "To pay: on `token`, `approve(contract, amount_base_units)`; then on `contract`, `payIntent(address token, uint256 amount, " +
-      "bytes32 providerDidHash, bytes32 consumerDidHash, bytes32 intentHash)` with `amount_base_units` and the hashes answered here.",
+      "To pay: on `token`, `approve(contract, amount_base_units)`; then on `contract`, `settle`, which pays `operational_wallet` or " +
+      "nobody, or `payIntent`.",
     body: intentInput,
     status: 201,
     response: { schema: intentView, description: "The intent, and what is needed to pay it." },

@@ -37,9 +37,11 @@ export const intentView = z
     ...addressFields,
     provider_did: did,
     consumer_did: did,
+    operational_wallet: z.string(),
     provider_did_hash: hash,
     consumer_did_hash: hash,
     intent_hash: hash,
+    settlement_key: hash,
     expires_at: instant,
   })
   .register(z.globalRegistry, { id: "PaymentIntent" });

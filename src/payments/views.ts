@@ -5,6 +5,7 @@ import type { Config } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { effectiveIntentStatus } from "../intents/states.ts";
+import { settlementKey } from "../protocol/payment.ts";
 import type { AddressView, IntentView } from "./schema.ts";
 
 type Place = Omit<AddressView, "intent_id" | "expires_at">;
@@ -27,6 +28,9 @@ export const toIntentAddressView = (config: Config, intent: IntentRow): AddressV
 
 export function toIntentView(config: Config, intent: IntentRow, now: number): IntentView {
   const network = networkNamed(config.networks, intent.network);
+  const [providerDidHash, consumerDidHash] = [didHash(intent.providerDid), didHash(intent.consumerDid)];
+  const hash = intentHash(intent.intentId);
+  const named = { providerDidHash, consumerDidHash, intentHash: hash };
   return {
     intent_id: intent.intentId,
     status: effectiveIntentStatus(intent, now),
@@ -35,9 +39,11 @@ export function toIntentView(config: Config, intent: IntentRow, now: number): In
     ...toAddressView(network),
     provider_did: intent.providerDid,
     consumer_did: intent.consumerDid,
-    provider_did_hash: didHash(intent.providerDid),
-    consumer_did_hash: didHash(intent.consumerDid),
-    intent_hash: intentHash(intent.intentId),
+    operational_wallet: intent.operationalWallet,
+    provider_did_hash: providerDidHash,
+    consumer_did_hash: consumerDidHash,
+    intent_hash: hash,
+    settlement_key: settlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
     expires_at: toIso(intent.expiresAt),
   };
 }

@@ -152,8 +152,12 @@ export function checkPayment(payment: Payment): void {
   words(payment);
 }
 
+/** What a settlement's key is made of. Hashes and token as hex of any case. */
+export type SettlementTerms = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash" | "token", string>> &
+  Pick<Payment, "amount">;
+
 /** The key of the settlement: keccak256(abi.encode(provider, consumer, intent, token, amount)); one is paid once (`AlreadyPaid`). */
-export function settlementKey(payment: Payment): Hex {
+export function settlementKey(payment: SettlementTerms): Hex {
   const { providerDidHash, consumerDidHash, intentHash, token, amount } = payment;
   return keccak256(
     bytesOf([

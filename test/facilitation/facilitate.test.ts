@@ -265,7 +265,11 @@ describe("a late facilitation", () => {
     const late = await paid(world, await pairOf(world));
     await endingAt(late, await minedAt(late.tx));
     await refused(world, [late.provider.did], () => asProvider(world, late), 409, "intent_expired");
-    await refused(world, [late.provider.did], () => asClient(world, late), 409, "settlement_verification_failed");
+    await refused(world, [late.provider.did], () => asClient(world, late), 409, "intent_expired");
+    const unnamed = await paid(world, await pairOf(world), "10.00", { named: false });
+    await endingAt(unnamed, await minedAt(unnamed.tx));
+    const client = () => asClient(world, unnamed);
+    await refused(world, [unnamed.provider.did], client, 409, "settlement_verification_failed");
   });
 });
 
@@ -313,6 +317,7 @@ describe("its cost", () => {
         db.insert(paymentIntents).values({
           ...intent,
           intentId: `pin_${id}`,
+          intentHash: intentHash(id),
           status: i % 2 ? "SETTLED" : "ABANDONED",
           amount: 2_000_000,
           createdAt: 1,

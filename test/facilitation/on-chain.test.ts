@@ -5,7 +5,7 @@ import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { account, asRole, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
@@ -78,7 +78,7 @@ describe("a payment of two days ago", () => {
     const agents = [pair.provider.did, pair.consumer.did];
     await refused(world, agents, () => asProvider(world, purchase), 409, "intent_expired");
     const client = () => asClient(world, purchase, { network: LAB });
-    await refused(world, agents, client, 409, "settlement_verification_failed");
+    await refused(world, agents, client, 409, "intent_expired");
     await endedAt(world.now() - DAY_MS + 60_000);
     expectStatus(await client(), 200);
     await setClock(Date.now());
@@ -197,12 +197,21 @@ describe("a payment", () => {
     expect(Number(receipt.escrow_credited)).toBeGreaterThan(0);
   });
 
-  it("finds the intent that it names, in the client form, behind a newer one of the same amount", async () => {
+  it("finds the intent that it names, in the client form and two trips, behind any number of the same amount", async () => {
     const [older, newer] = [await openIntent("18.00"), await openIntent("18.00")];
+    const { db } = world.deps;
+    const [row] = await db.select().from(paymentIntents).where(eq(paymentIntents.intentId, newer.intent_id));
+    if (!row) throw new Error("no such intent");
+    for (let n = 0; n < 100; n++) {
+      const intentId = `${row.intentId}-${n}`;
+      await db.insert(paymentIntents).values({ ...row, intentId, intentHash: intentHash(intentId) });
+    }
     const purchase = await pay(older);
     await mine(CONFIRMATIONS - 1);
+    world.meter.reset();
     const settled = expectStatus(await FORMS["the client form"](purchase), 200);
     expect(settled.intent_id).toBe(older.intent_id);
+    expect(world.meter.reading.trips).toBe(2);
     const other = await pay(newer);
     await mine(CONFIRMATIONS - 1);
     expect(expectStatus(await FORMS["the client form"](other), 200).intent_id).toBe(newer.intent_id);

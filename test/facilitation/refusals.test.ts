@@ -54,6 +54,10 @@ describe("refusals, which change nothing", () => {
     const mismatch = await no(() => asProvider(world, { ...pair, intent, tx }), 409, "amount_mismatch");
     expect(mismatch.detail).toEqual({ expected: "7.77", settled: "7.770001" });
     await no(() => asClient(world, { ...pair, intent, tx }), 409, "settlement_verification_failed");
+    const named = await payOnChain(pair.consumer.did, pair.provider.did, 7_770_002, { intentId: intent.intent_id });
+    await mined(named);
+    const less = await no(() => asClient(world, { ...pair, intent, tx: named }), 409, "amount_mismatch");
+    expect(less.detail).toEqual({ expected: "7.77", settled: "7.770002" });
   });
 
   it("a payment of another pair, or naming another intent, does not settle this one", async () => {
@@ -68,6 +72,19 @@ describe("refusals, which change nothing", () => {
       (await no(() => asProvider(world, { ...pair, intent, tx: named }), 409, "settlement_verification_failed")).detail
         .failed_check,
     ).toBe("other_intent");
+    const byPayment = () => asClient(world, { ...pair, intent, tx: named });
+    expect((await no(byPayment, 409, "settlement_verification_failed")).detail.failed_check).toBe("no_matching_intent");
+  });
+
+  it("a payment that names the intent of another pair settles neither", async () => {
+    const others = await pairOf(world);
+    const intent = await world.intent(others.consumer, others.provider, "4.00");
+    const tx = await payOnChain(pair.consumer.did, pair.provider.did, 4_000_000, { intentId: intent.intent_id });
+    await mined(tx);
+    for (const parties of [pair, others]) {
+      const act = () => asClient(world, { ...parties, intent, tx });
+      expect((await no(act, 409, "settlement_verification_failed")).detail.failed_check).toBe("other_parties");
+    }
   });
 
   it("one transaction for two intents, or two transactions for one, is refused", async () => {

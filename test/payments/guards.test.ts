@@ -47,6 +47,8 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     market: "GLOBAL-USDC",
     currency: "USDC",
     amount: 6_000_000,
+    intentHash: "",
+    operationalWallet: "",
     status: "OPEN" as const,
     spenders: spenders.map(({ agent }) => agent.did),
     createdAt: now,

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
-import { buyer, dailyLimit, grantMarket, orderOf, seller, spendState } from "./support.ts";
+import { buyer, dailyLimit, grantMarket, orderOf, seller, spendState, WALLET } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -34,9 +34,11 @@ describe("opening an intent", () => {
       caip2: "eip155:84532",
       provider_did: provider.did,
       consumer_did: consumer.did,
+      operational_wallet: WALLET,
       provider_did_hash: didHash(provider.did),
       consumer_did_hash: didHash(consumer.did),
       intent_hash: intentHash(reply.body.intent_id),
+      settlement_key: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       expires_at: expect.any(String),
     });
     const life = Date.parse(reply.body.expires_at) - world.now();
@@ -72,8 +74,8 @@ describe("opening an intent", () => {
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
     expect(trips).toBe(2);
     expect(rowsRead).toBeLessThanOrEqual(30);
-    // The intent with its three indexes, the sum, and the hold.
-    expect(rowsWritten).toBeLessThanOrEqual(6);
+    // The intent with its four indexes, the sum, and the hold.
+    expect(rowsWritten).toBeLessThanOrEqual(7);
   });
 
   it("answers a retry under its Idempotency-Key with the first intent, and holds the amount once", async () => {

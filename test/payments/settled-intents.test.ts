@@ -154,6 +154,7 @@ describe("the intent of a payment that names none", () => {
             db.insert(paymentIntents).values({
               ...intent,
               intentId: `${intent.intentId}-${done + i}`,
+              intentHash: `${intent.intentHash}-${done + i}`,
               status: i % 2 === 0 ? "SETTLED" : "ABANDONED",
               createdAt: intent.createdAt - 3 * DAY - done - i,
               expiresAt: intent.expiresAt - 3 * DAY - done - i,

@@ -3,7 +3,7 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { chainOf, payOnChain } from "../support/chain.ts";
+import { account, chainOf, payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
@@ -42,6 +42,8 @@ describe("the payment intent", () => {
       provider_did_hash: didHash(provider.did),
       consumer_did_hash: didHash(consumer.did),
       intent_hash: intentHash(intent.intent_id),
+      operational_wallet: account(8).toLowerCase(),
+      settlement_key: JSON.parse(Buffer.from(settled.receipt.split(".")[1], "base64url").toString()).settlement_key,
       expires_at: expect.any(String),
     });
   });

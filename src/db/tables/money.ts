@@ -49,6 +49,8 @@ export const paymentIntents = sqliteTable(
   "payment_intents",
   {
     intentId: text().primaryKey(),
+    /** As it stands on-chain, by which a payment names it. */
+    intentHash: text().notNull().default(""),
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
     providerDid: text().notNull(),
@@ -59,6 +61,8 @@ export const paymentIntents = sqliteTable(
     market: text().notNull(),
     currency: text().notNull(),
     amount: integer().notNull(),
+    /** The provider's wallet on the network when it was opened, which a payer can fix. */
+    operationalWallet: text().notNull().default(""),
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
@@ -82,6 +86,8 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
       .where(sql`status = 'OPEN'`),
+    // A payment names its intent by this (FAC-8).
+    uniqueIndex("payment_intents_by_hash").on(t.intentHash),
     index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
   ],
 );
