@@ -121,8 +121,8 @@ const changeWallet = ({ stage, idle }: Play) =>
 /** Uses a provider of its own, because the idle one's threshold is on its way to the chain. */
 async function askAgain(play: Play): Promise<void> {
   const { did } = await openProvider(play.stage, play.principalId);
-  const text = "update chain_operations set next_check_at = ? where subject = ?";
-  await change(play.stage, text, Date.now() - SECOND_MS, did);
+  const text = "update chain_operations set next_check_at = case when subject = ? then ? end";
+  await change(play.stage, text, did, Date.now() - SECOND_MS);
 }
 
 async function raiseUnmailed(play: Play): Promise<void> {

@@ -1,6 +1,8 @@
 // The interface to the chain, free of any EVM library and of exceptions. `ok: false` means that no node could answer; the caller maps it
 // to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
 
+import type { Hash } from "./hashes.ts";
+
 export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainUnavailable };
 
 /** The reason why the chain could not be asked. It never names a URL, which may carry a key (CHN-12). */
@@ -20,7 +22,7 @@ export type Settled = {
   providerDidHash: string;
   consumerDidHash: string;
   /** null for a payment through `pay`, which names no intent. */
-  intentHash: string | null;
+  intentHash: Hash | null;
   token: string;
   payer: string;
   /** The recipient of the provider's part. */

@@ -1,5 +1,7 @@
 // The on-chain form of a DID and of an intent: keccak256 of their text (CHN-8). Pure, and the only place where the service's ids become
 // the chain's.
+import { hexToBytes } from "viem/utils";
+import { encodeBase64Url } from "../core/encoding.ts";
 import { checksummed, hashOfText } from "../protocol/keccak.ts";
 
 export type Hash = `0x${string}`;
@@ -13,6 +15,9 @@ export function didHash(did: string): Hash {
 export function intentHash(intentId: string): Hash {
   return hashOfText(intentId);
 }
+
+/** A hash as rows hold it, where an index is read by it: two thirds of its length. */
+export const storedHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));
 
 /**
  * True when AEA/P clients can pay a provider with this DID. They strip the hash's prefix with a routine that also removes leading zero

@@ -1,5 +1,6 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { type Hash, storedHash } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
@@ -63,8 +64,13 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<In
   );
 
 /** The intent that a payment names. */
-export const findNamedIntent = (db: Database, intentHash: string): Read<IntentRow | null> =>
-  readOne(db.select().from(paymentIntents).where(eq(paymentIntents.intentHash, intentHash)));
+export const findNamedIntent = (db: Database, hash: Hash): Read<IntentRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(paymentIntents)
+      .where(eq(paymentIntents.intentHash, storedHash(hash))),
+  );
 
 /** Intents that have ended and are still stored as OPEN, the earliest end first. */
 export const findDueIntents = (db: Database, now: number, after: Due, slice: number): Read<IntentRow[]> =>

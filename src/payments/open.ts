@@ -1,6 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
-import { intentHash } from "../chain/hashes.ts";
+import { intentHash, storedHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -67,7 +67,7 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const intentId = newId("pin", now);
   const intent: IntentRow = {
     intentId,
-    intentHash: intentHash(intentId),
+    intentHash: storedHash(intentHash(intentId)),
     environment,
     consumerDid,
     providerDid,

@@ -49,7 +49,7 @@ export const paymentIntents = sqliteTable(
   "payment_intents",
   {
     intentId: text().primaryKey(),
-    /** As it stands on-chain, by which a payment names it. */
+    /** The hash by which a payment names it on-chain, in base64url. */
     intentHash: text().notNull().default(""),
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
