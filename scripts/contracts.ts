@@ -67,8 +67,17 @@ const WORKER_ENTRIES = new Set([
   "setThreshold",
   "splitOf",
   "vaultOf",
+  "EscrowDeposited",
+  "OperationalWalletSet",
+  "PaidOut",
+  "Paused",
+  "Refunded",
+  "ReserveSet",
   "Settled",
   "SettlementRecorded",
+  "SurplusReleased",
+  "ThresholdSet",
+  "Unpaused",
 ]);
 
 const contracts = compile(folder, ARTIFACTS);

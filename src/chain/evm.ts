@@ -1,44 +1,27 @@
 // The chain gateway over JSON-RPC (CHN-9 to CHN-11). Order of trust: the node's chain id, the receipt's status and depth, the address
 // that emitted a log, and only then the log's content. Only the ABI coding of viem is imported, which keeps the Worker's start short.
-import { decodeEventLog, decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
+import { decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
 import { callOf, executed, planDelayed } from "./delayed.ts";
+import { eventsOf, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type {
   ChainGateway,
   ChainResult,
   Inclusion,
   ProviderOnChain,
-  Settled,
   SettlementReading,
   SplitPlan,
   WalletChange,
   WantedSplit,
 } from "./gateway.ts";
 import { parseTxHash } from "./hashes.ts";
+import { readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 
-const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
-const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/);
-const logSchema = z.object({
-  address: hex,
-  topics: z.array(hex).max(4),
-  data: hex,
-  logIndex: quantity,
-  blockTimestamp: quantity.nullish(),
-});
-const receiptSchema = z.object({
-  transactionHash: hex,
-  status: quantity,
-  blockNumber: quantity,
-  blockHash: hex,
-  logs: z.array(logSchema),
-});
 const blockSchema = z.object({ timestamp: quantity });
 
-type Log = z.infer<typeof logSchema>;
-type Receipt = z.infer<typeof receiptSchema>;
 type Hex = `0x${string}`;
 
 /** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only. */
@@ -54,6 +37,7 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
 
   return {
     readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
+    readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) =>
       on(name, async (network) => {
@@ -165,7 +149,7 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
     blockNumber,
     blockHash: receipt.data.blockHash.toLowerCase(),
     minedAt: minedAt.value,
-    settlements: decodeSettlements(receipt.data.logs, network),
+    settlements: eventsOf(receipt.data.logs, network).filter((event) => event.kind === "settled"),
   });
 }
 
@@ -183,52 +167,6 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   const block = blockSchema.nullable().safeParse(resultOf(answer.value[0]));
   if (!block.success) return unavailable(network.network, "bad_answer");
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
-}
-
-// After every `Settled` of one of the network's own contracts stands the `SettlementRecorded` that names its key and its wallet. Indices count from
-// the transaction's first log, because the block's count changes when it is mined again (FAC-9).
-function decodeSettlements(logs: readonly Log[], network: Network): Settled[] {
-  const first = Number(logs[0]?.logIndex ?? 0);
-  const settlements: Settled[] = [];
-  for (const [at, log] of logs.entries()) {
-    const next = logs[at + 1];
-    const contract = log.address.toLowerCase();
-    const settled = decodeOwn(log, network);
-    const recorded = next?.address.toLowerCase() === contract ? decodeOwn(next, network) : undefined;
-    if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") continue;
-    const { token, payer, intentHash, ...amounts } = settled.args;
-    const { key, operationalWallet, refundTo, vaultBalance } = recorded.args;
-    settlements.push({
-      ...amounts,
-      logIndex: Number(log.logIndex) - first,
-      contract,
-      settlementKey: key,
-      intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
-      token: token.toLowerCase(),
-      payer: payer.toLowerCase(),
-      operationalWallet: operationalWallet.toLowerCase(),
-      refundTo: refundTo.toLowerCase(),
-      vaultBalance,
-    });
-  }
-  return settlements;
-}
-
-const decodeOwn = (log: Log, { settlement_contract, earlier_editions }: Network) =>
-  [settlement_contract, ...earlier_editions.map((edition) => edition.settlement_contract)].includes(
-    log.address.toLowerCase(),
-  )
-    ? decodeLog(log)
-    : undefined;
-
-function decodeLog({ data, topics: [signature, ...rest] }: Log) {
-  if (signature === undefined) return undefined;
-  try {
-    return decodeEventLog({ abi: settlementAbi, data, topics: [signature, ...rest] });
-  } catch {
-    // An event that this version of the contract does not have.
-    return undefined;
-  }
 }
 
 async function readProvider(

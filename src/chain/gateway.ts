@@ -12,15 +12,19 @@ export type ChainUnavailable = {
   reason: "timeout" | "unreachable" | "bad_answer" | "wrong_chain" | "unknown_network";
 };
 
-/** One `Settled` of an edition of the network's settlement contract, with the key that a payout and a refund are bound to. */
-export type Settled = {
+/** Where an event of an edition of the network's settlement contract stands. */
+type LogPlace = {
   /** Counted from the transaction's first log, so that it stays when a reorganisation moves the transaction. */
   logIndex: number;
   /** The edition that emitted it. */
   contract: string;
-  settlementKey: string;
-  providerDidHash: string;
-  consumerDidHash: string;
+};
+
+/** A payment, with the key that a payout and a refund are bound to. */
+export type Settled = LogPlace & {
+  settlementKey: Hash;
+  providerDidHash: Hash;
+  consumerDidHash: Hash;
   /** null for a payment through `pay`, which names no intent. */
   intentHash: Hash | null;
   token: string;
@@ -36,6 +40,42 @@ export type Settled = {
   /** The balance of the provider's vault right after this settlement. */
   vaultBalance: bigint;
 };
+
+type OfVault = { providerDidHash: Hash; token: string; amount: bigint; vaultBalance: bigint };
+
+/** What the contract tells of payments, vaults, splits and its pause. */
+export type ContractEvent =
+  | ({ kind: "settled" } & Settled)
+  | (LogPlace &
+      (
+        | ({ kind: "deposit" } & OfVault)
+        | ({ kind: "release" } & OfVault)
+        | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
+        | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
+        | { kind: "wallet"; providerDidHash: Hash; token: string; operationalWallet: string }
+        | { kind: "threshold"; providerDidHash: Hash; token: string; threshold: bigint }
+        | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }
+        | { kind: "paused" | "unpaused" }
+      ));
+
+/** A block; `time` is its instant, in epoch milliseconds. */
+export type BlockRef = { readonly number: number; readonly hash: string; readonly time: number };
+
+/** An event with its transaction and block; `minedAt` is the block's instant, in epoch milliseconds. */
+export type EventAt = ContractEvent & {
+  readonly txHash: string;
+  readonly blockNumber: number;
+  readonly blockHash: string;
+  readonly minedAt: number;
+};
+
+/**
+ * The events behind a block. `forked`: that block is not the one that was read before. `behind`: the node has not come so far, or its chain has
+ * become shorter. `end`: the last block that was read, at or before the head.
+ */
+export type EventsReading =
+  | { readonly state: "behind" | "forked"; readonly head: BlockRef }
+  | { readonly state: "read"; readonly head: BlockRef; readonly end: BlockRef; readonly events: readonly EventAt[] };
 
 /**
  * The state of a transaction on one network. `mined` and `reverted` have the network's required confirmations; until then a transaction
@@ -122,6 +162,12 @@ export type SplitPlan = Plan<SplitOnChain>;
 export interface ChainGateway {
   /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */
   readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
+
+  /** Reads what the contract told behind a block, at most 2,000 blocks at once. */
+  readEvents(
+    network: string,
+    after: { readonly number: number; readonly hash: string | null; readonly most?: number },
+  ): Promise<ChainResult<EventsReading>>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 

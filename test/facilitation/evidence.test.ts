@@ -29,7 +29,7 @@ const at = { minedAt: 500, now: 600 };
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,
   contract: TOKEN,
-  settlementKey: TOKEN,
+  settlementKey: didHash("key"),
   providerDidHash: didHash(PROVIDER),
   consumerDidHash: didHash(CONSUMER),
   intentHash: null,

@@ -1,0 +1,118 @@
+// The contract's events out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts emitted it. Indices count
+// from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
+import { decodeEventLog } from "viem/utils";
+import * as z from "zod";
+import { settlementAbi } from "./abi.ts";
+import type { ContractEvent } from "./gateway.ts";
+import type { Network } from "./networks.ts";
+
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
+export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/);
+export const logSchema = z.object({
+  address: hex,
+  topics: z.array(hex).max(4),
+  data: hex,
+  logIndex: quantity,
+  blockTimestamp: quantity.nullish(),
+});
+export const receiptSchema = z.object({
+  transactionHash: hex,
+  status: quantity,
+  blockNumber: quantity,
+  blockHash: hex,
+  logs: z.array(logSchema),
+});
+
+export type Log = z.infer<typeof logSchema>;
+export type Receipt = z.infer<typeof receiptSchema>;
+
+/** The events of the network's own contracts, in their order. */
+export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[] {
+  const first = Number(logs[0]?.logIndex ?? 0);
+  return logs.flatMap((log, at) => {
+    const event = decodeOwn(log, network);
+    const place = { logIndex: Number(log.logIndex) - first, contract: log.address.toLowerCase() };
+    const next = logs[at + 1];
+    const behind = next?.address.toLowerCase() === place.contract ? decodeOwn(next, network) : undefined;
+    const read = event && eventOf(event, behind);
+    return read ? [{ ...read, ...place } as ContractEvent] : [];
+  });
+}
+
+/** The contracts of a network that tell of its money: the present edition and those before it. */
+export const editionsOf = ({ settlement_contract, earlier_editions }: Network): string[] =>
+  [settlement_contract, ...earlier_editions.map((edition) => edition.settlement_contract)].map((one) =>
+    one.toLowerCase(),
+  );
+
+const decodeOwn = (log: Log, network: Network) =>
+  editionsOf(network).includes(log.address.toLowerCase()) ? decodeLog(log) : undefined;
+
+type Decoded = NonNullable<ReturnType<typeof decodeLog>>;
+
+function decodeLog({ data, topics: [signature, ...rest] }: Log) {
+  if (signature === undefined) return undefined;
+  try {
+    return decodeEventLog({ abi: settlementAbi, data, topics: [signature, ...rest] });
+  } catch {
+    // An event that this version of the contract does not have.
+    return undefined;
+  }
+}
+
+/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet. */
+function eventOf(event: Decoded, behind: Decoded | undefined) {
+  switch (event.eventName) {
+    case "Settled": {
+      if (behind?.eventName !== "SettlementRecorded") return undefined;
+      const { token, payer, intentHash, ...amounts } = event.args;
+      const { key, operationalWallet, refundTo, vaultBalance } = behind.args;
+      return {
+        kind: "settled",
+        ...amounts,
+        settlementKey: key,
+        intentHash: /^0x0*$/.test(intentHash) ? null : intentHash,
+        token: token.toLowerCase(),
+        payer: payer.toLowerCase(),
+        operationalWallet: operationalWallet.toLowerCase(),
+        refundTo: refundTo.toLowerCase(),
+        vaultBalance,
+      };
+    }
+    case "EscrowDeposited":
+    case "SurplusReleased": {
+      const { providerDidHash, token, amount, vaultBalance } = event.args;
+      const kind = event.eventName === "EscrowDeposited" ? "deposit" : "release";
+      return { kind, providerDidHash, token: token.toLowerCase(), amount, vaultBalance };
+    }
+    case "PaidOut": {
+      const { key: settlementKey, refundTo, token, ...amounts } = event.args;
+      return {
+        kind: "payout",
+        settlementKey,
+        refundTo: refundTo.toLowerCase(),
+        token: token.toLowerCase(),
+        ...amounts,
+      };
+    }
+    case "Refunded": {
+      const { key: settlementKey, from, refundTo, token, amount } = event.args;
+      const [payer, receiver] = [from.toLowerCase(), refundTo.toLowerCase()];
+      return { kind: "refund", settlementKey, from: payer, refundTo: receiver, token: token.toLowerCase(), amount };
+    }
+    case "OperationalWalletSet": {
+      const { providerDidHash, token, operationalWallet: wallet } = event.args;
+      return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet: wallet.toLowerCase() };
+    }
+    case "ThresholdSet":
+      return { kind: "threshold", ...event.args, token: event.args.token.toLowerCase() };
+    case "ReserveSet":
+      return { kind: "reserve", ...event.args, token: event.args.token.toLowerCase() };
+    case "Paused":
+      return { kind: "paused" };
+    case "Unpaused":
+      return { kind: "unpaused" };
+    default:
+      return undefined;
+  }
+}

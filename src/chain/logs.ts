@@ -1,0 +1,193 @@
+// Reads what the contract told, range by range (CHN-24). A node is believed as far as its answers agree: a range begins behind the block that
+// was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
+import * as z from "zod";
+import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
+import type { BlockRef, ChainResult, EventAt, EventsReading } from "./gateway.ts";
+import type { Network } from "./networks.ts";
+import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
+
+/** Blocks of one request. */
+export const RANGE_MAX = 2_000;
+/** Receipts or blocks of one request. */
+const AT_ONCE = 50;
+
+const blockSchema = z.object({ number: quantity, hash: z.string(), timestamp: quantity });
+const rangeLogSchema = logSchema.extend({
+  blockNumber: quantity,
+  blockHash: z.string(),
+  transactionHash: z.string(),
+  removed: z.boolean().optional(),
+});
+type RangeLog = z.infer<typeof rangeLogSchema>;
+
+/** Behind which block a range begins; without a hash nothing was read before. `most`: its blocks. */
+export type After = { readonly number: number; readonly hash: string | null; readonly most?: number };
+
+/** Reads behind a block, at the other node where the first one fails or answers what does not agree. */
+export async function readEvents(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
+  const first = await readAt(rpc, network, after);
+  const { rpc_url, fallback_rpc_url } = network;
+  const settled = first.ok && first.value.state !== "behind";
+  if (settled || fallback_rpc_url === undefined) return first;
+  const second = await readAt(rpc, { ...network, rpc_url: fallback_rpc_url, fallback_rpc_url: rpc_url }, after);
+  return second.ok ? second : first;
+}
+
+async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
+  const ends = await ask(rpc, network, [blockCall("latest"), blockCall(after.number)]);
+  if (!ends.ok) return ends;
+  const [latest, last] = ends.value.map((result) => blockSchema.nullable().safeParse(result));
+  if (!latest?.success || latest.data === null || !last?.success) return unavailable(network.network, "bad_answer");
+  const head = refOf(latest.data);
+  if (head.number < after.number) return { ok: true, value: { state: "behind", head } };
+  if (last.data === null) return unavailable(network.network, "bad_answer");
+  if (after.hash !== null && refOf(last.data).hash !== after.hash)
+    return { ok: true, value: { state: "forked", head } };
+  if (head.number === after.number) return { ok: true, value: { state: "read", head, end: head, events: [] } };
+  const from = after.number + 1;
+  const to = Math.min(head.number, after.number + (after.most ?? RANGE_MAX));
+  const range = await readRange(rpc, network, from, to);
+  if (!range.ok) return range;
+  const { end, logs } = range.value;
+  if (end.number === head.number && end.hash !== head.hash) return unavailable(network.network, "bad_answer");
+  const events = await readTransactions(rpc, network, logs);
+  return events.ok ? { ok: true, value: { state: "read", head, end, events: events.value } } : events;
+}
+
+// ---- Ranges --------------------------------------------------------------------------------------------------------------
+
+type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
+
+/** The logs of a range; where the node refuses that many blocks or logs, of its first half, down to one block. */
+async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
+  const address = editionsOf(network);
+  const filter = { address, fromBlock: hexOf(from), toBlock: hexOf(to) };
+  const answer = await ask(rpc, network, [{ method: "eth_getLogs", params: [filter] }, blockCall(to)]);
+  if (!answer.ok) {
+    if (to === from || answer.error.reason === "unreachable") return answer;
+    return readRange(rpc, network, from, Math.floor((from + to) / 2));
+  }
+  const [found, block] = answer.value;
+  const [logs, end] = [z.array(rangeLogSchema).safeParse(found), blockSchema.safeParse(block)];
+  if (!logs.success || !end.success || Number(end.data.number) !== to)
+    return unavailable(network.network, "bad_answer");
+  const hashes = new Map([[to, end.data.hash.toLowerCase()]]);
+  const agrees = logs.data.every((log) => {
+    const [number, hash] = [Number(log.blockNumber), log.blockHash.toLowerCase()];
+    if ((hashes.get(number) ?? hash) !== hash || log.removed) return false;
+    hashes.set(number, hash);
+    return number >= from && number <= to && address.includes(log.address.toLowerCase());
+  });
+  return agrees
+    ? { ok: true, value: { end: refOf(end.data), logs: logs.data } }
+    : unavailable(network.network, "bad_answer");
+}
+
+/** The transactions of the logs by their receipts, in the order of the chain. */
+async function readTransactions(
+  rpc: Rpc,
+  network: Network,
+  logs: readonly RangeLog[],
+): Promise<ChainResult<EventAt[]>> {
+  const byHash = Map.groupBy(logs, (log) => log.transactionHash.toLowerCase());
+  const receipts = await inParts(rpc, network, [...byHash.keys()], (hash) => ({
+    method: "eth_getTransactionReceipt",
+    params: [hash],
+  }));
+  if (!receipts.ok) return receipts;
+  const times = await readTimes(rpc, network, logs);
+  if (!times.ok) return times;
+  const events: EventAt[] = [];
+  for (const [at, [hash, own]] of [...byHash].entries()) {
+    const receipt = receiptSchema.safeParse(receipts.value[at]);
+    if (!receipt.success || !isOf(receipt.data, hash, own)) return unavailable(network.network, "bad_answer");
+    const { blockNumber, blockHash } = receipt.data;
+    const minedAt = times.value.get(blockHash.toLowerCase());
+    if (minedAt === undefined) return unavailable(network.network, "bad_answer");
+    const place = { txHash: hash, blockNumber: Number(blockNumber), blockHash: blockHash.toLowerCase(), minedAt };
+    events.push(...eventsOf(receipt.data.logs, network).map((event) => ({ ...event, ...place })));
+  }
+  const order = new Map([...byHash].map(([hash, [first]]) => [hash, Number(first?.logIndex)]));
+  const byPlace = (one: EventAt, other: EventAt) =>
+    one.blockNumber - other.blockNumber ||
+    (order.get(one.txHash) ?? 0) - (order.get(other.txHash) ?? 0) ||
+    one.logIndex - other.logIndex;
+  return { ok: true, value: events.sort(byPlace) };
+}
+
+/** A receipt that has every log of the range, in the same block. */
+function isOf(receipt: Receipt, hash: string, logs: readonly RangeLog[]): boolean {
+  return (
+    receipt.transactionHash.toLowerCase() === hash &&
+    Number(receipt.status) === 1 &&
+    logs.every(
+      (log) =>
+        log.blockHash.toLowerCase() === receipt.blockHash.toLowerCase() &&
+        receipt.logs.some(
+          (one) =>
+            Number(one.logIndex) === Number(log.logIndex) &&
+            one.data === log.data &&
+            one.topics.join() === log.topics.join(),
+        ),
+    )
+  );
+}
+
+/** Epoch milliseconds of the logs' blocks, by their hashes; asked of the node where its logs do not say. */
+async function readTimes(
+  rpc: Rpc,
+  network: Network,
+  logs: readonly RangeLog[],
+): Promise<ChainResult<Map<string, number>>> {
+  const times = new Map<string, number>();
+  for (const { blockHash, blockTimestamp } of logs)
+    if (blockTimestamp) times.set(blockHash.toLowerCase(), Number(blockTimestamp) * 1_000);
+  const unsaid = [...new Set(logs.map(({ blockHash }) => blockHash.toLowerCase()))].filter((hash) => !times.has(hash));
+  const blocks = await inParts(rpc, network, unsaid, (hash) => ({
+    method: "eth_getBlockByHash",
+    params: [hash, false],
+  }));
+  if (!blocks.ok) return blocks;
+  for (const result of blocks.value) {
+    const block = blockSchema.safeParse(result);
+    if (!block.success) return unavailable(network.network, "bad_answer");
+    times.set(block.data.hash.toLowerCase(), Number(block.data.timestamp) * 1_000);
+  }
+  return { ok: true, value: times };
+}
+
+// ---- Requests ------------------------------------------------------------------------------------------------------------
+
+async function ask(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promise<ChainResult<unknown[]>> {
+  const answer = await rpc(network, "read", calls);
+  if (!answer.ok) return answer;
+  return { ok: true, value: answer.value.map((reply) => (reply.ok ? reply.result : null)) };
+}
+
+async function inParts(
+  rpc: Rpc,
+  network: Network,
+  subjects: readonly string[],
+  callOf: (subject: string) => RpcCall,
+): Promise<ChainResult<unknown[]>> {
+  const results: unknown[] = [];
+  for (let at = 0; at < subjects.length; at += AT_ONCE) {
+    const answer = await ask(rpc, network, subjects.slice(at, at + AT_ONCE).map(callOf));
+    if (!answer.ok) return answer;
+    results.push(...answer.value);
+  }
+  return { ok: true, value: results };
+}
+
+const hexOf = (number: number): string => `0x${number.toString(16)}`;
+
+const blockCall = (at: number | "latest"): RpcCall => ({
+  method: "eth_getBlockByNumber",
+  params: [at === "latest" ? at : hexOf(at), false],
+});
+
+const refOf = ({ number, hash, timestamp }: z.infer<typeof blockSchema>): BlockRef => ({
+  number: Number(number),
+  hash: hash.toLowerCase(),
+  time: Number(timestamp) * 1_000,
+});
