@@ -69,6 +69,7 @@ describe("reading a settlement", () => {
       minedAt: Number(block.timestamp) * 1_000,
       settlements: [
         {
+          kind: "settled",
           logIndex: 3,
           contract: world.chain.settlementContract.toLowerCase(),
           settlementKey: expect.stringMatching(/^0x[0-9a-f]{64}$/),

@@ -1,0 +1,235 @@
+// The contract's events, read range by range from a real node (CHN-24): every kind, ranges that end where the node ends them, forks, nodes that
+// fail, are behind or answer what does not agree.
+import { createServer } from "node:http";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { mineBlocks } from "../../scripts/chain/client.ts";
+import { createChainGateway } from "../../src/chain/evm.ts";
+import type { EventAt, EventsReading } from "../../src/chain/gateway.ts";
+import type { Network } from "../../src/chain/networks.ts";
+import { createRpc } from "../../src/chain/rpc.ts";
+import {
+  CONSUMER,
+  factsOf,
+  INTENT,
+  must,
+  PROVIDER,
+  pay,
+  paymentOf,
+  type SpoilingNode,
+  THRESHOLD,
+  UNIT,
+  useWorld,
+  type World,
+} from "./support.ts";
+
+let world: World;
+let begin: { number: number; hash: string };
+const proxies: SpoilingNode[] = [];
+useWorld((built) => {
+  world = built;
+});
+beforeEach(async () => {
+  begin = await headOf();
+});
+afterEach(() => {
+  for (const proxy of proxies.splice(0)) proxy.close();
+});
+
+async function headOf(): Promise<{ number: number; hash: string }> {
+  const { number, hash } = await world.client.getBlock();
+  return { number: Number(number), hash };
+}
+
+type After = Parameters<ReturnType<typeof createChainGateway>["readEvents"]>[1];
+const readWith = (change: Partial<Network> = {}, after: After = begin) =>
+  createChainGateway([{ ...world.network, ...change }], createRpc(fetch, 400)).readEvents(world.network.network, after);
+const read = async (after: After = begin): Promise<Extract<EventsReading, { state: "read" }>> => {
+  const reading = must(await readWith({}, after));
+  if (reading.state !== "read") throw new Error(reading.state);
+  return reading;
+};
+const kindsOf = (events: readonly EventAt[]) => events.map(({ kind }) => kind);
+
+/** A node that answers a method in another way, and all others as the chain does. */
+async function spoiledNode(method: string, spoil: (result: never, params: unknown[]) => unknown): Promise<string> {
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += String(chunk);
+    const calls: { id: number; method: string; params: unknown[] }[] = JSON.parse(body);
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(world.anvil.rpcUrl, { method: "POST", body, headers });
+    const replies = (await answer.json()) as { id: number; result?: unknown; error?: unknown }[];
+    const changed = replies.map((reply) => {
+      const call = calls.find(({ id }) => id === reply.id);
+      if (call?.method !== method) return reply;
+      const result = spoil(reply.result as never, call.params);
+      return result instanceof Error
+        ? { ...reply, result: undefined, error: { code: -32005, message: result.message } }
+        : { ...reply, result };
+    });
+    response.end(JSON.stringify(changed));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  proxies.push({ url: "", requests: [], close: () => server.close() });
+  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+}
+
+test("every movement of a vault, each payment, and what was set, in the order of the chain", async () => {
+  const { people, chain } = world;
+  const paid = await world.send("consumer", "settle", [paymentOf(world)]);
+  const settlement = await factsOf(world, paid);
+  await world.send("consumer", "depositEscrow", [PROVIDER, chain.token, 20n * UNIT]);
+  await world.act("arbiter", "setReserve", [PROVIDER, chain.token, UNIT]);
+  await world.send("stranger", "releaseSurplus", [PROVIDER, chain.token]);
+  await world.act("arbiter", "payOut", [settlement, 2n * UNIT]);
+  await world.send("consumer", "refund", [{ ...settlement, paidOut: 2n * UNIT }, UNIT]);
+  await world.act("registrar", "setThreshold", [PROVIDER, chain.token, 14n * UNIT]);
+  await world.send("wallet", "moveOperationalWallet", [PROVIDER, chain.token, people.other.address]);
+  await world.act("guardian", "pause", []);
+  await world.act("admin", "unpause", []);
+  const { head, end, events } = await read();
+  expect(end).toEqual(head);
+  const token = chain.token.toLowerCase();
+  const ofVault = { providerDidHash: PROVIDER, token };
+  const wallet = people.wallet.address.toLowerCase();
+  const consumer = people.consumer.address.toLowerCase();
+  const minus = (amount: bigint) => 20n * UNIT + 999_500n - amount;
+  expect(events).toMatchObject([
+    {
+      ...{ kind: "settled", ...ofVault, consumerDidHash: CONSUMER, intentHash: INTENT, settlementKey: settlement.key },
+      ...{ gross: 10n * UNIT, escrow: 999_500n, vaultBalance: 999_500n, operationalWallet: wallet, payer: consumer },
+      ...{ txHash: paid.transactionHash, blockHash: paid.blockHash, blockNumber: Number(paid.blockNumber) },
+    },
+    { kind: "deposit", ...ofVault, amount: 20n * UNIT, vaultBalance: minus(0n) },
+    { kind: "reserve", ...ofVault, reserve: UNIT },
+    { kind: "release", ...ofVault, amount: minus(0n) - THRESHOLD - UNIT, vaultBalance: THRESHOLD + UNIT },
+    { kind: "payout", ...ofVault, settlementKey: settlement.key, amount: 2n * UNIT, vaultBalance: 14n * UNIT },
+    { kind: "refund", settlementKey: settlement.key, from: consumer, refundTo: consumer, token, amount: UNIT },
+    { kind: "threshold", ...ofVault, threshold: 14n * UNIT },
+    { kind: "wallet", ...ofVault, operationalWallet: people.other.address.toLowerCase() },
+    { kind: "paused" },
+    { kind: "unpaused" },
+  ]);
+  const { timestamp } = await world.client.getBlock({ blockNumber: paid.blockNumber });
+  expect(events[0]?.minedAt).toBe(Number(timestamp) * 1_000);
+});
+
+test("an event's place is counted from the first log of its transaction, as facilitation counts it", async () => {
+  const { transactionHash } = await pay(world, UNIT);
+  const gateway = createChainGateway([world.network]);
+  const settlement = must(await gateway.readSettlement(world.network.network, transactionHash));
+  if (settlement.state !== "mined") throw new Error(settlement.state);
+  const { events } = await read();
+  expect(events.map(({ logIndex, txHash }) => [logIndex, txHash])).toEqual([
+    [settlement.settlements[0]?.logIndex, transactionHash],
+  ]);
+  expect(settlement.settlements[0]?.logIndex).toBeGreaterThan(0);
+});
+
+test("a range has as many blocks as are wanted, and the next one goes on behind it", async () => {
+  for (const amount of [1n, 2n, 3n]) await pay(world, amount * UNIT);
+  const first = await read({ ...begin, most: 2 });
+  expect([first.end.number, first.head.number, first.events.length]).toEqual([begin.number + 2, begin.number + 3, 2]);
+  const second = await read(first.end);
+  expect(second.events).toMatchObject([{ gross: 3n * UNIT }]);
+  expect(await read(second.end)).toMatchObject({ events: [], end: second.end });
+});
+
+test("a range that the node refuses is halved until it answers, down to one block", async () => {
+  for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
+  const asked: number[] = [];
+  const url = await spoiledNode("eth_getLogs", (logs, [filter]) => {
+    const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string };
+    const blocks = Number(toBlock) - Number(fromBlock) + 1;
+    asked.push(blocks);
+    return blocks > 1 ? new Error("query returned more than 10000 results") : logs;
+  });
+  const reading = must(await readWith({ rpc_url: url }));
+  expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 }, events: [{ gross: UNIT }] });
+  // Each size twice: a request that fails is tried once more.
+  expect(asked).toEqual([4, 4, 2, 2, 1]);
+});
+
+describe("a chain that is another one than it was", () => {
+  test("is forked where the block behind which it is read has another hash", async () => {
+    const { hash } = await world.client.getBlock({ blockNumber: BigInt(begin.number - 1) });
+    expect(must(await readWith({}, { number: begin.number, hash }))).toMatchObject({ state: "forked" });
+  });
+
+  test("is forked after a reorganisation", async () => {
+    await pay(world, UNIT);
+    const { end } = await read();
+    await world.client.request({ method: "anvil_reorg" as never, params: [1, []] as never });
+    await mineBlocks(world.anvil.rpcUrl, 1);
+    expect(must(await readWith({}, end))).toMatchObject({ state: "forked" });
+  });
+
+  test("is behind where it has become shorter", async () => {
+    const ahead = { number: begin.number + 5, hash: begin.hash };
+    expect(must(await readWith({}, ahead))).toMatchObject({ state: "behind", head: { number: begin.number } });
+  });
+});
+
+describe("a node that answers what does not agree is not believed, and the other node is asked", () => {
+  type Part = Record<string, unknown>;
+  const HASH = `0x${"ab".repeat(32)}`;
+  const each = (change: Part) => (logs: never) => (logs as Part[]).map((log) => ({ ...log, ...change }));
+  const one = (change: Part) => (found: never) => ({ ...(found as Part), ...change });
+  const LIES: readonly [what: string, method: string, spoil: (result: never) => unknown][] = [
+    ["logs of another contract", "eth_getLogs", each({ address: `0x${"ab".repeat(20)}` })],
+    ["logs of another block", "eth_getLogs", each({ blockHash: HASH })],
+    ["logs of a block out of the range", "eth_getLogs", each({ blockNumber: "0x1" })],
+    ["logs that a reorganisation took away", "eth_getLogs", each({ removed: true })],
+    ["logs with other amounts than their receipts", "eth_getLogs", each({ data: `0x${"11".repeat(192)}` })],
+    ["no list", "eth_getLogs", () => null],
+    ["no receipt", "eth_getTransactionReceipt", () => null],
+    ["receipts of another transaction", "eth_getTransactionReceipt", one({ transactionHash: HASH })],
+    ["receipts of another block", "eth_getTransactionReceipt", one({ blockHash: HASH })],
+    ["receipts of what was reverted", "eth_getTransactionReceipt", one({ status: "0x0" })],
+    ["receipts without the logs", "eth_getTransactionReceipt", one({ logs: [] })],
+    ["no blocks", "eth_getBlockByNumber", () => null],
+    ["an older head", "eth_getBlockByNumber", one({ number: "0x1" })],
+  ];
+
+  test.each(LIES)("%s", async (_, method, spoil) => {
+    const { transactionHash } = await pay(world, UNIT);
+    const rpc_url = await spoiledNode(method, spoil);
+    const alone = await readWith({ rpc_url });
+    expect(alone.ok && alone.value.state === "read").toBe(false);
+    const both = must(await readWith({ rpc_url, fallback_rpc_url: world.anvil.rpcUrl }));
+    expect(both).toMatchObject({ state: "read", events: [{ kind: "settled", txHash: transactionHash }] });
+  });
+
+  test("of another chain", async () => {
+    const rpc_url = await spoiledNode("eth_chainId", () => "0x1");
+    expect(await readWith({ rpc_url })).toMatchObject({ ok: false, error: { reason: "wrong_chain" } });
+    expect(await readWith({ rpc_url, fallback_rpc_url: world.anvil.rpcUrl })).toMatchObject({ ok: true });
+  });
+});
+
+test("what another contract emits is no event, whatever it says", async () => {
+  const elsewhere = { settlement_contract: world.chain.token };
+  await pay(world, UNIT);
+  const gateway = createChainGateway([{ ...world.network, ...elsewhere }]);
+  expect(must(await gateway.readEvents(world.network.network, begin))).toMatchObject({ state: "read", events: [] });
+});
+
+test("what an earlier edition takes is read beside it", async () => {
+  const { settlementContract, authority, token } = world.chain;
+  const earlier_editions = [{ settlement_contract: settlementContract, authority }];
+  await pay(world, UNIT);
+  const reading = must(await readWith({ settlement_contract: token, earlier_editions }));
+  if (reading.state !== "read") throw new Error(reading.state);
+  expect(kindsOf(reading.events)).toEqual(["settled"]);
+  expect(reading.events[0]?.contract).toBe(settlementContract.toLowerCase());
+});
+
+test("times are asked of the node where its logs do not say them", async () => {
+  const { blockNumber } = await pay(world, UNIT);
+  const { timestamp } = await world.client.getBlock({ blockNumber });
+  const rpc_url = await spoiledNode("eth_getLogs", (logs) =>
+    (logs as object[]).map((log) => ({ ...log, blockTimestamp: undefined })),
+  );
+  expect(must(await readWith({ rpc_url }))).toMatchObject({ events: [{ minedAt: Number(timestamp) * 1_000 }] });
+});
