@@ -1,5 +1,6 @@
 // Every row of every table before and after an act, and the differences.
 import { handOnEvents } from "../../src/journal/outbox.ts";
+import { settledPart } from "./following.ts";
 import { env, type Json, type World } from "./world.ts";
 
 /** A stored row before and after the act; null where there is none. */
@@ -7,14 +8,6 @@ export type Change = { readonly before: Json; readonly after: Json };
 /** The changes of each table that differs, in the order of its keys. */
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
-
-/** Columns that the queue fills after the commits, at any time: how far each activity log is hashed. */
-const FOLLOWING: Readonly<Record<string, readonly string[]>> = {
-  activity_entries: ["hash"],
-  activity_chains: ["seq", "hash"],
-};
-const without = (row: Json, columns: readonly string[]): Json =>
-  Object.fromEntries(Object.entries(row).filter(([name]) => !columns.includes(name)));
 
 const TABLES =
   "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'";
@@ -36,7 +29,7 @@ export async function takeSnapshot(): Promise<Snapshot> {
   return new Map(
     tables.map((name, i) => {
       const key = (keys[i]?.results ?? []).map((column) => column.name);
-      const kept = (rows[i]?.results ?? []).map((row) => without(row, FOLLOWING[name] ?? []));
+      const kept = (rows[i]?.results ?? []).map((row) => settledPart(name, row));
       const keyed = kept.map((row) => [key.map((column) => row[column]).join(" "), row] as const);
       return [name, new Map(keyed)];
     }),
