@@ -189,6 +189,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/payment-intents": mutation(33, 8, 2 * KIB, { objects: 1 }),
   "POST /v1/payment-intents (Idempotency-Key)": mutation(33, 10, 2 * KIB, { objects: 3 }),
   "GET /v1/payment-intents/{intent_id}": read(5, 2 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/spend-policy/evaluate": read(24, 2 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/spend-policy/evaluate (management key)": read(24, 2 * KIB),
   "GET /v1/payment-address": read(5, KIB, { objects: 1 }),
   "GET /v1/payment-address (intent)": mutation(33, 8, KIB, { objects: 1 }),
   "POST /v1/facilitate (retry)": read(25, 4 * KIB, { objects: 1 }),

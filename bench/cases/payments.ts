@@ -8,6 +8,7 @@ import {
   facilitated,
   facilitation,
   keyed,
+  manage,
   openIntent,
   openProvider,
   orderBody,
@@ -79,6 +80,23 @@ export const PAYMENTS: readonly Case[] = [
     route: "GET /v1/payment-intents/{intent_id}",
     status: 200,
     ask: async (play) => as(play.consumer, "GET", `/v1/payment-intents/${await openIntent(play, play)}`),
+  },
+  {
+    route: "POST /v1/agents/{did}/spend-policy/evaluate",
+    status: 200,
+    ask: (play) => {
+      const { consumer_did: did, ...body } = orderBody(play.network, play) as Record<string, unknown>;
+      return as(play.consumer, "POST", `/v1/agents/${did}/spend-policy/evaluate`, body);
+    },
+  },
+  {
+    route: "POST /v1/agents/{did}/spend-policy/evaluate",
+    variant: "management key",
+    status: 200,
+    ask: async (play) => {
+      const { consumer_did: did, ...body } = orderBody(play.network, play) as Record<string, unknown>;
+      return manage(play.stage, "POST", `/v1/agents/${did}/spend-policy/evaluate`, body);
+    },
   },
   {
     route: "GET /v1/payment-address",

@@ -202,6 +202,8 @@ async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise
   const { chain } = stage.service;
   const parties = { consumer_did: consumer.did, provider_did: provider.did };
   const body = { ...parties, amount: "10.50", currency: "USDC" };
+  const { consumer_did: did, ...tried } = body;
+  await stage.show("evaluateSpendPolicy", { params: { did }, body: tried });
   const intent = await stage.show("createPaymentIntent", { as: consumer, body });
   const intent_id = pick<string>(intent, "intent_id");
   await stage.show("getPaymentIntent", { as: provider, params: { intent_id } });

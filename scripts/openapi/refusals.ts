@@ -45,32 +45,62 @@ export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [status, codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n")]);
 
-/** What most operations say under each status. */
-export type Usual = ReadonlyMap<ErrorStatus, string>;
+/** The named answers by what they say, for each status: the one of most operations, and others that several give. */
+export type Usual = ReadonlyMap<ErrorStatus, ReadonlyMap<string, string>>;
+
+/** An answer that so many operations give is named. */
+const NAMED_FROM = 3;
 
 export function usualRefusals(routes: readonly Route[]): Usual {
   const said = Map.groupBy(routes.flatMap(saidBy), ([status]) => status);
-  return new Map([...said].map(([status, each]) => [status, mostOften(each.map(([, text]) => text))]));
-}
-
-const mostOften = (texts: readonly string[]): string =>
-  [...Map.groupBy(texts, (text) => text).values()].reduce((most, same) =>
-    same.length > most.length ? same : most,
-  )[0] ?? "";
-
-/** A reference to the shared answer of each status. It names the codes of this operation where most others give different ones. */
-export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
-  Object.fromEntries(
-    saidBy(route).map(([status, description]) => [
+  const taken = new Set<string>(Object.values(RESPONSE_NAMES));
+  return new Map(
+    [...said].map(([status, each]) => [
       status,
-      {
-        $ref: `#/components/responses/${RESPONSE_NAMES[status]}`,
-        ...(description !== usual.get(status) && { description }),
-      },
+      namesOf(
+        status,
+        each.map(([, text]) => text),
+        taken,
+      ),
     ]),
   );
+}
 
-/** The shared answer of each status, with one of its codes as example. */
+function namesOf(status: ErrorStatus, texts: readonly string[], taken: Set<string>): ReadonlyMap<string, string> {
+  const counts = [...Map.groupBy(texts, (text) => text)].map(([text, same]) => ({ text, count: same.length }));
+  const [most, ...others] = counts.sort((a, b) => b.count - a.count);
+  const names = new Map<string, string>();
+  if (most) names.set(most.text, RESPONSE_NAMES[status] ?? "");
+  for (const { text, count } of others) {
+    if (count >= NAMED_FROM) names.set(text, nameOf(text, most?.text ?? "", taken));
+  }
+  return names;
+}
+
+/** By the first of its codes that the most usual answer does not have; numbered where others are named so. */
+function nameOf(text: string, usual: string, taken: Set<string>): string {
+  const [first = "", ...further] = codesIn(text);
+  const code = [first, ...further].find((one) => !codesIn(usual).includes(one)) ?? first;
+  const name = code.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  let numbered = name;
+  for (let n = 2; taken.has(numbered); n++) numbered = `${name}${n}`;
+  taken.add(numbered);
+  return numbered;
+}
+
+const codesIn = (text: string): string[] => [...text.matchAll(/^`(\w+)`:/gm)].map(([, code]) => code ?? "");
+
+/** A reference to the shared answer of each status. It names the codes of this operation where no named answer has the same. */
+export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
+  Object.fromEntries(
+    saidBy(route).map(([status, description]) => {
+      const named = usual.get(status)?.get(description);
+      const $ref = `#/components/responses/${named ?? RESPONSE_NAMES[status]}`;
+      return [status, named === undefined ? { $ref, description } : { $ref }];
+    }),
+  );
+
+/** The shared answer of each status, with one of its codes as example, and those that differ from it in their codes. */
 export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual: Usual): Record<string, Json> {
   const given = new Set(routes.flatMap((route) => [...codesOf(route)]));
   const shown = Map.groupBy(
@@ -78,11 +108,15 @@ export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual
     (code) => ERRORS[code].status,
   );
   return Object.fromEntries(
-    [...shown].flatMap(([status, [code]]) =>
-      code === undefined
-        ? []
-        : [[RESPONSE_NAMES[status], sharedRefusal(status, code, usual.get(status) ?? "", schemas)]],
-    ),
+    [...shown].flatMap(([status, [code]]): [string, Json][] => {
+      if (code === undefined) return [];
+      const [most, ...others] = [...(usual.get(status) ?? [])];
+      const $ref = `#/components/responses/${RESPONSE_NAMES[status]}`;
+      return [
+        [RESPONSE_NAMES[status] ?? "", sharedRefusal(status, code, most?.[0] ?? "", schemas)],
+        ...others.map(([description, name]): [string, Json] => [name, { $ref, description }]),
+      ];
+    }),
   );
 }
 

@@ -8,7 +8,7 @@ import type { Offer } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
 import type { RatingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
-import { type CheckOutcome, judgePolicy, type Spender } from "./spend-policy.ts";
+import { type CheckOutcome, judgePolicy, type PolicyCheck, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 
 export type Parties = {
@@ -24,38 +24,92 @@ export type Parties = {
 };
 
 export type Deal = { readonly network: Network; readonly market: string; readonly operationalWallet: string };
-export type DealRequest = { readonly units: number; readonly network: Network | null; readonly deal: Deal | null };
+export type DealRequest = {
+  readonly units: number;
+  /** Whose decimals the units are in: the deal's network, or the first that could settle the order. */
+  readonly settling: Network;
+  /** The network that the order names. */
+  readonly network: Network | null;
+  readonly deal: Deal | null;
+};
+
+/** The checks of an order in their order; those of the policy have names of their own (PAY-8). */
+export const ORDER_CHECKS = [
+  "environment",
+  "consumer",
+  "provider",
+  "delegators",
+  "escrow",
+  "actions",
+  "market",
+] as const;
+export type OrderCheck = (typeof ORDER_CHECKS)[number] | PolicyCheck;
+
+/** `refusal`: what POST /v1/payment-intents would answer to an order that fails this check first. `policy`: what a policy compared. */
+export type Judgement = {
+  readonly check: OrderCheck;
+  readonly refusal: ServiceError | null;
+  readonly policy?: CheckOutcome;
+};
 
 /** Throws the first refusal; returns the deal otherwise. */
 export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
-  const { consumer, delegators, provider, providerDelegators, providerNow } = parties;
-  refuseMixedEnvironments(consumer.agent, provider.agent);
-  refuseInactive(consumer.agent, consumer.principal, now);
-  refuseInactive(provider.agent, provider.principal, providerNow);
-  for (const { agent, principal } of delegators) refuseInactive(agent, principal, now);
-  for (const agent of providerDelegators) refuseInactive(agent, provider.principal, providerNow);
-  refuseLeftBehind(
-    consumer.agent,
-    delegators.map(({ agent }) => agent),
-  );
-  refuseLeftBehind(provider.agent, providerDelegators);
-  refuseConstrained(parties, request.deal?.network ?? request.network);
-  for (const { agent } of [consumer, ...delegators]) refuseWithoutAction(agent, "purchase");
-  for (const agent of [provider.agent, ...providerDelegators]) refuseWithoutAction(agent, "sell");
-  if (!request.deal) {
-    const network = request.network === null ? {} : { network: request.network.network };
-    throw new ServiceError("market_not_authorized", { detail: { market: wanted, ...network } });
-  }
-  const { network } = request.deal;
-  const payment = { units: request.units, currency: network.currency, decimals: network.decimals };
-  // Floors are compared with the rating of this instant.
-  const rating = ratingAt(provider.agent, parties.method, now);
-  const counterparty = { certTier: provider.agent.certTier, rating };
-  const failed = judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).find(
-    ({ passed }) => !passed,
-  );
-  if (failed) throw policyViolation(failed);
+  for (const { refusal } of judgeOrder(parties, request, wanted, now)) if (refusal) throw refusal;
+  if (!request.deal) throw new Error("unreachable: without a deal the market is refused");
   return request.deal;
+}
+
+/** All checks, in the order of PAY-3. */
+export function judgeOrder(parties: Parties, request: DealRequest, wanted: string, now: number): Judgement[] {
+  const { consumer, delegators, provider, providerDelegators, providerNow } = parties;
+  const buyers = [consumer, ...delegators].map(({ agent }) => agent);
+  const sellers = [provider.agent, ...providerDelegators];
+  return [
+    judged("environment", () => refuseMixedEnvironments(consumer.agent, provider.agent)),
+    judged("consumer", () => refuseInactive(consumer.agent, consumer.principal, now)),
+    judged("provider", () => refuseInactive(provider.agent, provider.principal, providerNow)),
+    judged("delegators", () => {
+      for (const { agent, principal } of delegators) refuseInactive(agent, principal, now);
+      for (const agent of providerDelegators) refuseInactive(agent, provider.principal, providerNow);
+      refuseLeftBehind(consumer.agent, buyers.slice(1));
+      refuseLeftBehind(provider.agent, providerDelegators);
+    }),
+    judged("escrow", () => refuseConstrained(parties, request.deal?.network ?? request.network)),
+    judged("actions", () => {
+      for (const agent of buyers) refuseWithoutAction(agent, "purchase");
+      for (const agent of sellers) refuseWithoutAction(agent, "sell");
+    }),
+    judged("market", () => refuseWithoutMarket(request, wanted)),
+    ...judgePolicies(parties, request, now),
+  ];
+}
+
+function judged(check: OrderCheck, refuse: () => void): Judgement {
+  try {
+    refuse();
+    return { check, refusal: null };
+  } catch (thrown) {
+    if (thrown instanceof ServiceError) return { check, refusal: thrown };
+    throw thrown;
+  }
+}
+
+function judgePolicies(parties: Parties, { units, settling }: DealRequest, now: number): Judgement[] {
+  const { consumer, delegators, provider, method } = parties;
+  const payment = { units, currency: settling.currency, decimals: settling.decimals };
+  // Floors are compared with the rating of this instant.
+  const counterparty = { certTier: provider.agent.certTier, rating: ratingAt(provider.agent, method, now) };
+  return judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).map((policy) => ({
+    check: policy.check,
+    refusal: policy.passed ? null : policyViolation(policy),
+    policy,
+  }));
+}
+
+function refuseWithoutMarket({ deal, network }: DealRequest, wanted: string): void {
+  if (deal) return;
+  const detail = { market: wanted, ...(network && { network: network.network }) };
+  throw new ServiceError("market_not_authorized", { detail });
 }
 
 /**

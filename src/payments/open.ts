@@ -1,7 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { intentHash, storedHash } from "../chain/hashes.ts";
-import { findNetwork, type Network } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
@@ -9,15 +8,13 @@ import { BASE_UNITS_MAX } from "../core/money.ts";
 import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { findAncestors, findPublicAgent, findTimedAgent } from "../identity/store.ts";
+import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
-import { marketCode } from "../markets/jurisdictions.ts";
-import { findOffers } from "../markets/store.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { findDeal, refuseIneligible } from "./eligibility.ts";
-import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers, unitsOf } from "./order.ts";
+import { refuseIneligible } from "./eligibility.ts";
+import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
+import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
-import { countOpenedByProvider, findSpenders, holdStatements, type SpenderRow } from "./spend-store.ts";
+import { countOpenedByProvider, holdStatements, type SpenderRow } from "./spend-store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {
@@ -36,34 +33,17 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
   const candidates = networksFor(deps.config, order);
-  const found = await readFacts(call, order, candidates);
+  const opened = countOpenedByProvider(db, providerDid, consumerDid, now);
+  const found = await call.read({ ...proposalReads(call, order, candidates), opened }, consumersClock);
   refuseStrangers(call, order, OWN_ORDER);
-  const [consumer, ...delegators] = found.spenders;
-  const { provider } = found;
-  const faults = orderFaults(deps.config, order, { consumer, provider });
-  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
-
+  const { parties, request, wanted } = proposalOf(call, order, candidates, found);
   refuseProvidersShare(call, found.spenders, found.opened);
-  const { country } = consumer.principal;
-  const { environment } = consumer.agent;
-  const deal = findDeal(found.offers, candidates, { country, environment });
-  const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
-  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
-  const settling = deal?.network ?? candidates[0];
-  if (!settling) throw new ServiceError("market_not_authorized", { detail: { market: wanted } });
-  const units = unitsOf(order.amount, settling);
-  const { providerDelegators } = found;
-  const method = ratingMethod(deps.env, environment);
-  const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
-  const parties = { consumer, delegators, provider, providerNow, providerDelegators, method };
-  const { network, market, operationalWallet } = refuseIneligible(
-    parties,
-    { units, network: named, deal },
-    wanted,
-    now,
-  );
+  const { network, market, operationalWallet } = refuseIneligible(parties, request, wanted, now);
+  const { units } = request;
   refuseUncountable(found.spenders, units);
 
+  const { consumer, delegators, provider, providerNow, providerDelegators } = parties;
+  const { environment } = consumer.agent;
   const intentId = newId("pin", now);
   const intent: IntentRow = {
     intentId,
@@ -95,19 +75,6 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, now);
   await call.commit([...holds, insertIntent(db, intent)], view);
   return view;
-}
-
-/** The first trip. */
-function readFacts(call: AgentCall, { consumerDid, providerDid }: Order, candidates: readonly Network[]) {
-  const { db, now } = call;
-  const reads = {
-    spenders: findSpenders(db, consumerDid, now),
-    opened: countOpenedByProvider(db, providerDid, consumerDid, now),
-    provider: findTimedAgent(db, providerDid),
-    providerDelegators: findAncestors(db, providerDid),
-    offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
-  };
-  return call.read(reads, { clock: ({ spenders }) => spenders[0]?.clockOffsetMs });
 }
 
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {

@@ -2,10 +2,20 @@
 import type { ErrorCode } from "../core/errors.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
+import { agentParams } from "../identity/schema.ts";
 import { getPaymentAddress, precheckAddress } from "./address.ts";
+import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
 import { createIntent, precheckIntent } from "./open.ts";
 import { getIntent, precheckReading } from "./read.ts";
-import { addressQuery, addressView, intentInput, intentParams, intentView } from "./schema.ts";
+import {
+  addressQuery,
+  addressView,
+  evaluationInput,
+  evaluationView,
+  intentInput,
+  intentParams,
+  intentView,
+} from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
   "forbidden",
@@ -53,6 +63,24 @@ export const paymentRoutes = [
     surfaces: ["agent"],
     handle: (call, { params }) => getIntent(call, params.intent_id),
     precheck: (call, { params }) => precheckReading(call, params.intent_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/spend-policy/evaluate",
+    operationId: "evaluateSpendPolicy",
+    tag: "Payments",
+    summary: "Try an order without opening it",
+    description:
+      "All checks of an intent, each with its outcome, and what is left of the narrowest spending window. It holds nothing. By the agent " +
+      "itself or its platform.",
+    params: agentParams,
+    body: evaluationInput,
+    status: 200,
+    response: { schema: evaluationView, description: "What opening the intent would be answered at this instant." },
+    errors: ["not_found", "forbidden"],
+    surfaces: ["agent", "management"],
+    handle: (call, { params, body }) => evaluateOrder(call, params.did, body),
+    precheck: (call, { params, body }) => precheckEvaluation(call, params.did, validFields(evaluationInput, body)),
   }),
   route({
     method: "get",

@@ -1,7 +1,18 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
-import { amount, amountInput, currencyInput, did, didInput, instant, networkInput } from "../http/schemas.ts";
+import {
+  amount,
+  amountInput,
+  currencyInput,
+  detailSchema,
+  did,
+  didInput,
+  instant,
+  networkInput,
+} from "../http/schemas.ts";
+import { ORDER_CHECKS } from "./eligibility.ts";
+import { POLICY_CHECKS } from "./spend-policy.ts";
 
 export const intentInput = z
   .strictObject({
@@ -14,6 +25,42 @@ export const intentInput = z
   .register(z.globalRegistry, { id: "PaymentIntentInput" });
 
 export type IntentInput = z.infer<typeof intentInput>;
+
+export const evaluationInput = z
+  .strictObject({
+    provider_did: didInput,
+    amount: amountInput,
+    currency: currencyInput,
+    network: networkInput.optional(),
+  })
+  .register(z.globalRegistry, { id: "SpendPolicyEvaluationInput" });
+export type EvaluationInput = z.infer<typeof evaluationInput>;
+
+const orderCheck = z
+  .object({
+    check: z.enum([...ORDER_CHECKS, ...POLICY_CHECKS]),
+    passed: z.boolean(),
+    code: z.string().optional(),
+    detail: detailSchema.optional(),
+  })
+  .register(z.globalRegistry, { id: "OrderCheck" });
+export type OrderCheckView = z.infer<typeof orderCheck>;
+
+export const evaluationView = z
+  .object({
+    did,
+    provider_did: did,
+    amount,
+    currency: z.string(),
+    network: z.string().nullable(),
+    market: z.string().nullable(),
+    allowed: z.boolean(),
+    checks: z.array(orderCheck),
+    remaining: amount.nullable(),
+    window_resets_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "SpendPolicyEvaluation" });
+export type EvaluationView = z.infer<typeof evaluationView>;
 
 const hash = z.string().register(z.globalRegistry, { id: "Keccak256" });
 

@@ -81,6 +81,22 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
   );
 };
 
+/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID. */
+export const findFirstInWindows = (db: Database, did: string, now: number): Read<Record<string, number>> => {
+  const purse = { did: sql`a.did`, environment: sql`a.environment` };
+  const began = sql`${now} - ${DAY_MS} * json_extract(a.spending_limit, '$.window_days')`;
+  const first = sql<
+    number | null
+  >`(select l.at from spend_ledger l where ${ofPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
+  const spenders = sql`(select ${did} as did union all select value from json_each((select delegators from agents where did = ${did}))) chain`;
+  return read(
+    db
+      .select({ did: sql<string>`a.did`.as("did"), first: first.as("first") })
+      .from(sql`${spenders} cross join agents a on a.did = chain.did and a.spending_limit is not null`),
+    (rows) => Object.fromEntries(rows.flatMap(({ did: of, first: at }) => (at === null ? [] : [[of, at]]))),
+  );
+};
+
 /** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
 export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
 

@@ -122,9 +122,8 @@ const BREAKS: Readonly<Record<string, Break>> = {
   "a refusal of its own": {
     where: isRefusal,
     how: (node, document) => {
-      const { $ref } = node;
       delete node["$ref"];
-      Object.assign(node, document.components["responses"]?.[String($ref).split("/").at(-1) ?? ""]);
+      Object.assign(node, document.components["responses"]?.["BadRequest"]);
     },
     fault: /the answer is not one of components.responses/,
   },

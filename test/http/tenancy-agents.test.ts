@@ -165,6 +165,18 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       by: ({ consumer }) => consumer,
     },
   ],
+  evaluateSpendPolicy: [
+    {
+      names: ["did"],
+      request: (route, side, { consumerDid }) => ({
+        path: pathOf(route, side, { did: consumerDid }),
+        body: { provider_did: bought[side.environment].provider.did, amount: "1.00", currency: "USDC" },
+      }),
+      told: ["forbidden", "forbidden"],
+      why: "PAY-20: an agent asks for itself",
+      by: ({ consumer }) => consumer,
+    },
+  ],
   facilitate: [
     {
       names: ["intent_id"],

@@ -68,11 +68,15 @@ export const unjudged = (route: Route): string[] =>
     .filter(({ place, name }) => !OBJECTS[place].includes(name) && !(name in WORDS[place]))
     .map(({ place, name }) => `${place} ${name}`);
 
-/** The members of a place that name an object. */
+/** Members that name an object of anybody: a buyer names the sellers of all platforms. */
+const ANYBODYS: Readonly<Record<string, readonly string[]>> = { evaluateSpendPolicy: ["provider_did"] };
+
+/** The members of a place that name an object of a tenant. */
 export const namedIn = (route: Route, place: Place): string[] => [
   ...new Set(
     membersOf(route)
       .filter((member) => member.place === place && OBJECTS[place].includes(member.name))
+      .filter(({ name }) => !ANYBODYS[route.operationId]?.includes(name))
       .map(({ name }) => name),
   ),
 ];

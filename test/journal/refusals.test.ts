@@ -315,13 +315,14 @@ function pathOf({ path, operationId }: Route): string {
 
 const BODIES: Readonly<Record<string, () => Promise<Json>>> = {
   verifyCertificate: async () => ({ certificate: consumer.certificate }),
+  evaluateSpendPolicy: async () => ({ provider_did: consumer.did, amount: "1.00", currency: "USDC" }),
   verifyAid: async () => ({ aid: await must(200, world.call("GET", agentAt(consumer.did, "/aid"))) }),
 };
 
 async function callAsAllowed(route: Route): Promise<Reply> {
   const [method, path] = [route.method.toUpperCase(), pathOf(route)];
   const surfaces: readonly string[] = route.surfaces;
-  if (surfaces.includes("agent")) return world.as(consumer, method, path);
+  if (surfaces.includes("agent") && !surfaces.includes("management")) return world.as(consumer, method, path);
   if (surfaces.includes("session")) return world.person(method, path);
   if (surfaces.includes("operator")) return world.call(method, path, operator());
   const body = await BODIES[route.operationId]?.();

@@ -5,7 +5,7 @@ import type { MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { principals } from "../../src/db/tables/principals.ts";
-import { type Agent, createWorld, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { buyer, orderOf, seller, setAgent, setEscrow, setSpend, spendState } from "./support.ts";
 
 let world: World;
@@ -148,6 +148,13 @@ describe("refusals", () => {
   const setMarket = (did: string, status: MarketStatus) =>
     commit(world.deps.db, [world.deps.db.update(agentMarkets).set({ status }).where(eq(agentMarkets.did, did))]);
 
+  /** The dry run of the same order (PAY-20). */
+  const tried = async ({ consumer, provider }: Deal): Promise<Json> => {
+    const body = { provider_did: provider.did, amount: "10.00", currency: "USDC", network: "base-sepolia" };
+    const path = `/v1/agents/${consumer.did}/spend-policy/evaluate`;
+    return expectStatus(await world.call("POST", path, { body }), 200);
+  };
+
   async function delegatedDeal(): Promise<Deal> {
     const delegator = await buyer(world);
     const consumer = await buyer(world, {}, { principal_id: delegator.principalId, delegated_by: delegator.did });
@@ -163,6 +170,15 @@ describe("refusals", () => {
       expect([reply.status, reply.body.code]).toEqual([status, code]);
       if (detail) expect(reply.body.detail).toEqual(detail(deal));
       expect(await spendState(world, deal.consumer.did, deal.delegator.did)).toEqual(before);
+      // Of an agent in the other environment the key knows nothing.
+      if (code === "environment_mismatch") return;
+      const { detail: said } = reply.body;
+      const { failed_check, ...compared } = said;
+      const failed = (await tried(deal)).checks.find(({ passed }: Json) => !passed);
+      expect(failed).toMatchObject({ code, ...(failed_check && { check: failed_check }) });
+      // The dry run names the network.
+      expect(failed.detail).toMatchObject(failed_check ? compared : said);
+      expect(await spendState(world, deal.consumer.did, deal.delegator.did)).toEqual(before);
     });
   }
 
@@ -174,6 +190,13 @@ describe("refusals", () => {
       const { body } = await open(deal.provider, orderOf(deal.consumer, deal.provider, { network: "base-sepolia" }));
       answered.unshift(body.detail?.failed_check ?? body.code);
     }
+    await setAgent(world, deal.consumer.did, { environment: "sandbox" });
+    const { checks, allowed } = await tried(deal);
+    expect(allowed).toBe(false);
+    expect(checks.filter(({ passed }: Json) => !passed).map(({ check }: Json) => check)).toEqual([
+      ...["consumer", "delegators", "escrow", "actions", "market"],
+      ...["max_transaction_value", "spending_limit", "minimum_counterparty_cert_tier", "minimum_counterparty_ar"],
+    ]);
     expect(answered).toEqual([
       "environment_mismatch",
       ...["agent_not_active", "agent_not_active", "agent_not_active"],

@@ -108,9 +108,11 @@ function operationOf(method: string, path: string) {
   return { template, operation };
 }
 
-/** The answer itself, where the operation refers to a shared one. */
+/** The answer itself, where the operation refers to a shared one, which may refer to another. */
 const resolved = (known: Document, answer: Answer | undefined): Answer | undefined =>
-  answer?.$ref === undefined ? answer : known.components.responses[answer.$ref.split("/").at(-1) ?? ""];
+  answer?.$ref === undefined
+    ? answer
+    : resolved(known, known.components.responses[answer.$ref.split("/").at(-1) ?? ""]);
 
 /** An identifier of the resolver takes the rest of the path. */
 const patternOf = (template: string): RegExp =>

@@ -18,7 +18,7 @@ import { BY_ITSELF, type Cases, NO_EDIT, NONE, NOTHING, UNSEEN } from "./words.t
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
 
 /** POSTs that only read: `verifyProof` has a row, because it uses a nonce up. */
-export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid"];
+export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid", "evaluateSpendPolicy"];
 
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {

@@ -1,0 +1,103 @@
+// The dry run of the spend policy (PAY-20): every check of an order with its outcome. It reserves and writes nothing.
+
+import { findAgent } from "../agents/store.ts";
+import type { AgentCall, ManagementCall, Precheck } from "../call.ts";
+import { precheck } from "../call.ts";
+import { amountOn } from "../chain/networks.ts";
+import { toIsoOrNull } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { DAY_MS } from "../core/limits.ts";
+import { findPublicAgent } from "../identity/store.ts";
+import { type Judgement, judgeOrder, ORDER_CHECKS, toSpender } from "./eligibility.ts";
+import { networksFor, orderFaults } from "./order.ts";
+import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
+import type { EvaluationInput, EvaluationView, OrderCheckView } from "./schema.ts";
+import { judgePolicy, POLICY_CHECKS } from "./spend-policy.ts";
+import { findFirstInWindows, type SpenderRow } from "./spend-store.ts";
+
+type Asking = AgentCall | ManagementCall;
+
+export async function evaluateOrder(call: Asking, did: string, input: EvaluationInput): Promise<EvaluationView> {
+  const { db, now, deps } = call;
+  const { provider_did: providerDid, amount, currency, network = null } = input;
+  const order = { consumerDid: did, providerDid, amount, currency, network };
+  const candidates = networksFor(deps.config, order);
+  const reads = { ...proposalReads(call, order, candidates), firsts: findFirstInWindows(db, did, now) };
+  const found = await readFor(call, did, reads);
+  const { parties, request, wanted } = proposalOf(call, order, candidates, found);
+  const judgements = judgeOrder(parties, request, wanted, now);
+  const { deal, settling } = request;
+  const window = windowOf([parties.consumer, ...parties.delegators], found.firsts, settling);
+  return {
+    did,
+    provider_did: providerDid,
+    amount: amountOn(settling, request.units),
+    currency,
+    network: deal?.network.network ?? null,
+    market: deal?.market ?? null,
+    allowed: judgements.every(({ refusal }) => refusal === null),
+    checks: [...ORDER_CHECKS, ...POLICY_CHECKS].map((check) =>
+      checkView(
+        check,
+        judgements.find((judgement) => judgement.check === check),
+      ),
+    ),
+    ...window,
+  };
+}
+
+type Reads = ReturnType<typeof proposalReads> & { readonly firsts: ReturnType<typeof findFirstInWindows> };
+
+/** An agent asks for itself, a platform for its own. */
+async function readFor(call: Asking, did: string, reads: Reads) {
+  if (call.surface === "management") {
+    const found = await call.read({ ...reads, own: findAgent(call.db, call.tenant, did) }, consumersClock);
+    if (!found.own) throw new ServiceError("not_found");
+    return found;
+  }
+  const found = await call.read(reads, consumersClock);
+  refuseOthers(call, did);
+  return found;
+}
+
+function refuseOthers(call: AgentCall, did: string): void {
+  if (call.did !== did) throw new ServiceError("forbidden", { message: "An agent asks for itself." });
+}
+
+function checkView(check: OrderCheckView["check"], judgement: Judgement | undefined): OrderCheckView {
+  const { refusal = null, policy } = judgement ?? {};
+  const { check: _check, passed: _passed, ...compared } = policy ?? {};
+  const detail = policy ? compared : refusal?.extra.detail;
+  return { check, passed: refusal === null, ...(refusal && { code: refusal.code }), ...(detail && { detail }) };
+}
+
+/** What is left of the narrowest window, and when the first settlement that counts in it no longer does. */
+function windowOf(
+  spenders: readonly SpenderRow[],
+  firsts: Readonly<Record<string, number>>,
+  settling: Parameters<typeof amountOn>[0] & { readonly currency: string },
+): Pick<EvaluationView, "remaining" | "window_resets_at"> {
+  const nothing = { units: 0, currency: settling.currency, decimals: settling.decimals };
+  const anybody = { certTier: "TIER_3", rating: 1 } as const;
+  const judged = judgePolicy(spenders.map(toSpender), anybody, nothing).find(({ check }) => check === "spending_limit");
+  if (judged?.remaining === undefined) return { remaining: null, window_resets_at: null };
+  const { agent } = spenders.find((one) => one.agent.did === (judged.delegator ?? spenders[0]?.agent.did)) ?? {};
+  const first = agent && firsts[agent.did];
+  const days = agent?.spendingLimit?.window_days ?? 0;
+  return {
+    remaining: judged.remaining,
+    window_resets_at: toIsoOrNull(first === undefined ? null : first + days * DAY_MS),
+  };
+}
+
+/** Refuses whom the agent is not (404, 403) before 422, and finds the further faults of a body that the schema refuses. */
+export function precheckEvaluation(call: Asking, did: string, input: Partial<EvaluationInput>): Precheck {
+  const { provider_did: providerDid, ...rest } = input;
+  const own = call.surface === "management" ? findAgent(call.db, call.tenant, did) : findPublicAgent(call.db, did);
+  const provider = findPublicAgent(call.db, providerDid ?? "");
+  return precheck({ own, provider }, (found) => {
+    if (call.surface === "management" && !found.own) throw new ServiceError("not_found");
+    if (call.surface === "agent") refuseOthers(call, did);
+    return orderFaults(call.deps.config, { ...rest, consumerDid: did, providerDid }, { consumer: true, ...found });
+  });
+}

@@ -1,0 +1,61 @@
+// An order with what it is judged by (PAY-3): read in one trip, by who opens an intent and by who only asks (PAY-20).
+import { findNetwork, type Network } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
+import type { Database, ReadResults } from "../db/batch.ts";
+import { findAncestors, findTimedAgent } from "../identity/store.ts";
+import { marketCode } from "../markets/jurisdictions.ts";
+import { findOffers } from "../markets/store.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { type DealRequest, findDeal, type Parties } from "./eligibility.ts";
+import { type Order, orderFaults, unitsOf } from "./order.ts";
+import { findSpenders } from "./spend-store.ts";
+
+type Call = { readonly db: Database; readonly now: number; readonly deps: Deps };
+
+export const proposalReads = ({ db, now }: Call, order: Order, candidates: readonly Network[]) => {
+  const { consumerDid, providerDid } = order;
+  return {
+    spenders: findSpenders(db, consumerDid, now),
+    provider: findTimedAgent(db, providerDid),
+    providerDelegators: findAncestors(db, providerDid),
+    offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
+  };
+};
+type Found = ReadResults<ReturnType<typeof proposalReads>>;
+
+/** The clock of the consumer's platform rules. */
+export const consumersClock = { clock: ({ spenders }: Pick<Found, "spenders">) => spenders[0]?.clockOffsetMs };
+
+export type Proposal = {
+  readonly parties: Parties;
+  readonly request: DealRequest;
+  /** The market that the order would need, by the narrowest code. */
+  readonly wanted: string;
+};
+
+/** Throws the faults of the order that only the reading shows. */
+export function proposalOf(
+  { deps, now }: Call,
+  order: Order,
+  candidates: readonly Network[],
+  { spenders, provider, providerDelegators, offers }: Found,
+): Proposal {
+  const [consumer, ...delegators] = spenders;
+  const faults = orderFaults(deps.config, order, { consumer, provider });
+  if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
+  const { country } = consumer.principal;
+  const { environment } = consumer.agent;
+  const deal = findDeal(offers, candidates, { country, environment });
+  const named = order.network === null ? null : findNetwork(deps.config.networks, order.network);
+  const wanted = marketCode(country, order.currency ?? named?.currency ?? "");
+  const settling = deal?.network ?? candidates[0];
+  if (!settling) throw new ServiceError("market_not_authorized", { detail: { market: wanted } });
+  const providerNow = environment === "sandbox" ? now - consumer.clockOffsetMs + provider.clockOffsetMs : now;
+  const method = ratingMethod(deps.env, environment);
+  return {
+    parties: { consumer, delegators, provider, providerNow, providerDelegators, method },
+    request: { units: unitsOf(order.amount, settling), settling, network: named, deal },
+    wanted,
+  };
+}
