@@ -13,6 +13,7 @@ import { expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { documented } from "./natspec.ts";
 import {
   CONSUMER,
   type Facts,
@@ -222,6 +223,18 @@ test.each(CASES)("%s is what %s answers", async (errorName, call, { by, direct, 
     errorName,
     args: await says(),
   });
+});
+
+test("the contract's documentation names each error with the calls that answer it", () => {
+  const entries = documented();
+  const unnamed = CASES.filter(([error, call]) => {
+    const { details } = entries.find(({ name, kind }) => kind === "methods" && name === call) ?? {};
+    return !details?.includes(`\`${error}\``);
+  });
+  // A token's own refusal comes through any call that moves it.
+  expect(
+    unnamed.filter(([error]) => error !== "SafeERC20FailedOperation").map(([...named]) => named.slice(0, 2)),
+  ).toEqual([]);
 });
 
 test.each<[string, () => readonly unknown[], string]>([

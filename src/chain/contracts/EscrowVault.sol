@@ -21,6 +21,7 @@ contract EscrowVault {
     }
 
     /// @notice Moves tokens out of the vault. To whom and how much is decided by the settlement contract alone.
+    /// @dev Errors: `NotSettlementContract`.
     /// @param token the ERC-20 token
     /// @param to the receiver
     /// @param amount base units

@@ -28,17 +28,19 @@ interface IAuthorizedToken {
 /// @notice Payers, providers' wallets and anybody else call this contract itself. What needs a role is called through the authority
 /// (OpenZeppelin's AccessManager), which knows who has which role, makes calls of a role with a delay wait, and lets the guardian cancel them
 /// until they are executed. No key moves escrow but to the `refundTo` of a settlement or to the provider's own wallet.
-/// @dev All amounts are base units of the token, all times epoch seconds. The authority cannot be exchanged.
+/// @dev All amounts are base units of the token, all times epoch seconds. The authority cannot be exchanged. Where a token refuses, its own error
+/// or `SafeERC20FailedOperation` comes through; where it calls back, `ReentrancyGuardReentrantCall` is its answer.
 contract SettlementContract is ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
     using SafeCast for uint256;
 
+    /// @notice What rates are parts of: hundredths of a percent in a whole.
     uint256 public constant BPS = 10_000;
-    /// @notice The fee can never be set above this: 0.5 %.
+    /// @notice The fee can never be set above this, hundredths of a percent: 0.5 %.
     uint256 public constant MAX_FEE_BPS = 50;
-    /// @notice The part of the net that goes to escrow while the vault is below its threshold: 10 %.
+    /// @notice The part of the net that goes to escrow while the vault is below its threshold, hundredths of a percent: 10 %.
     uint256 public constant ESCROW_BPS = 1_000;
-    /// @notice How long after a settlement its provider's vault can be made to pay it back.
+    /// @notice How long after a settlement its provider's vault can be made to pay it back, seconds.
     uint256 public constant PAY_OUT_WINDOW = 400 days;
 
     /// @notice What a payer agrees to.
@@ -110,7 +112,16 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice keccak256 of the abi-encoded facts of a settlement; zero where nothing was paid under the key.
     mapping(bytes32 key => bytes32) public commitmentOf;
 
-    /// @notice A payment was split. `intentHash` is zero for a payment through `pay`.
+    /// @notice A payment was split.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param consumerDidHash keccak256 of the consumer's DID
+    /// @param intentHash keccak256 of the intent's id; zero for a payment through `pay`
+    /// @param token the token that was paid
+    /// @param payer whose tokens they were
+    /// @param gross what was paid, base units: the sum of the three parts
+    /// @param fee the part that stays in this contract until it is swept, base units
+    /// @param escrow the part that went to the provider's vault, base units
+    /// @param operational the part that went to the provider's wallet, base units
     event Settled(
         bytes32 indexed providerDidHash,
         bytes32 indexed consumerDidHash,
@@ -123,6 +134,11 @@ contract SettlementContract is ReentrancyGuardTransient {
         uint256 operational
     );
     /// @notice More of the settlement whose `Settled` is the log just before this one.
+    /// @param key the settlement's key
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param operationalWallet the wallet that was paid
+    /// @param refundTo where payouts and refunds of it go
+    /// @param vaultBalance what the vault holds after it, base units
     event SettlementRecorded(
         bytes32 indexed key,
         bytes32 indexed providerDidHash,
@@ -130,18 +146,55 @@ contract SettlementContract is ReentrancyGuardTransient {
         address refundTo,
         uint256 vaultBalance
     );
+    /// @notice A provider has a split in a token, and a vault.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param vault the provider's vault, the same in every token
+    /// @param operationalWallet receives what is neither fee nor escrow
+    /// @param threshold escrow is withheld until the vault holds this much, base units
     event ProviderRegistered(
         bytes32 indexed providerDidHash, address indexed token, address vault, address operationalWallet, uint256 threshold
     );
+    /// @notice Escrow is withheld up to another balance from now on.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param threshold base units
     event ThresholdSet(bytes32 indexed providerDidHash, address indexed token, uint256 threshold);
+    /// @notice Another wallet is paid from now on.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param operationalWallet the new wallet
     event OperationalWalletSet(bytes32 indexed providerDidHash, address indexed token, address operationalWallet);
+    /// @notice So much more than the threshold is not released from now on.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param reserve base units
     event ReserveSet(bytes32 indexed providerDidHash, address indexed token, uint256 reserve);
+    /// @notice Somebody has put tokens into a vault, beside payments.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the token
+    /// @param from whose tokens they were
+    /// @param amount base units
+    /// @param vaultBalance what the vault holds after it, base units
     event EscrowDeposited(
         bytes32 indexed providerDidHash, address indexed token, address indexed from, uint256 amount, uint256 vaultBalance
     );
+    /// @notice What a vault held above threshold and reserve went to the provider's wallet.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the token
+    /// @param to the provider's wallet
+    /// @param amount base units
+    /// @param vaultBalance what the vault holds after it, base units
     event SurplusReleased(
         bytes32 indexed providerDidHash, address indexed token, address indexed to, uint256 amount, uint256 vaultBalance
     );
+    /// @notice A vault has paid back of a settlement.
+    /// @param key the settlement's key
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param refundTo where it went
+    /// @param token the token
+    /// @param amount base units
+    /// @param vaultBalance what the vault holds after it, base units
     event PaidOut(
         bytes32 indexed key,
         bytes32 indexed providerDidHash,
@@ -150,39 +203,93 @@ contract SettlementContract is ReentrancyGuardTransient {
         uint256 amount,
         uint256 vaultBalance
     );
+    /// @notice Somebody has paid back of a settlement, out of tokens of its own.
+    /// @param key the settlement's key
+    /// @param from whose tokens they were
+    /// @param refundTo where they went
+    /// @param token the token
+    /// @param amount base units
     event Refunded(
         bytes32 indexed key, address indexed from, address indexed refundTo, address token, uint256 amount
     );
+    /// @notice Later payments have another fee.
+    /// @param feeBps hundredths of a percent of the gross
     event FeeSet(uint256 feeBps);
+    /// @notice Fees are swept to another address from now on.
+    /// @param feeRecipient that address
     event FeeRecipientSet(address feeRecipient);
+    /// @notice All that this contract held of a token was sent to the fee's recipient.
+    /// @param token the token
+    /// @param to the fee's recipient
+    /// @param amount base units
     event FeesSwept(address indexed token, address indexed to, uint256 amount);
+    /// @notice A token is taken from now on, or no more.
+    /// @param token the token
+    /// @param base the threshold of an unrated provider, base units; zero where it is taken no more
     event TokenListed(address indexed token, uint256 base);
+    /// @notice Payments and deposits are stopped.
     event Paused();
+    /// @notice Payments and deposits are let through again.
     event Unpaused();
 
     /// @notice What needs a role is called through the authority.
+    /// @param caller who called instead
     error NotAuthority(address caller);
+    /// @notice The amount is zero, or there is nothing to sweep.
     error ZeroAmount();
+    /// @notice A hash that has to name somebody or something is zero.
     error ZeroHash();
+    /// @notice An address is zero, or the authority is no contract.
     error ZeroAddress();
+    /// @notice Payments and deposits are stopped.
     error PaymentsPaused();
+    /// @notice The token is not listed, or no contract.
+    /// @param token that token
     error UnknownToken(address token);
+    /// @notice The provider is not registered in the token.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the token
     error UnknownProvider(bytes32 providerDidHash, address token);
     /// @notice No settlement has these facts.
+    /// @param key the key among them
     error UnknownSettlement(bytes32 key);
+    /// @notice The provider is registered in the token with another wallet or threshold.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the token
     error ProviderExists(bytes32 providerDidHash, address token);
     /// @notice The intent was paid before, with the same parties, token and amount.
+    /// @param key the settlement's key
     error AlreadyPaid(bytes32 key);
-    /// @notice Not a wallet that money may be sent to.
+    /// @notice Not a wallet that money may be sent to: this contract or the provider's vault.
+    /// @param wallet that wallet
     error InvalidWallet(address wallet);
     /// @notice The provider's wallet is this one and not the one that the caller names.
+    /// @param operationalWallet the provider's wallet
     error WalletDiffers(address operationalWallet);
+    /// @notice The block is later than the payer has allowed.
+    /// @param deadline epoch seconds
     error DeadlinePassed(uint256 deadline);
+    /// @notice The fee is above the payer's highest, or the contract's.
+    /// @param feeBps the fee, hundredths of a percent of the gross
+    /// @param maximum the highest, in the same unit
     error FeeTooHigh(uint256 feeBps, uint256 maximum);
+    /// @notice The threshold is out of its bounds, or of a low one the present one is not the one that the caller names.
+    /// @param threshold the threshold that was asked for, base units
+    /// @param least the lowest, base units
+    /// @param most the highest, base units; a low threshold has to be below it
     error InvalidThreshold(uint256 threshold, uint256 least, uint256 most);
+    /// @notice More than is left of the settlement's gross.
+    /// @param amount what was asked for, base units
+    /// @param available what is left, base units
     error ExceedsGross(uint256 amount, uint256 available);
+    /// @notice More than the vault holds.
+    /// @param amount what was asked for, base units
+    /// @param available what the vault holds, base units
     error ExceedsVault(uint256 amount, uint256 available);
+    /// @notice The settlement is older than `PAY_OUT_WINDOW`.
+    /// @param settledAt its block's time, epoch seconds
     error TooOld(uint256 settledAt);
+    /// @notice The vault holds no more than threshold and reserve.
     error NothingToRelease();
 
     /// @dev The authority has checked the caller's role and delay before it calls.
@@ -191,6 +298,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _;
     }
 
+    /// @dev Errors: `ZeroAddress`, `InvalidWallet`, `UnknownToken`.
     /// @param authority_ the AccessManager
     /// @param feeRecipient_ where fees are swept to
     /// @param token the first token of the list
@@ -206,6 +314,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     // ---- Payment -------------------------------------------------------------------------------------------------
 
     /// @notice Pays a provider out of the caller's allowance, without naming an intent. Payouts and refunds of it go to the caller.
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
@@ -221,6 +330,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Pays a provider out of the caller's allowance, for one payment intent. Payouts and refunds of it go to the caller.
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
@@ -240,6 +350,8 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Pays out of the caller's allowance what the caller has agreed to, or nothing.
+    /// @dev Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
+    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the caller agrees to
     /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function settle(Payment calldata payment) external nonReentrant returns (bytes32 key) {
@@ -251,6 +363,8 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
     /// @dev The authorization's nonce is `nonceOf(payment, salt)`, so whoever sees the signature can do nothing with it but this payment.
+    /// Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
+    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the payer agrees to
     /// @param from the payer, who signed
     /// @param validAfter epoch seconds
@@ -279,6 +393,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Puts tokens of the caller's allowance into a provider's vault, without a payment.
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `UnknownToken`, `UnknownProvider`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token a listed token
     /// @param amount base units
@@ -293,6 +408,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Gives a payer tokens of the caller's own allowance back, as a concession or an accepted offer says. Takes nothing from a vault.
+    /// @dev Errors: `ZeroAmount`, `UnknownSettlement`.
     /// @param settlement its facts
     /// @param amount base units
     function refund(Settlement calldata settlement, uint256 amount) external nonReentrant {
@@ -303,6 +419,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Gives a provider what its vault holds above threshold and reserve, to its operational wallet. Anybody may call it.
+    /// @dev Errors: `UnknownProvider`, `NothingToRelease`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @return amount base units
@@ -318,6 +435,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Another wallet for later payments, at once, by the present one.
+    /// @dev Errors: `UnknownProvider`, `WalletDiffers`, `ZeroAddress`, `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param operationalWallet the new wallet
@@ -327,6 +445,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Sends all that this contract holds of a token, fees and what was sent here by mistake, to the fee's recipient. Anybody may call it.
+    /// @dev Errors: `ZeroAmount`.
     /// @param token an ERC-20 token
     /// @return amount base units
     function sweepFees(address token) external nonReentrant returns (uint256 amount) {
@@ -340,6 +459,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice Registers a provider's split in one token and makes its vault if there is none. The same call again has no effect; other values
     /// for a registered provider are refused: they have their own setters.
+    /// @dev Errors: `NotAuthority`, `ZeroHash`, `ProviderExists`, `UnknownToken`, `InvalidThreshold`, `ZeroAddress`, `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token a listed token
     /// @param operationalWallet receives what is neither fee nor escrow
@@ -364,6 +484,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Sets the balance up to which escrow is withheld, between half of the token's base and the base.
+    /// @dev Errors: `NotAuthority`, `UnknownProvider`, `UnknownToken`, `InvalidThreshold`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param threshold base units
@@ -374,6 +495,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice A lower one, for a provider that leaves. A call of a role with a delay.
+    /// @dev Errors: `NotAuthority`, `UnknownProvider`, `InvalidThreshold`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token, which may have been taken off the list
     /// @param present the threshold that it replaces, base units: a call that was scheduled before another one took effect fails
@@ -390,6 +512,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Another wallet for later payments, without the present one's call. A call of a role with a delay.
+    /// @dev Errors: `NotAuthority`, `UnknownProvider`, `WalletDiffers`, `ZeroAddress`, `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param present the wallet that it replaces: a call that was scheduled before another one took effect fails
@@ -405,6 +528,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     // ---- Arbiter -------------------------------------------------------------------------------------------------
 
     /// @notice Keeps so much of a vault from being released while disputes are open.
+    /// @dev Errors: `NotAuthority`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param reserve above the threshold, base units
@@ -416,6 +540,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice Pays out of the provider's vault to the settlement's `refundTo`: over all payouts at most its gross, and at most what the vault
     /// holds. Works while payments are paused and after a token was delisted. A call of a role with a delay.
+    /// @dev Errors: `NotAuthority`, `ZeroAmount`, `UnknownSettlement`, `TooOld`, `ExceedsGross`, `ExceedsVault`.
     /// @param settlement its facts, with what was paid out before: of two awards that wait beside each other one is executed
     /// @param amount base units
     function payOut(Settlement calldata settlement, uint256 amount) external restricted nonReentrant {
@@ -445,18 +570,21 @@ contract SettlementContract is ReentrancyGuardTransient {
     // ---- Guardian and admin --------------------------------------------------------------------------------------
 
     /// @notice Stops payments and deposits. Payouts, refunds, releases, cancellations and sweeps go on.
+    /// @dev Errors: `NotAuthority`.
     function pause() external restricted {
         paused = true;
         emit Paused();
     }
 
     /// @notice Lets payments and deposits through again.
+    /// @dev Errors: `NotAuthority`.
     function unpause() external restricted {
         paused = false;
         emit Unpaused();
     }
 
     /// @notice Sets the fee of later payments.
+    /// @dev Errors: `NotAuthority`, `FeeTooHigh`.
     /// @param newFeeBps hundredths of a percent of the gross, at most `MAX_FEE_BPS`
     function setFeeBps(uint256 newFeeBps) external restricted {
         if (newFeeBps > MAX_FEE_BPS) revert FeeTooHigh(newFeeBps, MAX_FEE_BPS);
@@ -465,12 +593,14 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Sets where fees are swept to.
+    /// @dev Errors: `NotAuthority`, `ZeroAddress`, `InvalidWallet`.
     /// @param newFeeRecipient an address that is not this contract
     function setFeeRecipient(address newFeeRecipient) external restricted {
         _setFeeRecipient(newFeeRecipient);
     }
 
     /// @notice Puts a token on the list, or takes it off with a base of zero. Only tokens that move exactly what they are told to belong there.
+    /// @dev Errors: `NotAuthority`, `UnknownToken`.
     /// @param token an ERC-20 token with EIP-3009
     /// @param base the threshold of an unrated provider, base units
     function listToken(address token, uint96 base) external restricted {
@@ -481,6 +611,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice The provider's vault; the address is the same before it exists.
     /// @param providerDidHash keccak256 of the provider's DID
+    /// @return the vault's address
     function vaultOf(bytes32 providerDidHash) public view returns (address) {
         return Clones.predictDeterministicAddress(vaultImplementation, providerDidHash);
     }
@@ -488,6 +619,8 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice The provider's split in a token; the zero address where there is none.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
+    /// @return operationalWallet the wallet that is paid
+    /// @return threshold base units
     function splitOf(bytes32 providerDidHash, address token)
         external
         view
@@ -500,14 +633,19 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice What the provider's vault holds, base units.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
+    /// @return base units
     function escrowBalance(bytes32 providerDidHash, address token) public view returns (uint256) {
         return IERC20(token).balanceOf(vaultOf(providerDidHash));
     }
 
     /// @notice How a payment would be split now, base units.
+    /// @dev Errors: `UnknownProvider`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
+    /// @return fee the part that stays in this contract, base units
+    /// @return escrow the part for the provider's vault, base units
+    /// @return operational the part for the provider's wallet, base units
     function quote(address token, uint256 amount, bytes32 providerDidHash)
         external
         view
@@ -518,7 +656,9 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice The key of a payment that names an intent: keccak256(abi.encode(provider, consumer, intent, token, amount)).
+    /// @dev Errors: `ZeroHash`.
     /// @param payment what the payer agrees to
+    /// @return the settlement's key
     function keyOf(Payment memory payment) public pure returns (bytes32) {
         if (payment.intentHash == bytes32(0)) revert ZeroHash();
         return keccak256(
@@ -531,6 +671,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice The nonce of the authorization of a payment: keccak256(abi.encode(payment, salt)).
     /// @param payment what the payer agrees to
     /// @param salt any value of the payer's choice
+    /// @return the nonce
     function nonceOf(Payment calldata payment, bytes32 salt) public pure returns (bytes32) {
         return keccak256(abi.encode(payment, salt));
     }

@@ -1,0 +1,62 @@
+// What the contracts' sources say about themselves (NatSpec), by the compiler that explorers use too.
+import { join } from "node:path";
+import solc from "solc";
+import type { AbiParameter } from "viem";
+import { importOf, standardInput } from "../../scripts/chain/solidity.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+
+const FOLDER = join(import.meta.dirname, "../../src/chain/contracts");
+const GROUPS = { function: "methods", event: "events", error: "errors" } as const;
+type Group = (typeof GROUPS)[keyof typeof GROUPS];
+type Said = { readonly params?: Record<string, string>; readonly returns?: Record<string, string>; details?: string };
+type Notice = { readonly notice?: string };
+type Entries<T> = Partial<Record<Group, Record<string, T | readonly T[]>>>;
+type Compiled = { readonly devdoc: Entries<Said>; readonly userdoc: Entries<Notice> };
+
+export type Documented = {
+  readonly kind: Group;
+  readonly name: string;
+  /** Whether it is a variable that can be read, whose parameters nothing can be said about. */
+  readonly isVariable: boolean;
+  readonly notice: string;
+  /** Which errors it answers, for one. */
+  readonly details: string;
+  /** What is said about each parameter and answer; empty where nothing is. */
+  readonly said: readonly { readonly type: string; readonly text: string }[];
+};
+
+/** All that is in the settlement contract's interface. */
+export function documented(): readonly Documented[] {
+  const input = standardInput(FOLDER, "SettlementContract.sol");
+  const settings = { outputSelection: { "SettlementContract.sol": { "*": ["devdoc", "userdoc"] } } };
+  const output = JSON.parse(solc.compile(JSON.stringify({ ...input, settings }), { import: importOf }));
+  const { devdoc, userdoc }: Compiled = output.contracts["SettlementContract.sol"].SettlementContract;
+  const source = input.sources["SettlementContract.sol"]?.content ?? "";
+  return settlementAbi.flatMap((entry): Documented[] => {
+    if (entry.type === "constructor") return [];
+    const kind = GROUPS[entry.type];
+    const key = `${entry.name}(${entry.inputs.map(typeOf).join(",")})`;
+    const dev = first(devdoc[kind]?.[key]);
+    const user = first(userdoc[kind]?.[key]);
+    const outputs: readonly AbiParameter[] = entry.type === "function" ? entry.outputs : [];
+    return [
+      {
+        kind,
+        name: entry.name,
+        isVariable: entry.type === "function" && !source.includes(`function ${entry.name}(`),
+        notice: user?.notice ?? "",
+        details: dev?.details ?? "",
+        said: [
+          ...entry.inputs.map(({ type, name = "" }) => ({ type, text: dev?.params?.[name] ?? "" })),
+          ...outputs.map(({ type, name }, i) => ({ type, text: dev?.returns?.[name || `_${i}`] ?? "" })),
+        ],
+      },
+    ];
+  });
+}
+
+const first = <T>(found: T | readonly T[] | undefined): T | undefined =>
+  Array.isArray(found) ? found[0] : (found as T | undefined);
+
+const typeOf = (parameter: AbiParameter): string =>
+  "components" in parameter ? `(${parameter.components.map(typeOf).join(",")})` : parameter.type;
