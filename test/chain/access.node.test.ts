@@ -1,6 +1,6 @@
 // The settlement contract's roles are separate keys, and its authority is nobody's (CHN-5 to CHN-7): every role against every restricted
 // function, the delays, and everybody against the vaults.
-import { type Abi, getAbiItem, toFunctionSelector } from "viem";
+import { type Abi, encodeFunctionData, getAbiItem, getContractAddress, type Hex, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, NO_DELAYS, ROLES } from "../../scripts/chain/roles.ts";
@@ -109,8 +109,13 @@ describe("without delays", () => {
     expect(await world.client.readContract({ ...vault, functionName: "settlementContract" })).toBe(
       world.chain.settlementContract,
     );
+    // A minimal clone (ERC-1167) and nothing beside it, at the address that follows from the provider alone (CREATE2).
+    const implementation = world.chain.vaultImplementation.slice(2).toLowerCase();
     const code = await world.client.getCode({ address: vault.address });
-    expect(code?.toLowerCase()).toContain(world.chain.vaultImplementation.slice(2).toLowerCase());
+    expect(code).toBe(`0x363d3d373d3d3d363d73${implementation}5af43d82803e903d91602b57fd5bf3`);
+    const bytecode: Hex = `0x3d602d80600a3d3981f3${code?.slice(2)}`;
+    const from = world.chain.settlementContract;
+    expect(getContractAddress({ opcode: "CREATE2", from, salt: PROVIDER, bytecode })).toBe(vault.address);
   });
 
   test("nobody holds the authority's root, so nobody changes the table of functions, delays or guardians", async () => {
@@ -218,6 +223,29 @@ describe("with the delays of production", () => {
     await pass(120);
     expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerExpired");
     expect((await world.act(call.by, name, args)).status).toBe("reverted");
+  });
+
+  test("the guardian cancels many calls in one transaction, also while payments are paused", async () => {
+    const { chain, people } = world;
+    const facts = await settled(world);
+    await world.act("guardian", "pause", []);
+    const calls = ["payOut", "setLowThreshold", "setFeeBps"].map((name) => {
+      const { by, args } = PRIVILEGED[name] ?? {};
+      if (!by || !args) throw new Error(name);
+      return { by, name, args: args(world, facts) };
+    });
+    for (const { by, name, args } of calls) expect((await world.schedule(by, name, args)).status).toBe("success");
+    const manager = authorityAbi as Abi;
+    const cancels = calls.map(({ by, name, args }) => {
+      const data = encodeFunctionData({ abi: settlementAbi as Abi, functionName: name, args });
+      const whose = [people[by].address, chain.settlementContract, data];
+      return encodeFunctionData({ abi: manager, functionName: "cancel", args: whose });
+    });
+    const receipt = await world.sendTo("guardian", chain.authority, manager, "multicall", [cancels]);
+    expect(receipt.status).toBe("success");
+    await pass(DELAYS.wallet + 60);
+    for (const { by, name, args } of calls)
+      expect([name, await world.refusalOf(by, name, args)]).toEqual([name, "AccessManagerNotScheduled"]);
   });
 
   test("a wallet that was scheduled before the present one moved is not set", async () => {

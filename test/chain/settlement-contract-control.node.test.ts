@@ -2,6 +2,7 @@
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
+import { signPayment } from "../../scripts/chain/payments.ts";
 import {
   CONSUMER,
   eventsOf,
@@ -234,8 +235,14 @@ describe("the admin", () => {
     ] as const;
     for (const [name, args] of calls)
       expect([name, await world.refusal("consumer", name, args)]).toEqual([name, "PaymentsPaused"]);
-    const signed = [paymentOf(world), consumer.address, 0n, 2n ** 40n, INTENT, "0x"];
-    expect((await world.send("consumer", "settleWithAuthorization", signed)).status).toBe("reverted");
+    const p = await signPayment(
+      world.anvil.chainId,
+      consumer.privateKey,
+      world.chain.settlementContract,
+      paymentOf(world),
+    );
+    const signed = [p.payment, p.from, p.validAfter, p.validBefore, p.salt, p.signature];
+    expect(await world.refusal("stranger", "settleWithAuthorization", signed)).toBe("PaymentsPaused");
     expect(await world.read("paused")).toBe(true);
     const lifted = await world.act("admin", "unpause", []);
     expect([eventsOf(lifted).map(({ eventName }) => eventName), await world.read("paused")]).toEqual([
@@ -243,6 +250,8 @@ describe("the admin", () => {
       false,
     ]);
     expect((await pay(world, UNIT)).status).toBe("success");
+    // Nothing of what was stopped is lost.
+    expect((await world.send("stranger", "settleWithAuthorization", signed)).status).toBe("success");
   });
 });
 
