@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { account, asRole, chainOf, send } from "../support/chain.ts";
+import { moveClock } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Pair, paid, pairOf, refused } from "./support.ts";
 
@@ -78,6 +80,34 @@ describe("a payment to a wallet that the service did not register", () => {
     expect(await alertsOf(provider.did)).toEqual(["operational_wallet"]);
   });
 
+  it("is refused although a market was refused that wallet, or has it on another network", async () => {
+    const pair = await pairOf(world);
+    const { did } = pair.provider;
+    const row = {
+      did,
+      environment: "sandbox",
+      operationalWallet: THIEF.toLowerCase(),
+      createdAt: 1,
+      updatedAt: 1,
+    } as const;
+    await db()
+      .insert(agentMarkets)
+      .values([
+        { ...row, market: "DE-USDC", network: NETWORK, status: "FAILED" },
+        { ...row, market: "DE-USDC", network: "lab", status: "ACTIVE" },
+      ]);
+    await repoint(did, await walletOf(did), THIEF);
+    const purchase = await paid(world, pair);
+    const { detail } = await refused(
+      world,
+      [did],
+      () => asProvider(world, purchase),
+      409,
+      "settlement_verification_failed",
+    );
+    expect(detail).toEqual({ failed_check: "other_wallet" });
+  });
+
   it("counts again once the contract has the registered wallet", async () => {
     const pair = await pairOf(world);
     const { did } = pair.provider;
@@ -113,6 +143,17 @@ describe("a wallet that the platform changed", () => {
     const { detail } = await refused(world, [did], act, 409, "settlement_verification_failed");
     expect(detail).toEqual({ failed_check: "other_wallet" });
     await repoint(did, first, NEXT);
+  });
+
+  it("was in force by the chain's time, however far the sandbox's clock was moved", async () => {
+    await moveClock(world, 6 * HOUR_MS);
+    for (const facilitate of [asProvider, asClient]) {
+      const moved = await pairOf(world);
+      const before = await paid(world, moved);
+      await moveWallet(moved.provider.did, NEXT);
+      expectStatus(await facilitate(world, before), 200);
+    }
+    await moveClock(world, 0);
   });
 
   it("is known while a market still waits for the contract's answer", async () => {
