@@ -50,7 +50,7 @@ export const driveAct = (
   const plan = () => planAct(rpc, network, act, { by: () => tools.signer.address(), known });
   const operation = {
     network: network.network,
-    purpose: purposeOf(act),
+    purpose: purposeOf(network, act),
     place: "instead",
     plan,
     outdated: null,
@@ -58,8 +58,11 @@ export const driveAct = (
   return driveOperation(tools, operation, until);
 };
 
-const purposeOf = (act: VaultAct): string =>
-  `${act.kind}:${act.kind === "payout" ? act.settlement.key : act.providerDidHash}`;
+/** Editions of the contract have vaults of their own: an act on one replaces none on another. */
+const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
+  const subject = act.kind === "payout" ? act.settlement.key : act.providerDidHash;
+  return `${act.kind}:${settlement_contract.toLowerCase()}:${subject}`;
+};
 
 /** What the contract is read for, what that says of the act, and the call towards it. */
 type Reading = {

@@ -85,6 +85,33 @@ test("it is paid out of the vault of that edition", async () => {
   expect(onEdition(networks, token)).toBeNull();
 });
 
+test("what one edition waits for is nothing that another one's act replaces", async () => {
+  const networks = { ...world.network, earlier_editions: [earlier] };
+  const purposes: string[] = [];
+  const signer = keySigner(senderFor(world), world.people.arbiter.privateKey);
+  const tools = {
+    chain: createChainGateway([networks]),
+    signer: {
+      ...signer,
+      submit: (...[purpose, ...rest]: Parameters<typeof signer.submit>) => {
+        purposes.push(purpose);
+        return signer.submit(purpose, ...rest);
+      },
+    },
+  };
+  const act = { kind: "reserve", providerDidHash: PROVIDER, reserve: 5n } as const;
+  for (const contract of [world.chain.settlementContract, earlier.settlement_contract]) {
+    const network = onEdition(networks, contract);
+    expect(network && (await driveAct(tools, network, act, null, Date.now() + 10_000))).toMatchObject({
+      state: "done",
+    });
+    const address = contract as Hex;
+    const args = [PROVIDER, world.chain.token] as const;
+    expect(await world.client.readContract({ address, abi: settlementAbi, functionName: "reserveOf", args })).toBe(5n);
+  }
+  expect(new Set(purposes).size).toBe(2);
+});
+
 test("the present edition is read beside it", async () => {
   const { transactionHash } = await pay(world, UNIT);
   const [settled] = await settlementsOf(transactionHash, { earlier_editions: [earlier] });
