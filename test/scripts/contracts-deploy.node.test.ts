@@ -284,9 +284,12 @@ describe("on base-sepolia", () => {
       const where = { opcode: "CREATE2", from: CREATE2_DEPLOYER, salt: SALT, bytecode: creation } as const;
       expect(getContractAddress(where)).toBe(address);
     }
-    expect(read("EscrowVault.json")).toMatchObject({
-      contract: "EscrowVault.sol:EscrowVault",
-      constructor_arguments: "",
-    });
+    const vault = read("EscrowVault.json");
+    expect(vault).toMatchObject({ contract: "EscrowVault.sol:EscrowVault", constructor_arguments: "" });
+    const compiled = JSON.parse(solc.compile(JSON.stringify(read("EscrowVault.input.json"))));
+    const bytecode = `0x${compiled.contracts["EscrowVault.sol"].EscrowVault.evm.bytecode.object}`;
+    expect(bytecode).toBe(artifacts.EscrowVault.bytecode);
+    // The settlement contract makes it first of all.
+    expect(getContractAddress({ from: read("SettlementContract.json").address, nonce: 1n })).toBe(vault.address);
   });
 });

@@ -3,8 +3,11 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decodeFunctionData, type Hex } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientFor } from "../../scripts/chain/client.ts";
 import { type Stack, startStack } from "../../scripts/stack.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "demo-"));
@@ -58,6 +61,10 @@ describe("npm run demo", () => {
       expect(code, output).toBe(0);
       expect(output).toMatch(/rating of the provider +unrated → 0\.\d+/);
       expect(output).toMatch(/rating of the consumer +unrated → 0\.\d+/);
+      // The consumer fixes wallet, fee, deadline and place of refunds.
+      const [, hash = ""] = /transaction +(0x[0-9a-f]{64})/.exec(output) ?? [];
+      const { input } = await clientFor(stack.description.chain.rpc_url).getTransaction({ hash: hash as Hex });
+      expect(decodeFunctionData({ abi: settlementAbi, data: input }).functionName).toBe("settle");
     }
   }, 60_000);
 });
