@@ -194,26 +194,25 @@ async function measureRest(lab: Lab): Promise<void> {
   const provider = hashOf("did:aeap:settle");
   await call(payer.address, "pay", [token, 10n * UNIT, provider, CONSUMER], "pay, at the threshold");
   await call(payer.address, "depositEscrow", [provider, token, UNIT], "depositEscrow");
-  const payment = await paymentTo(lab, provider);
-  const { blockNumber } = await call(payer.address, "settle", [payment]);
-  const { timestamp: settledAt } = await client.getBlock({ blockNumber });
-  const facts = {
-    key: await read<Hex>("keyOf", [payment]),
-    providerDidHash: provider,
-    token,
-    gross: payment.amount,
-    refundTo: payer.address,
-    settledAt,
-    paidOut: 0n,
+  const settled = async (refundTo: Hex) => {
+    const payment = { ...(await paymentTo(lab, provider)), refundTo };
+    const { blockNumber } = await call(payer.address, "settle", [payment]);
+    const { timestamp: settledAt } = await client.getBlock({ blockNumber });
+    const key = await read<Hex>("keyOf", [payment]);
+    return { key, providerDidHash: provider, token, gross: payment.amount, refundTo, settledAt, paidOut: 0n };
   };
+  const facts = await settled(payer.address);
   await call(payer.address, "refund", [facts, UNIT], "refund");
-  const delayed = async (by: Hex, functionName: string, args: readonly unknown[]) => {
-    await schedule(by, functionName, args, `${functionName}, scheduled`);
+  const delayed = async (by: Hex, functionName: string, args: readonly unknown[], to = "") => {
+    await schedule(by, functionName, args, to === "" ? `${functionName}, scheduled` : undefined);
     await client.increaseTime({ seconds: DELAYS.payOut + 1 });
     await client.mine({ blocks: 1 });
-    await execute(by, functionName, args, `${functionName}, executed`);
+    await execute(by, functionName, args, `${functionName}, executed${to}`);
   };
   await delayed(arbiter.address, "payOut", [facts, 5n * UNIT]);
+  const empty = devAccounts().at(-1);
+  if (!empty) throw new Error("anvil has no accounts");
+  await delayed(arbiter.address, "payOut", [await settled(empty.address), 5n * UNIT], " to an account that holds none");
   await call(stranger.address, "releaseSurplus", [provider, token], "releaseSurplus");
   await delayed(registrar.address, "setOperationalWallet", [provider, token, wallet.address, stranger.address]);
   await call(stranger.address, "sweepFees", [token], "sweepFees");
