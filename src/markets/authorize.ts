@@ -199,6 +199,10 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
       const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
       faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
     }
+    // The contract would take it, and what is paid there is lost.
+    if (known?.token.toLowerCase() === operational_wallet.toLowerCase()) {
+      faults.push(fieldError(at("operational_wallet"), "invalid_value", "Must not be the network's token."));
+    }
     if (network === undefined) return faults;
     const name = known?.network ?? network;
     const wallet = operational_wallet.toLowerCase();

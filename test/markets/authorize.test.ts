@@ -187,6 +187,19 @@ describe("opening a market", () => {
       "validation_failed",
       "invalid_format",
     ],
+    [
+      "the token as wallet",
+      { operational_wallet: chainOf().token.toLowerCase() },
+      "validation_failed",
+      "invalid_value",
+    ],
+    [
+      "the token as wallet, of a network by its other name",
+      { operational_wallet: chainOf().token, network: "eip155:84532" },
+      "validation_failed",
+      "invalid_value",
+    ],
+    ["the zero address as wallet", { operational_wallet: `0x${"0".repeat(40)}` }, "validation_failed", "invalid_value"],
     ["a malformed wallet", { operational_wallet: "0x12" }, "validation_failed", "invalid_format"],
     ["an unknown field", { colour: "red" }, "validation_failed", "unknown_field"],
   ])("refuses %s", async (_name, overrides, code, fieldCode) => {
