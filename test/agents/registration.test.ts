@@ -1,5 +1,6 @@
 // Registering an agent, with every fault of a body (AGT-1 to AGT-9).
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { isPayableDid } from "../../src/chain/hashes.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { type Body, faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";
@@ -31,6 +32,23 @@ describe("a capability", () => {
 });
 
 describe("an agent", () => {
+  it("has a DID that AEA/P clients can pay: one whose hash begins with a zero nibble is drawn again", async () => {
+    const draw = (isPayable: boolean) => {
+      let uuid = crypto.randomUUID();
+      while (isPayableDid(`did:aeap:${uuid}`) !== isPayable) uuid = crypto.randomUUID();
+      return uuid;
+    };
+    const payable = draw(true);
+    const draws = [draw(false), draw(false), payable];
+    const real = crypto.randomUUID.bind(crypto);
+    vi.spyOn(crypto, "randomUUID").mockImplementation(() => draws.shift() ?? real());
+    try {
+      expect(expectStatus(await register(bodyOf("PROVIDER")), 201).did).toBe(`did:aeap:${payable}`);
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
   it("is registered as DRAFT without key, certificate or signature, and leaves an event and an entry, in two trips", async () => {
     world.meter.reset();
     const aid = expectStatus(
