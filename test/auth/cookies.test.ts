@@ -48,7 +48,9 @@ const send = ({ method, path, body }: Route, headers: Headers): Promise<Reply> =
 
 describe("every change × the cookie of a session", () => {
   it("includes the changes of both surfaces that a session opens", () => {
-    const covered = CHANGES.flatMap(({ surfaces }) => surfaces as readonly Surface[]);
+    const covered = CHANGES.flatMap(({ surfaces }) => surfaces as readonly Surface[]).filter((one) =>
+      BY_SESSION.has(one),
+    );
     expect(new Set(covered)).toEqual(BY_SESSION);
     expect(CHANGES.length).toBeGreaterThan(15);
   });
