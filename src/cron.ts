@@ -17,6 +17,7 @@ import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJobs } from "./jobs/run.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
 import type { Subscriber } from "./journal/outbox.ts";
+import { moveEditions } from "./markets/move-editions.ts";
 import { applyWalletChanges, resumeProvisioning } from "./markets/provision.ts";
 import { tendArbiters, tendSigners } from "./markets/tend-signers.ts";
 import { watchRegistrations } from "./markets/watch.ts";
@@ -45,6 +46,7 @@ const MINUTELY: readonly Job[] = [
   followThresholds,
   resumeProvisioning,
   applyWalletChanges,
+  moveEditions,
   watchRegistrations,
   tendSigners,
   tendArbiters,

@@ -118,6 +118,12 @@ const changeWallet = ({ stage, idle }: Play) =>
     idle.did,
   );
 
+/** The vault of a provider is one of an earlier edition. */
+async function changeEdition(play: Play): Promise<void> {
+  const { did } = await openProvider(play.stage, play.principalId);
+  await change(play.stage, "update escrows set contract = '0x00' where did = ?", did);
+}
+
 /** Uses a provider of its own, because the idle one's threshold is on its way to the chain. */
 async function askAgain(play: Play): Promise<void> {
   const { did } = await openProvider(play.stage, play.principalId);
@@ -176,6 +182,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "resume_market_provisioning", arrange: stallMarket },
   { job: "watch_registrations", arrange: askAgain },
   { job: "apply_wallet_changes", arrange: changeWallet },
+  { job: "move_editions", arrange: changeEdition },
   { job: "tend_signers", always: 2 },
   { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },

@@ -123,6 +123,49 @@ const formerBefore = (wallet: string): SQL<string> => {
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
+/** An escrow whose vault is the one of another edition. Refused where it has moved on meanwhile. */
+export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set(after)
+      .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.updatedAt, before.updatedAt))),
+  );
+
+/** Of a provider without a market there is nothing to register: its vault stays where it is. */
+export const noteEdition = (db: Database, of: EscrowRow, contract: string): Statement =>
+  db
+    .update(escrows)
+    .set({ contract })
+    .where(and(keyed(of), eq(escrows.contract, of.contract)));
+
+/** Escrows of a network in vaults of other editions than the present one, in the order of their index. */
+export const findOlderEditions = (
+  db: Database,
+  { network, contract }: Pick<EscrowRow, "network" | "contract">,
+  after: EditionKey,
+  limit: number,
+): Read<EditionKey[]>[] =>
+  // Two ranges beside the present edition, whose rows are not looked at.
+  [sql`contract > '' and contract < ${contract}`, sql`contract > ${contract}`].map((range) =>
+    readAll(
+      db
+        .select({ contract: escrows.contract, did: escrows.did, environment: escrows.environment })
+        .from(escrows)
+        .where(
+          and(
+            eq(escrows.network, network),
+            range,
+            sql`(${escrows.contract}, ${escrows.did}, ${escrows.environment}) > (${after.contract}, ${after.did}, ${after.environment})`,
+          ),
+        )
+        .orderBy(asc(escrows.contract), asc(escrows.did), asc(escrows.environment))
+        .limit(limit),
+    ),
+  );
+export type EditionKey = Pick<EscrowRow, "contract" | "did" | "environment">;
+
 /** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db
@@ -131,6 +174,7 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
     .onConflictDoUpdate({
       target: [escrows.did, escrows.environment, escrows.network],
       set: {
+        contract: row.contract ?? "",
         operationalWallet: row.operationalWallet,
         formerWallets: formerBefore(row.operationalWallet),
         chainThreshold: row.chainThreshold,

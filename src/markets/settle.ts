@@ -2,8 +2,7 @@
 // MKT-12).
 
 import { toMarketView } from "../agents/views.ts";
-import type { ProviderOnChain, SplitOnChain } from "../chain/gateway.ts";
-import { networkNamed } from "../chain/networks.ts";
+import type { SplitOnChain } from "../chain/gateway.ts";
 import { type Driven, recordSplit, type Split, splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
@@ -11,16 +10,15 @@ import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
-import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { countedOf, escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, movedStates, putEscrow } from "../escrow/store.ts";
-import { firstThreshold } from "../escrow/threshold.ts";
+import { movedStates } from "../escrow/store.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
+import { escrowAfter, escrowStatements } from "./settle-escrow.ts";
 import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
 import { askedWallet, holdsOtherWallet, NO_CHANGE, pendingChange, withAsked } from "./wallets.ts";
 
@@ -171,28 +169,14 @@ async function settlement(
   now: number,
 ): Promise<Statement[]> {
   const { db } = deps;
-  const known = facts.escrows.find((row) => row.network === job.network);
-  const { found } = facts;
   const escrow =
-    "failed" in said || !found
+    "failed" in said
       ? null
-      : escrowRow(
-          deps,
-          job,
-          {
-            onChain: said.onChain,
-            agent: found.agent,
-            wallet: said.onChain.operationalWallet ?? split.wallet,
-            base,
-            elsewhere: facts.otherEscrows.find((row) => row.network === job.network)?.contributed ?? 0,
-          },
-          known,
-          now,
-        );
+      : escrowAfter(deps, job, facts, { ...said, wallet: said.onChain.operationalWallet ?? split.wallet, base }, now);
   const settled = moves.filter(({ before }) => waiting.includes(before));
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
-    ...(escrow ? escrowStatements(deps, escrow, facts, job) : []),
+    ...(escrow ? escrowStatements(deps, job, facts, escrow, now) : []),
     ...(await documented(deps, job, facts, moves, escrow, now)),
     ...(escrow ? provisionedEvents(deps, job, facts, settled, now) : []),
   ];
@@ -217,17 +201,6 @@ const following = (
     });
 };
 
-function escrowStatements({ db }: Deps, escrow: EscrowRow, { otherEscrows }: Facts, { network }: Provisioning) {
-  const { operationalWallet, chainThreshold } = escrow;
-  const other = otherEscrows.find((row) => row.network === network);
-  if (!other) return [putEscrow(db, escrow)];
-  return [
-    putEscrow(db, escrow),
-    putEscrow(db, { ...other, operationalWallet, chainThreshold }),
-    linkThresholds(db, escrow),
-  ];
-}
-
 /** A new document when the ACTIVE markets of the agent's own environment have changed. */
 async function documented(
   deps: Deps,
@@ -246,7 +219,8 @@ async function documented(
   );
   if (!changed) return [];
   const after = movedRows(own ? markets : otherMarkets, moves);
-  const opened = own && escrow && !escrows.some((row) => row.network === network) ? [escrow] : [];
+  const opened =
+    own && escrow && !escrows.some((row) => row.network === network && row.vault === escrow.vault) ? [escrow] : [];
   const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
   const certificate = newest && certificateIn(newest.content);
   const source = { ...found, certificate, markets: after, escrows: own ? held : otherEscrows };
@@ -286,50 +260,4 @@ function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, no
   const registrationTx = txHash ?? row.registrationTx;
   const opened = { ...wallet, escrowWallet: onChain.vault, registrationTx };
   return { ...row, ...opened, status: "ACTIVE", reason: null, updatedAt: now };
-}
-
-type Opened = {
-  readonly onChain: ProviderOnChain;
-  readonly agent: AgentRow;
-  readonly wallet: string;
-  readonly base: number;
-  /** What the other environment's settlements have put into the vault. */
-  readonly elsewhere: number;
-};
-
-/**
- * The escrow as the chain has it when the first market opens. An existing one is not overwritten from a reading that may be outdated: its
- * balance follows the settlements and its threshold the rating; only wallet and contract threshold are written here.
- */
-function escrowRow(
-  { config }: Deps,
-  job: Provisioning,
-  { onChain, agent, wallet, base, elsewhere }: Opened,
-  known: EscrowRow | undefined,
-  now: number,
-): EscrowRow {
-  const chainThreshold = Number(onChain.threshold);
-  if (known) return { ...known, operationalWallet: wallet, chainThreshold };
-  const threshold = firstThreshold(base, job.environment, agent);
-  const { currency } = networkNamed(config.networks, job.network);
-  const balance = countedOf(Number(onChain.balance), elsewhere);
-  return {
-    ...job,
-    platformId: agent.platformId,
-    currency,
-    vault: onChain.vault,
-    operationalWallet: wallet,
-    formerWallets: "[]",
-    balance,
-    contributed: 0,
-    elsewhere,
-    baseThreshold: base,
-    threshold,
-    otherThreshold: 0,
-    chainThreshold,
-    // A rating may have moved since the contract got its threshold: then the contract is behind already.
-    behindSince: Date.now(),
-    state: escrowStateAt("FUNDING", balance, threshold),
-    updatedAt: now,
-  };
 }

@@ -14,6 +14,8 @@ export const escrows = sqliteTable(
     platformId: text().notNull(),
     currency: text().notNull(),
     vault: text().notNull(),
+    /** The edition of the contract whose vault it is; empty where that was not noted, which is the present one. */
+    contract: text().notNull().default(""),
     operationalWallet: text().notNull(),
     /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
@@ -37,6 +39,7 @@ export const escrows = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
+    index("escrows_by_edition").on(t.network, t.contract, t.did, t.environment),
     index("escrows_behind")
       .on(t.behindSince, t.did, t.environment, t.network)
       .where(sql`max(threshold, other_threshold) <> chain_threshold`),

@@ -190,6 +190,22 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
+  move_editions: [
+    {
+      when: "the provider sells, and the queue registers it",
+      states: ["market ACTIVE → PROVISIONING"],
+      tables: ["agent_markets", "agents"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    { when: "its markets wait already, and are handed to the queue again", ...NOTHING },
+    { when: "it has no market", states: [], tables: ["escrows"], activity: BY_ITSELF, ...UNSEEN },
+  ],
+
   tend_signers: TENDING,
   tend_arbiters: TENDING,
 };
@@ -202,6 +218,17 @@ export const MARKET_MESSAGES: Readonly<Record<ChainMessage["kind"], Cases>> = {
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: RECORDED_AT_REQUEST,
       events: { agent: ["market.provisioned"] },
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "a new edition of the contract has it",
+      states: ["escrow ACTIVE → FUNDING", "market PROVISIONING → ACTIVE"],
+      tables: ["agent_markets", "agents", "chain_operations", "escrows"],
+      activity: RECORDED_AT_REQUEST,
+      events: { agent: ["agent.escrow_state_changed", "market.provisioned"] },
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
       certificate: NONE,

@@ -1,11 +1,13 @@
 // Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
 import { and, eq } from "drizzle-orm";
 import { doubtOperation } from "../../../src/chain/store.ts";
-import { agentMarkets } from "../../../src/db/tables/agents.ts";
+import { agentMarkets, agents } from "../../../src/db/tables/agents.ts";
 import { chainOperations } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
+import { movedStates } from "../../../src/escrow/store.ts";
 import type { Job } from "../../../src/jobs/job.ts";
+import { moveEditions } from "../../../src/markets/move-editions.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
@@ -131,6 +133,23 @@ async function stillWaiting(world: World): Promise<string> {
 }
 const watch = (world: World, did: string) => watchRegistrations.record(withHeldQueue(world).deps, `${NETWORK} ${did}`);
 
+/** A provider whose escrow is full, in the vault of an earlier edition. */
+const EARLIER = "0x00000000000000000000000000000000000000ed";
+async function inEarlierVault(world: World): Promise<string> {
+  const did = await provider(world);
+  const full = { contract: EARLIER, vault: EARLIER, balance: 15_000_000, state: "ACTIVE" } as const;
+  await store(world, (db) => [
+    db.update(escrows).set(full).where(eq(escrows.did, did)),
+    db
+      .update(agents)
+      .set(movedStates([{ network: NETWORK, state: "ACTIVE" }]))
+      .where(eq(agents.did, did)),
+  ]);
+  return did;
+}
+const moveEdition = (world: World, did: string) =>
+  moveEditions.record(withHeldQueue(world).deps, `${NETWORK} ${EARLIER} ${did} sandbox`);
+
 async function stalled(world: World): Promise<void> {
   const did = await unanswered(world);
   const updatedAt = world.now() - 2 * MINUTE;
@@ -176,6 +195,11 @@ export const MARKET_PLAYS: Plays = {
   },
   provision_market: {
     "the contract has it": ofAgent(unanswered, provision),
+    "a new edition of the contract has it": ofAgent(async (world) => {
+      const did = await inEarlierVault(world);
+      await moveEdition(world, did);
+      return did;
+    }, provision),
     "the chain refuses": ofAgent(unansweredRefused, provision),
     "the chain refuses another wallet": ofAgent(unansweredOtherWallet, provision),
     "the chain does not answer": ofAgent(unanswered, (world, did) => provision(withSilentChain(world), did)),
@@ -219,6 +243,20 @@ export const MARKET_PLAYS: Plays = {
       },
       (world) => world.run(applyWalletChanges, withHeldQueue(world).deps),
     ),
+  },
+  move_editions: {
+    "the provider sells, and the queue registers it": ofAgent(inEarlierVault, moveEdition),
+    "its markets wait already, and are handed to the queue again": ofAgent(async (world) => {
+      const did = await inEarlierVault(world);
+      await moveEdition(world, did);
+      return did;
+    }, moveEdition),
+    "it has no market": ofAgent(async (world) => {
+      const did = await provider(world);
+      await remove(({ key }) => key)(world, did);
+      await store(world, (db) => db.update(escrows).set({ contract: EARLIER }).where(eq(escrows.did, did)));
+      return did;
+    }, moveEdition),
   },
   tend_signers: tending(tendSigners),
   tend_arbiters: tending(tendArbiters),

@@ -1,0 +1,108 @@
+// The escrow of a provider as the contract's answer leaves it (MKT-15): opened with its first market, moved into another vault with a new edition
+// of the contract (MKT-22), else followed in wallet and threshold alone.
+import { recordEscrowChange } from "../agents/rate.ts";
+import type { ProviderOnChain } from "../chain/gateway.ts";
+import { networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import type { Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { countedOf, escrowStateAt } from "../escrow/states.ts";
+import { linkThresholds, moveVault, putEscrow } from "../escrow/store.ts";
+import { firstThreshold } from "../escrow/threshold.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
+
+type Job = Pick<MarketRow, "did" | "environment" | "network">;
+
+/** The rows of the provider: its own environment's, and the escrows of the other one. */
+export type EscrowFacts = {
+  readonly found: AgentWithPrincipal | null;
+  readonly markets: MarketRow[];
+  readonly escrows: EscrowRow[];
+  readonly otherEscrows: EscrowRow[];
+};
+
+/** What the contract says; `base` is the threshold of an unrated provider. */
+export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet: string; readonly base: number };
+
+/**
+ * The row as the chain has it when the first market opens. An existing one in the same vault is not overwritten from a reading that may be
+ * outdated: its balance follows the settlements and its threshold the rating; only wallet and contract threshold are written here.
+ */
+export function escrowAfter(
+  { config }: Deps,
+  job: Job,
+  { found, escrows, otherEscrows }: EscrowFacts,
+  { onChain, wallet, base }: VaultOnChain,
+  now: number,
+): EscrowRow | null {
+  if (!found) return null;
+  const known = onNetwork(escrows, job);
+  const chainThreshold = Number(onChain.threshold);
+  const { currency, settlement_contract } = networkNamed(config.networks, job.network);
+  const contract = settlement_contract.toLowerCase();
+  const { vault } = onChain;
+  if (known?.vault === vault) return { ...known, contract, operationalWallet: wallet, chainThreshold };
+  const threshold = firstThreshold(base, job.environment, found.agent);
+  // What the other environment's settlements have put into the same vault.
+  const elsewhere = otherEscrows.find((row) => row.network === job.network && row.vault === vault)?.contributed ?? 0;
+  const balance = countedOf(Number(onChain.balance), elsewhere);
+  return {
+    ...job,
+    platformId: found.agent.platformId,
+    currency,
+    vault,
+    contract,
+    operationalWallet: wallet,
+    // A payment through an earlier edition may still be facilitated.
+    formerWallets: known?.formerWallets ?? "[]",
+    balance,
+    contributed: 0,
+    elsewhere,
+    baseThreshold: base,
+    threshold,
+    otherThreshold: 0,
+    chainThreshold,
+    // A rating may have moved since the contract got its threshold: then the contract is behind already.
+    behindSince: Date.now(),
+    state: escrowStateAt("FUNDING", balance, threshold),
+    updatedAt: now,
+  };
+}
+
+/** Writes the row, and what both environments know of each other. Another vault may have brought another state, which is told. */
+export function escrowStatements(
+  deps: Deps,
+  job: Job,
+  facts: EscrowFacts,
+  escrow: EscrowRow,
+  now: number,
+): Statement[] {
+  const { db } = deps;
+  const { operationalWallet, chainThreshold, vault } = escrow;
+  const known = onNetwork(facts.escrows, job);
+  const other = onNetwork(facts.otherEscrows, job);
+  // One that is still in the vault of an earlier edition has its own split there.
+  const follows = other?.vault === vault ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [];
+  return [
+    ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
+    ...follows,
+    ...(other ? [linkThresholds(db, escrow)] : []),
+    ...(known && known.vault !== vault ? stateMoved(deps, job, facts, [known, escrow], now) : []),
+  ];
+}
+
+function stateMoved(
+  deps: Deps,
+  { environment }: Job,
+  { found, markets, escrows }: EscrowFacts,
+  [before, after]: readonly [EscrowRow, EscrowRow],
+  now: number,
+): Statement[] {
+  if (!found || environment !== found.agent.environment) return [];
+  const held = escrows.map((row) => (row === before ? after : row));
+  return recordEscrowChange(deps.db, deps, { ...found, markets, escrows: held }, [{ before, after }], false, now);
+}
+
+const onNetwork = (rows: readonly EscrowRow[], { network }: Job): EscrowRow | undefined =>
+  rows.find((row) => row.network === network);

@@ -1,0 +1,161 @@
+// A new edition of the contract is another address in the configuration (CHN-22, MKT-22): every provider is registered there by itself, its markets
+// wait until that is done, its escrow begins anew in another vault, and what the earlier edition took stays facilitable.
+import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { didHash } from "../../src/chain/hashes.ts";
+import { moveEditions } from "../../src/markets/move-editions.ts";
+import { provisionMarkets } from "../../src/markets/provision.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { account, chainOf, payOnChain, rpc } from "../support/chain.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { marketsPath, openMarkets, useLab } from "./support.ts";
+
+const LAB = "lab";
+const SOON_MS = 15_000;
+let world: World;
+/** The same service after the configuration has the new edition. */
+let upgraded: World;
+const { open, alone } = useLab(LAB, (made) => {
+  world = made;
+});
+beforeAll(async () => {
+  const { otherContract, otherAuthority } = inject("lab");
+  const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) => {
+    if (network.network !== LAB) return network;
+    const { settlement_contract, authority } = network;
+    const present = { settlement_contract: otherContract, authority: otherAuthority };
+    return { ...network, ...present, earlier_editions: [{ settlement_contract, authority }] };
+  });
+  upgraded = await createWorld({ NETWORKS: JSON.stringify(networks) });
+});
+// Those of earlier tests are moved.
+beforeEach(() => finishAll());
+
+const marketsOf = async (did: string): Promise<Json[]> => (await world.call("GET", marketsPath(did))).body.data;
+const documentOf = async (did: string): Promise<Json> =>
+  expectStatus(await upgraded.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+const escrowOf = (did: string): Promise<Json | null> =>
+  env.DB.prepare("select * from escrows where did = ? and network = ?").bind(did, LAB).first<Json>();
+const register = (did: string, environment: "sandbox" | "production" = "sandbox") =>
+  provisionMarkets(upgraded.deps, { did, environment, network: LAB }, Date.now() + SOON_MS);
+const move = () => upgraded.run(moveEditions);
+
+async function finishAll(): Promise<void> {
+  await move();
+  const { results } = await env.DB.prepare("select distinct did from agent_markets where status = 'PROVISIONING'").all<{
+    did: string;
+  }>();
+  for (const { did } of results) await register(did);
+}
+
+async function provider(): Promise<Agent> {
+  const agent = await world.agent("PROVIDER");
+  expect(expectStatus(await open(agent.did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
+  return agent;
+}
+
+it("registers a provider with its wallet there; its markets wait meanwhile, and the document promises them no longer", async () => {
+  const { did } = await provider();
+  const before = await escrowOf(did);
+  const [{ escrow_wallet: earlier }] = (await marketsOf(did)) as [Json];
+  const { version } = await documentOf(did);
+  expect(before?.contract).toBe(chainOf(LAB).settlement_contract.toLowerCase());
+  expect(await move()).toBe(1);
+  expect(await marketsOf(did)).toMatchObject([{ status: "PROVISIONING", reason: "new_edition" }]);
+  expect(await documentOf(did)).toMatchObject({ version: version + 1, identity: { authorized_markets: [] } });
+  // While the chain is slow it is found again, and nothing changes twice.
+  expect(await move()).toBe(1);
+  expect((await documentOf(did)).version).toBe(version + 1);
+
+  await register(did);
+  const [market] = await marketsOf(did);
+  expect(market).toMatchObject({ status: "ACTIVE", operational_wallet: account(8).toLowerCase() });
+  expect(market?.["reason"]).toBeUndefined();
+  expect(market?.["escrow_wallet"]).not.toBe(earlier);
+  const onChain = await upgraded.deps.chain.readProvider(LAB, didHash(did));
+  expect(onChain).toMatchObject({
+    value: { registered: true, vault: market?.["escrow_wallet"], threshold: 15_000_000n },
+  });
+  expect(await escrowOf(did)).toMatchObject({
+    contract: inject("lab").otherContract.toLowerCase(),
+    vault: market?.["escrow_wallet"],
+    balance: 0,
+    state: "FUNDING",
+    threshold: 15_000_000,
+  });
+  expect(await documentOf(did)).toMatchObject({ version: version + 2, identity: { authorized_markets: ["DE-USDC"] } });
+  expect(await move()).toBe(0);
+});
+
+it("tells of an escrow that was ACTIVE and begins anew", async () => {
+  const { did } = await provider();
+  await env.DB.batch([
+    env.DB.prepare("update escrows set balance = 15000000, state = 'ACTIVE' where did = ?").bind(did),
+    env.DB.prepare("update agents set escrow_states = json_object(?, 'ACTIVE') where did = ?").bind(LAB, did),
+  ]);
+  await move();
+  await register(did);
+  const { body } = await world.call("GET", `/v1/agents/${did}`);
+  expect(body).toMatchObject({ escrow_state: "FUNDING", escrow: [{ balance: "0.00", state: "FUNDING" }] });
+  const types = await env.DB.prepare("select type from events where agent_did = ? order by seq").bind(did).all<Json>();
+  expect(types.results.map(({ type }) => type).filter((type) => type === "agent.escrow_state_changed")).toHaveLength(1);
+});
+
+describe("a payment", () => {
+  it("through the earlier edition is facilitated after the move, and one through the new edition too", async () => {
+    const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+    const { did } = pair.provider;
+    const ordered = async (by: World) => by.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+    const paid = async (intent: Json, contract: string) => {
+      const options = { network: LAB, intentId: intent["intent_id"], contract };
+      return { ...pair, intent, tx: await payOnChain(pair.consumer.did, did, 10_000_000, options) };
+    };
+    // The chain's clock stands while nothing is mined.
+    await rpc(LAB, "evm_setNextBlockTimestamp", [Math.floor(Date.now() / 1_000)]);
+    const early = await paid(await ordered(world), chainOf(LAB).settlement_contract);
+    await move();
+    const refused = await upgraded.as(pair.consumer, "POST", "/v1/payment-intents", {
+      ...{ consumer_did: pair.consumer.did, provider_did: did, amount: "1.00", currency: "USDC", network: LAB },
+    });
+    expect([refused.status, refused.body.code]).toEqual([409, "market_not_authorized"]);
+    await register(did);
+    const late = await ordered(upgraded);
+    expect(late["contract"]).toBe(inject("lab").otherContract);
+    const purchase = await paid(late, inject("lab").otherContract);
+    await rpc(LAB, "anvil_mine", ["0x3"]);
+    expect(expectStatus(await asProvider(upgraded, early), 200)).toMatchObject({ escrow_balance: "0.00" });
+    expect(expectStatus(await asProvider(upgraded, purchase), 200)).toMatchObject({ escrow_balance: "0.9995" });
+    expect(await escrowOf(did)).toMatchObject({ balance: 999_500, contributed: 999_500 });
+  });
+});
+
+it("a provider whose markets are gone is left where it is, and looked at once", async () => {
+  const { did } = await provider();
+  expectStatus(await world.call("DELETE", `${marketsPath(did)}/DE-USDC?network=${LAB}`), 204);
+  const before = await escrowOf(did);
+  expect(await move()).toBe(1);
+  expect(await move()).toBe(0);
+  expect({ ...(await escrowOf(did)), contract: before?.contract }).toEqual(before);
+  // Opened again, it is registered in the new edition.
+  const market = { market: "DE-USDC", network: LAB, operational_wallet: account(8) };
+  const again = Object.assign(Object.create(upgraded) as World, { key: world.key });
+  const [opened] = expectStatus(await openMarkets(again, did, [market]), 200).markets;
+  expect(opened.status).toBe("ACTIVE");
+  expect(opened.escrow_wallet).not.toBe(before?.vault);
+  expect(await escrowOf(did)).toMatchObject({ vault: opened.escrow_wallet, balance: 0 });
+});
+
+it("finds no more than it is asked for, and goes on behind the last one", async () => {
+  const dids = [(await provider()).did, (await provider()).did, (await provider()).did].sort();
+  const deps = { ...upgraded.deps, config: { ...upgraded.deps.config, networks: networksOf(alone().config.networks) } };
+  const found: string[] = [];
+  for (let after = null as Json | null; ; ) {
+    const due = await moveEditions.find(deps, after as never, 2);
+    found.push(...due.map(({ id }) => id.split(" ")[2] ?? ""));
+    if (due.length < 2) break;
+    after = due.at(-1) ?? null;
+  }
+  expect(found).toEqual(dids);
+});
+
+const networksOf = (networks: World["deps"]["config"]["networks"]) =>
+  upgraded.deps.config.networks.filter(({ network }) => networks.some((known) => known.network === network));
