@@ -256,7 +256,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("abandon_intents", BULK, { trips: 5, rowsRead: 19, rowsWritten: 9, queues: 1 }),
   ...job("rate_abandoned_intents", EACH, { trips: 7, rowsRead: 21, rowsWritten: 8 }),
   ...job("follow_thresholds", EACH, { trips: 4, rowsRead: 3, rowsWritten: 2, queues: 1 }),
-  ...job("move_editions", { ...EACH, rowsRead: 8 }, { trips: 8, rowsRead: 40, rowsWritten: 20, queues: 2 }),
+  // A trip for each network.
+  ...job("move_editions", { ...EACH, trips: 4, rowsRead: 5 }, { trips: 7, rowsRead: 13, rowsWritten: 4 }),
   ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),

@@ -118,9 +118,10 @@ const changeWallet = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-/** The vault of a provider is one of an earlier edition. */
+/** The vault of a provider is one of an earlier edition. Without a market it is looked at once: with one, it is found until the chain has it. */
 async function changeEdition(play: Play): Promise<void> {
   const { did } = await openProvider(play.stage, play.principalId);
+  await change(play.stage, "delete from agent_markets where did = ?", did);
   await change(play.stage, "update escrows set contract = '0x00' where did = ?", did);
 }
 
