@@ -71,11 +71,18 @@ export type EventAt = ContractEvent & {
 
 /**
  * The events behind a block. `forked`: that block is not the one that was read before. `behind`: the node has not come so far, or its chain has
- * become shorter. `end`: the last block that was read, at or before the head.
+ * become shorter. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
+ * confirmations; null where none has.
  */
 export type EventsReading =
   | { readonly state: "behind" | "forked"; readonly head: BlockRef }
-  | { readonly state: "read"; readonly head: BlockRef; readonly end: BlockRef; readonly events: readonly EventAt[] };
+  | {
+      readonly state: "read";
+      readonly head: BlockRef;
+      readonly end: BlockRef;
+      readonly settled: BlockRef | null;
+      readonly events: readonly EventAt[];
+    };
 
 /**
  * The state of a transaction on one network. `mined` and `reverted` have the network's required confirmations; until then a transaction

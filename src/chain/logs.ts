@@ -43,15 +43,37 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   if (last.data === null) return unavailable(network.network, "bad_answer");
   if (after.hash !== null && refOf(last.data).hash !== after.hash)
     return { ok: true, value: { state: "forked", head } };
-  if (head.number === after.number) return { ok: true, value: { state: "read", head, end: head, events: [] } };
+  if (head.number === after.number) {
+    return { ok: true, value: { state: "read", head, end: head, settled: null, events: [] } };
+  }
   const from = after.number + 1;
   const to = Math.min(head.number, after.number + (after.most ?? RANGE_MAX));
   const range = await readRange(rpc, network, from, to);
   if (!range.ok) return range;
   const { end, logs } = range.value;
   if (end.number === head.number && end.hash !== head.hash) return unavailable(network.network, "bad_answer");
+  const settled = await readSettled(rpc, network, { after: after.number, end, head });
+  if (!settled.ok) return settled;
   const events = await readTransactions(rpc, network, logs);
-  return events.ok ? { ok: true, value: { state: "read", head, end, events: events.value } } : events;
+  if (!events.ok) return events;
+  return { ok: true, value: { state: "read", head, end, settled: settled.value, events: events.value } };
+}
+
+/** The last block of a range that has the network's confirmations. */
+async function readSettled(
+  rpc: Rpc,
+  network: Network,
+  { after, end, head }: { readonly after: number; readonly end: BlockRef; readonly head: BlockRef },
+): Promise<ChainResult<BlockRef | null>> {
+  const number = Math.min(end.number, head.number - network.required_confirmations + 1);
+  if (number <= after) return { ok: true, value: null };
+  if (number === end.number) return { ok: true, value: end };
+  const answer = await ask(rpc, network, [blockCall(number)]);
+  if (!answer.ok) return answer;
+  const block = blockSchema.safeParse(answer.value[0]);
+  return block.success && Number(block.data.number) === number
+    ? { ok: true, value: refOf(block.data) }
+    : unavailable(network.network, "bad_answer");
 }
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------

@@ -136,6 +136,24 @@ test("a range has as many blocks as are wanted, and the next one goes on behind 
   expect(await read(second.end)).toMatchObject({ events: [], end: second.end });
 });
 
+test("what has the network's confirmations is settled, and nothing behind it", async () => {
+  for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
+  const hashAt = async (number: number) => (await world.client.getBlock({ blockNumber: BigInt(number) })).hash;
+  for (const [required_confirmations, most, number] of [
+    [1, 2_000, begin.number + 4],
+    [3, 2_000, begin.number + 2],
+    [3, 1, begin.number + 1],
+    [4, 2_000, begin.number + 1],
+    [5, 2_000, null],
+    [100, 2_000, null],
+  ] as const) {
+    const reading = must(await readWith({ required_confirmations }, { ...begin, most }));
+    if (reading.state !== "read") throw new Error(reading.state);
+    const settled = reading.settled && [reading.settled.number, reading.settled.hash];
+    expect(settled).toEqual(number === null ? null : [number, await hashAt(number)]);
+  }
+});
+
 test("a range that the node refuses is halved until it answers, down to one block", async () => {
   for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
   const asked: number[] = [];
