@@ -249,7 +249,7 @@ async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Prom
   return {
     anvil,
     // One block is as final as it gets on a chain of one node.
-    network: { ...place, ...contracts, ...CURRENCY, kind: plan.kind, required_confirmations: 1 },
+    network: { ...place, ...contracts, ...CURRENCY, kind: plan.kind, required_confirmations: 1, block_seconds: 0 },
     description: { ...place, ...contracts, accounts },
   };
 }

@@ -20,6 +20,10 @@ const networkSchema = z.strictObject({
   currency: z.string().regex(/^[A-Z]{3,6}$/),
   decimals: z.number().int().min(0).max(18),
   required_confirmations: z.number().int().min(1),
+  /** The block before which none of its contracts took a payment. */
+  first_block: z.number().int().min(0).default(0),
+  /** How far its blocks are apart; 0 where a block is mined for a transaction alone, as anvil does. */
+  block_seconds: z.number().min(0).default(2),
   explorer: z.url().optional(),
   /** The highest price of a unit of gas that the service's own transactions pay, tip included. */
   max_fee_gwei: z.number().positive().default(100),

@@ -114,6 +114,9 @@ export type IntentsFrom = (typeof INTENTS_FROM)[number];
 /** The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). */
 export const OPERATION_KINDS = ["provider_split"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
+/** The kinds of a vault's movements. */
+export const LEDGER_KINDS = ["settlement", "deposit", "payout", "release"] as const;
+export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 

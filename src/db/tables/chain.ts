@@ -28,4 +28,25 @@ export const chainOperations = sqliteTable(
     index("chain_operations_checks").on(t.nextCheckAt).where(sql`next_check_at is not null`),
   ],
 );
+/** How far the contract's events of a network have been read (CHN-24). */
+export const followers = sqliteTable("followers", {
+  network: text().primaryKey(),
+  /** The last block whose movements are booked, with its hash; the next reading begins behind it. */
+  bookedBlock: integer().notNull(),
+  bookedHash: text().notNull(),
+  /** The head of the last reading that came to it, and the instant up to which it had seen every payment. Epoch milliseconds. */
+  headBlock: integer().notNull(),
+  readThrough: integer().notNull(),
+  /** Real time at which that reading began. */
+  readAt: integer().notNull(),
+});
+export type FollowerRow = typeof followers.$inferSelect;
+
+/** Blocks that were booked, by which a reorganisation is found: one for each run of the follower, the newest ones of a network. */
+export const bookedBlocks = sqliteTable(
+  "booked_blocks",
+  { network: text().notNull(), number: integer().notNull(), hash: text().notNull() },
+  (t) => [primaryKey({ columns: [t.network, t.number] })],
+);
+
 export type OperationRow = typeof chainOperations.$inferSelect;

@@ -1,7 +1,14 @@
 // Tables of intents and their holds, settlements, tasks and escrows. Amounts are token base units.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { Environment, EscrowState, IntentStatus, TaskOutcome, TaskStatus } from "../../core/vocabulary.ts";
+import type {
+  Environment,
+  EscrowState,
+  IntentStatus,
+  LedgerKind,
+  TaskOutcome,
+  TaskStatus,
+} from "../../core/vocabulary.ts";
 
 /** One row for each provider, environment and network: the vault as it was last seen on-chain (MKT-15). */
 export const escrows = sqliteTable(
@@ -16,6 +23,8 @@ export const escrows = sqliteTable(
     vault: text().notNull(),
     /** The edition of the contract whose vault it is; empty where that was not noted, which is the present one. */
     contract: text().notNull().default(""),
+    /** The provider as it stands on-chain, by which the follower finds it: in base64url. */
+    providerHash: text().notNull().default(""),
     operationalWallet: text().notNull(),
     /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
@@ -40,6 +49,7 @@ export const escrows = sqliteTable(
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
     index("escrows_by_edition").on(t.network, t.contract, t.did, t.environment),
+    index("escrows_by_provider_hash").on(t.providerHash, t.network),
     index("escrows_behind")
       .on(t.behindSince, t.did, t.environment, t.network)
       .where(sql`max(threshold, other_threshold) <> chain_threshold`),
@@ -47,6 +57,40 @@ export const escrows = sqliteTable(
   ],
 );
 export type EscrowRow = typeof escrows.$inferSelect;
+
+/**
+ * Every movement of a vault, append-only: one line for each event of the contract, by its place on-chain, and one for what came without an
+ * event. The lines of a vault add up to what it holds at the last booked block.
+ */
+export const ledgerLines = sqliteTable(
+  "ledger_lines",
+  {
+    network: text().notNull(),
+    txHash: text().notNull(),
+    /** Counted from the transaction's first log; -1 for what came without an event, seen by the event at that place. */
+    logIndex: integer().notNull(),
+    did: text().notNull(),
+    /** The edition whose vault it is. */
+    contract: text().notNull(),
+    kind: text().$type<LedgerKind>().notNull(),
+    /** Base units; less than zero where it left the vault. */
+    amount: integer().notNull(),
+    /** What the vault held after it. */
+    held: integer().notNull(),
+    blockNumber: integer().notNull(),
+    blockHash: text().notNull(),
+    /** Epoch milliseconds of the block. */
+    minedAt: integer().notNull(),
+    /** Its place among all lines of the vault. */
+    number: integer().notNull(),
+    reversed: integer({ mode: "boolean" }).notNull().default(false),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.txHash, t.logIndex] }),
+    index("ledger_lines_by_vault").on(t.did, t.network, t.number),
+  ],
+);
+export type LedgerLine = typeof ledgerLines.$inferSelect;
 
 export const paymentIntents = sqliteTable(
   "payment_intents",

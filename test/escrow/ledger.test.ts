@@ -1,0 +1,114 @@
+// The ledger of a vault, pure (MKT-22): its lines add up to what it held after each of them, whatever came without an event, and what is missing
+// is a difference that nothing hides.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { countingAmount, linesOf, type Movement, type Vault } from "../../src/escrow/ledger.ts";
+import { runs } from "../support/scale.ts";
+
+const VAULT: Vault = { did: "did:aeap:1", network: "base-sepolia", contract: "0xaa", held: 0, number: 0 };
+type Act = { kind: Movement["kind"] | "transfer"; amount: number };
+
+/** The events of a history of a vault, as the contract would tell them. */
+function told(history: readonly Act[], held = 0): Movement[] {
+  let balance = held;
+  return history.flatMap(({ kind, amount }, n): Movement[] => {
+    const moved = kind === "release" || kind === "payout" ? -Math.min(amount, balance) : amount;
+    balance += moved;
+    if (kind === "transfer") return [];
+    const place = {
+      txHash: `0x${n}`,
+      logIndex: 3,
+      contract: "0xaa",
+      blockNumber: n,
+      blockHash: `0xb${n}`,
+      minedAt: n * 1_000,
+    };
+    const said = { ...place, providerDidHash: "0x01", token: "0xcc", vaultBalance: BigInt(balance) } as const;
+    if (kind === "settled") return [{ ...said, kind, escrow: BigInt(moved) } as unknown as Movement];
+    return [{ ...said, kind, amount: BigInt(Math.abs(moved)) } as Movement];
+  });
+}
+const act: fc.Arbitrary<Act> = fc.record({
+  kind: fc.constantFrom("settled", "deposit", "release", "payout", "transfer"),
+  amount: fc.nat(1_000),
+});
+
+describe("the lines of a vault", () => {
+  it("are one for each movement, with what left it below zero", () => {
+    const history: Act[] = [
+      { kind: "settled", amount: 10 },
+      { kind: "deposit", amount: 20 },
+      { kind: "release", amount: 5 },
+      { kind: "payout", amount: 8 },
+    ];
+    const { lines, differences } = linesOf(VAULT, told(history));
+    expect(differences).toEqual([]);
+    expect(lines.map(({ number, kind, amount, held, logIndex }) => [number, kind, amount, held, logIndex])).toEqual([
+      [1, "settlement", 10, 10, 3],
+      [2, "deposit", 20, 30, 3],
+      [3, "release", -5, 25, 3],
+      [4, "payout", -8, 17, 3],
+    ]);
+    expect(countingAmount(lines)).toBe(7);
+  });
+
+  it("book what came without an event as a deposit, before the event that shows it", () => {
+    const { lines } = linesOf(
+      { ...VAULT, held: 100, number: 7 },
+      told(
+        [
+          { kind: "transfer", amount: 30 },
+          { kind: "payout", amount: 40 },
+        ],
+        100,
+      ),
+    );
+    expect(lines.map(({ number, kind, amount, held, logIndex }) => [number, kind, amount, held, logIndex])).toEqual([
+      [8, "deposit", 30, 130, -4],
+      [9, "payout", -40, 90, 3],
+    ]);
+  });
+
+  it("have none for a settlement that put nothing into it", () => {
+    expect(linesOf({ ...VAULT, held: 15 }, told([{ kind: "settled", amount: 0 }], 15))).toEqual({
+      lines: [],
+      differences: [],
+    });
+  });
+
+  it("say where less stands than they explain, and go on from what stands", () => {
+    const [first, second] = told([
+      { kind: "deposit", amount: 10 },
+      { kind: "deposit", amount: 10 },
+    ]);
+    if (!first || !second) throw new Error("two movements");
+    const { lines, differences } = linesOf(VAULT, [first, { ...second, vaultBalance: 12n }]);
+    expect(differences).toMatchObject([{ txHash: second.txHash, held: 12, expected: 20 }]);
+    expect(lines.map(({ amount, held }) => [amount, held])).toEqual([
+      [10, 10],
+      [10, 12],
+    ]);
+  });
+
+  it("add up to what the vault held after each, for any history and in any parts", () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 40 }), fc.nat(40), (history, cut) => {
+        const movements = told(history);
+        const first = linesOf(VAULT, movements.slice(0, cut));
+        const last = first.lines.at(-1);
+        const known = { ...VAULT, ...(last && { held: last.held, number: last.number }) };
+        const lines = [...first.lines, ...linesOf(known, movements.slice(cut)).lines];
+        expect(linesOf(VAULT, movements).lines).toEqual(lines);
+        let sum = 0;
+        for (const { amount, held } of lines) {
+          sum += amount;
+          expect(held).toBe(sum);
+        }
+        expect(sum).toBe(movements.length === 0 ? 0 : Number(movements.at(-1)?.vaultBalance));
+        const places = lines.map(({ txHash, logIndex }) => `${txHash} ${logIndex}`);
+        expect(new Set(places).size).toBe(places.length);
+      }),
+      runs(),
+    );
+  });
+});
