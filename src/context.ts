@@ -63,7 +63,8 @@ export type Env = {
 /** Chain work that continues after the answer. */
 export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
-  | { kind: "follow_threshold"; did: string; environment: Environment; network: string };
+  | { kind: "follow_threshold"; did: string; environment: Environment; network: string }
+  | { kind: "follow_chain"; network: string };
 
 /**
  * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an

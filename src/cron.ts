@@ -8,6 +8,7 @@ import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
+import { followChains } from "./follower/job.ts";
 import { noteAuthorityKeys } from "./identity/note-authority-keys.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
 import { handOnJob } from "./jobs/hand-on-events.ts";
@@ -43,6 +44,7 @@ const MINUTELY: readonly Job[] = [
   autoConfirmTasks,
   abandonIntents,
   rateAbandonedIntents,
+  followChains,
   followThresholds,
   resumeProvisioning,
   applyWalletChanges,

@@ -6,6 +6,7 @@ import { eachAtOnce } from "./core/parallel.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
+import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
 import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
@@ -45,6 +46,7 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
+  follow_chain: (deps, { network }) => onChain(deps.env, network, (until) => followChain(deps, network, until)),
 };
 
 /**

@@ -5,7 +5,7 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { worstEscrowState } from "../escrow/states.ts";
+import { shownBalance, worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
 import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
 import type { ListedAgent } from "./list-store.ts";
@@ -79,7 +79,7 @@ export function toEscrowView(config: Config, escrow: EscrowRow): EscrowView {
     caip2: caip2Of(network),
     currency: escrow.currency,
     escrow_wallet: escrow.vault,
-    balance: amountOn(network, escrow.balance),
+    balance: amountOn(network, shownBalance(escrow)),
     threshold: amountOn(network, escrow.threshold),
     state: escrow.state,
   };

@@ -19,6 +19,7 @@ import { parseTxHash } from "./hashes.ts";
 import { readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+import { readVaults } from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
 
@@ -38,6 +39,7 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
   return {
     readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
+    readVaults: (name, at, vaults) => on(name, (network) => readVaults(rpc, network, at, vaults)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) =>
       on(name, async (network) => {

@@ -59,7 +59,8 @@ export type ContractEvent =
       ));
 
 /** A block; `time` is its instant, in epoch milliseconds. */
-export type BlockRef = { readonly number: number; readonly hash: string; readonly time: number };
+export type BlockRef = BlockAt & { readonly time: number };
+export type BlockAt = { readonly number: number; readonly hash: string };
 
 /** An event with its transaction and block; `minedAt` is the block's instant, in epoch milliseconds. */
 export type EventAt = ContractEvent & {
@@ -71,13 +72,14 @@ export type EventAt = ContractEvent & {
 
 /**
  * The events behind a block. `forked`: that block is not the one that was read before. `behind`: the node has not come so far, or its chain has
- * become shorter. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
+ * become shorter. `from`: that block. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
  * confirmations; null where none has.
  */
 export type EventsReading =
   | { readonly state: "behind" | "forked"; readonly head: BlockRef }
   | {
       readonly state: "read";
+      readonly from: BlockRef;
       readonly head: BlockRef;
       readonly end: BlockRef;
       readonly settled: BlockRef | null;
@@ -166,6 +168,12 @@ export type Plan<T> =
 export type SplitOnChain = ProviderOnChain & { readonly scheduled: WalletChange | null };
 export type SplitPlan = Plan<SplitOnChain>;
 
+/** A provider's vault in an edition of the contract. */
+export type VaultOf = { readonly contract: string; readonly providerDidHash: Hash };
+export type VaultsReading =
+  | { readonly state: "forked" }
+  | { readonly state: "read"; readonly time: number; readonly balances: readonly bigint[] };
+
 export interface ChainGateway {
   /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */
   readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
@@ -175,6 +183,9 @@ export interface ChainGateway {
     network: string,
     after: { readonly number: number; readonly hash: string | null; readonly most?: number },
   ): Promise<ChainResult<EventsReading>>;
+
+  /** What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there. */
+  readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 

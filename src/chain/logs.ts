@@ -11,7 +11,7 @@ export const RANGE_MAX = 2_000;
 /** Receipts or blocks of one request. */
 const AT_ONCE = 50;
 
-const blockSchema = z.object({ number: quantity, hash: z.string(), timestamp: quantity });
+export const blockSchema = z.object({ number: quantity, hash: z.string(), timestamp: quantity });
 const rangeLogSchema = logSchema.extend({
   blockNumber: quantity,
   blockHash: z.string(),
@@ -41,14 +41,13 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   const head = refOf(latest.data);
   if (head.number < after.number) return { ok: true, value: { state: "behind", head } };
   if (last.data === null) return unavailable(network.network, "bad_answer");
-  if (after.hash !== null && refOf(last.data).hash !== after.hash)
-    return { ok: true, value: { state: "forked", head } };
+  const from = refOf(last.data);
+  if (after.hash !== null && from.hash !== after.hash) return { ok: true, value: { state: "forked", head } };
   if (head.number === after.number) {
-    return { ok: true, value: { state: "read", head, end: head, settled: null, events: [] } };
+    return { ok: true, value: { state: "read", from, head, end: head, settled: null, events: [] } };
   }
-  const from = after.number + 1;
   const to = Math.min(head.number, after.number + (after.most ?? RANGE_MAX));
-  const range = await readRange(rpc, network, from, to);
+  const range = await readRange(rpc, network, after.number + 1, to);
   if (!range.ok) return range;
   const { end, logs } = range.value;
   if (end.number === head.number && end.hash !== head.hash) return unavailable(network.network, "bad_answer");
@@ -56,7 +55,7 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   if (!settled.ok) return settled;
   const events = await readTransactions(rpc, network, logs);
   if (!events.ok) return events;
-  return { ok: true, value: { state: "read", head, end, settled: settled.value, events: events.value } };
+  return { ok: true, value: { state: "read", from, head, end, settled: settled.value, events: events.value } };
 }
 
 /** The last block of a range that has the network's confirmations. */
@@ -201,14 +200,14 @@ async function inParts(
   return { ok: true, value: results };
 }
 
-const hexOf = (number: number): string => `0x${number.toString(16)}`;
+export const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
-const blockCall = (at: number | "latest"): RpcCall => ({
+export const blockCall = (at: number | "latest"): RpcCall => ({
   method: "eth_getBlockByNumber",
   params: [at === "latest" ? at : hexOf(at), false],
 });
 
-const refOf = ({ number, hash, timestamp }: z.infer<typeof blockSchema>): BlockRef => ({
+export const refOf = ({ number, hash, timestamp }: z.infer<typeof blockSchema>): BlockRef => ({
   number: Number(number),
   hash: hash.toLowerCase(),
   time: Number(timestamp) * 1_000,

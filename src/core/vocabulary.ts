@@ -136,6 +136,7 @@ export const ALERT_KINDS = [
   "account_renamed",
   "authority_key",
   "operational_wallet",
+  "reconciliation",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

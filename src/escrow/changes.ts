@@ -1,7 +1,7 @@
 // Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19); the store writes it. The contract's threshold
 // follows through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
-import { countedOf, escrowStateAt } from "./states.ts";
+import { escrowStateAt } from "./states.ts";
 import { escrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
@@ -12,19 +12,17 @@ export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   return { ...escrow, threshold, state: escrowStateAt(escrow.state, escrow.balance, threshold) };
 }
 
-/** A settlement as a vault saw it: what it held right after, what the settlement put into it, and the instant of the block. */
-export type Credit = { readonly held: number; readonly part: number; readonly seenAt: number };
+/** What a balance gains or loses: by a facilitated settlement, or by what the follower has booked of the vault. Base units. */
+export type Gain = { readonly amount: number; readonly settled: boolean };
 
-/** A settlement older than the last one seen never lowers the balance (MKT-19). */
-export function credited(escrow: EscrowRow, { held, part, seenAt }: Credit): EscrowRow {
-  const balance = countedOf(held, escrow.elsewhere);
-  const latest = seenAt > escrow.updatedAt ? balance : Math.max(balance, escrow.balance);
+/** Relative, so that what is recorded in another order comes to the same (MKT-19). */
+export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow {
+  const balance = escrow.balance + amount;
   return {
     ...escrow,
-    balance: latest,
-    contributed: escrow.contributed + part,
-    state: escrowStateAt(escrow.state, latest, escrow.threshold),
-    updatedAt: Math.max(seenAt, escrow.updatedAt),
+    balance,
+    contributed: escrow.contributed + (settled ? amount : 0),
+    state: escrowStateAt(escrow.state, balance, escrow.threshold),
   };
 }
 

@@ -1,7 +1,7 @@
-// The ledger of a vault: lines out of the contract's events (MKT-22). Pure. A line is one movement; what a vault holds beyond its lines came to
+// The ledger of a vault: lines out of the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came to
 // it without an event, and is a deposit too.
 import type { EventAt } from "../chain/gateway.ts";
-import type { LedgerLine } from "../db/tables/money.ts";
+import type { LedgerDifference, LedgerLine } from "../db/tables/money.ts";
 
 /** An event that moves a vault's token. */
 export type Movement = Extract<EventAt, { kind: "settled" | "deposit" | "release" | "payout" }>;
@@ -10,49 +10,84 @@ export const isMovement = (event: EventAt): event is Movement =>
   event.kind === "deposit" || event.kind === "release" || event.kind === "payout" || event.kind === "settled";
 
 /** The vault that lines are of, and what its newest line says. */
-export type Vault = Pick<LedgerLine, "did" | "network" | "contract"> & {
-  readonly held: number;
-  readonly number: number;
-};
+export type Vault = Pick<LedgerLine, "did" | "network" | "contract" | "held" | "deposited" | "number">;
+
+/** A vault without lines. */
+export const emptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">): Vault => ({
+  ...of,
+  held: 0,
+  deposited: 0,
+  number: 0,
+});
 
 /** `expected`: what a vault should have held at a place by its lines, where it held less. */
-export type Difference = Pick<LedgerLine, "did" | "network" | "txHash" | "blockNumber" | "held"> & {
-  readonly expected: number;
+export type Difference = Omit<LedgerDifference, "foundAt">;
+
+/** `vault`: as the newest of the lines leaves it. */
+export type Booked = {
+  readonly vault: Vault;
+  readonly lines: readonly LedgerLine[];
+  readonly differences: readonly Difference[];
 };
 
-export type Booked = { readonly lines: readonly LedgerLine[]; readonly differences: readonly Difference[] };
-
 /** The lines of a vault's movements, in the order of the chain. A settlement that put nothing into it is no movement. */
-export function linesOf(vault: Vault, movements: readonly Movement[]): Booked {
-  const lines: LedgerLine[] = [];
-  const differences: Difference[] = [];
+export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
+  movements.reduce<Booked>(
+    (booked, movement) => {
+      const { logIndex } = movement;
+      const amount = amountOf(movement);
+      const after = Number(movement.vaultBalance);
+      const found = levelled(booked, movement, after - amount, { logIndex: beforeEvent(logIndex), amount });
+      return amount === 0 ? found : withLine(found, movement, { logIndex, kind: kindOf(movement), amount });
+    },
+    { vault, lines: [], differences: [] },
+  );
+
+/** What a vault held at the end of a block, seen without an event. */
+export type Sight = {
+  readonly held: number;
+  readonly blockNumber: number;
+  readonly blockHash: string;
+  readonly minedAt: number;
+};
+
+/** The same where nothing but the vault's balance was read. `vaultAddress`: several vaults may be seen at one block. */
+export function lineOfSight(vault: Vault, { held, ...block }: Sight, vaultAddress: string): Booked {
+  const place = { ...block, txHash: `${block.blockHash}:${vaultAddress}` };
+  return levelled({ vault, lines: [], differences: [] }, place, held, { logIndex: -1, amount: 0 });
+}
+
+type Place = Pick<LedgerLine, "txHash" | "blockNumber" | "blockHash" | "minedAt">;
+
+/** Levels the lines with what the vault held just before a movement of `amount`: more is a deposit, less a difference. */
+function levelled(
+  { vault, lines, differences }: Booked,
+  place: Place,
+  held: number,
+  { logIndex, amount }: Pick<LedgerLine, "logIndex" | "amount">,
+): Booked {
+  const without = held - vault.held;
+  if (without > 0)
+    return withLine({ vault, lines, differences }, place, { logIndex, kind: "deposit", amount: without });
+  if (without === 0) return { vault, lines, differences };
   const { did, network, contract } = vault;
-  let { held, number } = vault;
-  for (const movement of movements) {
-    const { txHash, logIndex, blockNumber, blockHash, minedAt } = movement;
-    const place = { did, network, contract, txHash, blockNumber, blockHash, minedAt, reversed: false };
-    const amount = amountOf(movement);
-    const after = Number(movement.vaultBalance);
-    const without = after - amount - held;
-    if (without > 0) {
-      number += 1;
-      lines.push({
-        ...place,
-        logIndex: beforeEvent(logIndex),
-        kind: "deposit",
-        amount: without,
-        held: after - amount,
-        number,
-      });
-    }
-    if (without < 0) differences.push({ did, network, txHash, blockNumber, held: after, expected: held + amount });
-    if (amount !== 0) {
-      number += 1;
-      lines.push({ ...place, logIndex, kind: kindOf(movement), amount, held: after, number });
-    }
-    held = after;
-  }
-  return { lines, differences };
+  const numbers = { held: held + amount, expected: vault.held + amount, blockNumber: place.blockNumber };
+  return { vault: { ...vault, held }, lines, differences: [...differences, { did, network, contract, ...numbers }] };
+}
+
+function withLine(
+  { vault, lines, differences }: Booked,
+  { txHash, blockNumber, blockHash, minedAt }: Place,
+  { logIndex, kind, amount }: Pick<LedgerLine, "logIndex" | "kind" | "amount">,
+): Booked {
+  const after = {
+    ...vault,
+    held: vault.held + amount,
+    deposited: vault.deposited + (kind === "settlement" ? 0 : amount),
+    number: vault.number + 1,
+  };
+  const line = { ...after, txHash, logIndex, kind, amount, blockNumber, blockHash, minedAt, reversed: false };
+  return { vault: after, lines: [...lines, line], differences };
 }
 
 /** What came without an event has a place of its own, just before the event that shows it. */
@@ -65,7 +100,3 @@ function amountOf(movement: Movement): number {
 }
 
 const kindOf = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);
-
-/** What of the lines counts for state and threshold by itself: settlements count once they are facilitated. */
-export const countingAmount = (lines: readonly LedgerLine[]): number =>
-  lines.reduce((sum, { kind, amount }) => (kind === "settlement" ? sum : sum + amount), 0);

@@ -8,8 +8,14 @@ export function escrowStateAt(present: EscrowState, balance: number, threshold: 
   return balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 
-/** What counts of a vault that both environments use: not what the other one's settlements have put into it (AGT-34). */
-export const countedOf = (balance: number, elsewhere: number): number => Math.max(0, balance - elsewhere);
+/** What an escrow shows: more may have been taken out of the vault than counts here. */
+export const shownBalance = ({ balance }: { readonly balance: number }): number => Math.max(0, balance);
+
+/** The edition of the contract whose vault an escrow is: an early row did not note it. */
+export const editionOf = (
+  { contract }: { readonly contract: string },
+  { settlement_contract }: { readonly settlement_contract: string },
+): string => contract || settlement_contract.toLowerCase();
 
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 

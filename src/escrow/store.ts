@@ -4,8 +4,8 @@ import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows } from "../db/tables/money.ts";
-import type { Credit } from "./changes.ts";
+import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
+import type { Gain } from "./changes.ts";
 import { statesOf } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
@@ -48,66 +48,44 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
 ];
 
 /**
- * Written relative to the row: settlements that are recorded together or in the other order never lower a later balance (MKT-19). Refused
- * when the row would get another state than was foreseen.
+ * Written relative to the row: settlements and movements that are recorded together, or in another order, come to the same balance (MKT-19).
+ * Refused when the row would get another state than was foreseen.
  */
-export const creditEscrow = (
+export const moveBalance = (
   db: Database,
   before: EscrowRow,
   after: EscrowRow,
-  { held, part, seenAt }: Credit,
-): Statement[] => {
-  const balance = sql`max(0, ${held} - ${escrows.elsewhere})`;
-  const newer = sql`case when ${seenAt} > ${escrows.updatedAt} then ${balance} else max(${balance}, ${escrows.balance}) end`;
-  return mustChange(
-    db,
-    db
-      .update(escrows)
-      .set({
-        balance: newer,
-        contributed: sql`${escrows.contributed} + ${part}`,
-        state: after.state,
-        updatedAt: sql`max(${seenAt}, ${escrows.updatedAt})`,
-      })
-      .where(
-        and(
-          keyed(before),
-          eq(escrows.state, before.state),
-          eq(escrows.threshold, before.threshold),
-          after.state === "CONSTRAINED"
-            ? undefined
-            : sql`(${newer} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
-        ),
-      ),
-  );
-};
-
-const stateIs = (state: EscrowRow["state"], threshold: number) =>
-  state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
-
-/** Writes what a vault holds, and what of it counts, onto the row that it was judged by. */
-export const fundEscrow = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+  { amount, settled }: Gain,
+): Statement[] =>
   mustChange(
     db,
     db
       .update(escrows)
       .set({
-        balance: after.balance,
-        elsewhere: after.elsewhere,
-        otherThreshold: after.otherThreshold,
-        state: after.state,
-        updatedAt: after.updatedAt,
-        behindSince: stillOrNow,
+        balance: sql`${escrows.balance} + ${amount}`,
+        ...(settled && { contributed: sql`${escrows.contributed} + ${amount}` }),
+        ...(after.state !== before.state && { state: after.state }),
       })
       .where(
         and(
           keyed(before),
-          eq(escrows.balance, before.balance),
+          eq(escrows.contract, before.contract),
           eq(escrows.state, before.state),
           eq(escrows.threshold, before.threshold),
-          eq(escrows.updatedAt, before.updatedAt),
+          after.state === "CONSTRAINED"
+            ? undefined
+            : sql`(${escrows.balance} + ${amount} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
         ),
       ),
+  );
+
+const stateIs = (state: EscrowRow["state"], threshold: number) =>
+  state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
+
+/** Refuses the batch unless the escrows are in the states that were judged. */
+export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
+  judged.map((row) =>
+    guard(db, sql`exists (select 1 from escrows where ${and(keyed(row), eq(escrows.state, row.state))})`),
   );
 
 /** Ends an environment's part in a vault that the other one goes on using; refused when more was put into it since it was read. */
@@ -130,7 +108,7 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
     db
       .update(escrows)
       .set(after)
-      .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.updatedAt, before.updatedAt))),
+      .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.balance, before.balance))),
   );
 
 /** Of a provider without a market there is nothing to register: its vault stays where it is. */
@@ -241,3 +219,48 @@ export const findHolding = (db: Database, platformId: string | SQL<string>): Rea
 
 export const refuseHolding = (db: Database, platformId: string): Statement =>
   guard(db, sql`not exists (select 1 from escrows where ${heldBy(platformId)})`);
+
+// ---- The ledger ------------------------------------------------------------------------------------------------------------
+
+type LedgerOf = Pick<LedgerLine, "did" | "network" | "contract">;
+
+/** The newest line of a vault, by the expressions that name it. Literal text, so that SQLite uses the partial index. */
+export const isNewestLine = (did: SQL, network: string, contract: SQL): SQL =>
+  sql`${ledgerLines.did} = ${did} and ${ledgerLines.network} = ${network} and ${ledgerLines.contract} = ${contract} and reversed = 0
+    and ${ledgerLines.number} = (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+      and m.contract = ${contract} and m.reversed = 0)`;
+
+export const findNewestLine = (db: Database, { did, network, contract }: LedgerOf): Read<LedgerLine | null> =>
+  readOne(
+    db
+      .select()
+      .from(ledgerLines)
+      .where(isNewestLine(sql`${did}`, network, sql`${contract}`)),
+  );
+
+/** Refuses the batch where the vault has another newest line. */
+export const whileNewest = (
+  db: Database,
+  { did, network, contract }: LedgerOf,
+  newest: Pick<LedgerLine, "number"> | null,
+): Statement =>
+  guard(
+    db,
+    sql`coalesce((select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+      and m.contract = ${contract} and m.reversed = 0), 0) = ${newest?.number ?? 0}`,
+  );
+
+// ---- Providers by their hash -----------------------------------------------------------------------------------------------
+
+/** Escrows of early rows, which the follower does not find yet. */
+export const findUnnamed = (db: Database, network: string, limit: number): Read<{ did: string }[]> =>
+  readAll(
+    db
+      .select({ did: escrows.did })
+      .from(escrows)
+      .where(and(eq(escrows.providerHash, ""), eq(escrows.network, network)))
+      .limit(limit),
+  );
+
+export const nameProvider = (db: Database, vault: Vault, providerHash: string): Statement =>
+  db.update(escrows).set({ providerHash }).where(onVault(vault));

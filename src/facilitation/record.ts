@@ -9,8 +9,9 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
-import { credited } from "../escrow/changes.ts";
-import { creditEscrow, movedStates } from "../escrow/store.ts";
+import { gained } from "../escrow/changes.ts";
+import { editionOf, shownBalance } from "../escrow/states.ts";
+import { moveBalance, movedStates } from "../escrow/store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -39,12 +40,11 @@ export type Evidence = {
 
 export async function recordSettlement(call: AgentCall, evidence: Evidence): Promise<FacilitationView> {
   const { db, deps, now } = call;
-  const { intent, settlement, mined, provider, escrow } = evidence;
-  // Real time: readings of one vault are in the order of their blocks, whoever's clock rules the call.
-  const seen = { held: Number(settlement.vaultBalance), part: Number(settlement.escrow), seenAt: mined.minedAt };
-  // What an earlier edition took stands in another vault than the one that counts (CHN-22).
-  const present = settlement.contract === evidence.network.settlement_contract.toLowerCase();
-  const change = escrow && present ? { before: escrow, after: credited(escrow, seen) } : null;
+  const { intent, settlement, provider, escrow } = evidence;
+  const gain = { amount: Number(settlement.escrow), settled: true };
+  // What another edition took stands in another vault than the one that counts (CHN-22).
+  const present = escrow && editionOf(escrow, evidence.network) === settlement.contract;
+  const change = present ? { before: escrow, after: gained(escrow, gain) } : null;
   const moved = change !== null && change.before.state !== change.after.state;
   const transaction = transactionOf(call, evidence, change?.after ?? escrow);
   const receipt = await sign(call, evidence.network, transaction);
@@ -66,7 +66,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...(task ? [insertTask(db, task)] : []),
       // Guards that the recorded version is still the provider's.
       ...touchDocument(db, provider.agent, moved ? { updatedAt: now, ...movedStates([change.after]) } : {}),
-      ...(change ? creditEscrow(db, change.before, change.after, seen) : []),
+      ...(change ? moveBalance(db, change.before, change.after, gain) : []),
       ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),
@@ -105,7 +105,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     escrow: Number(settlement.escrow),
     operational: Number(settlement.operational),
     escrowState: escrow?.state ?? "FUNDING",
-    escrowBalance: escrow?.balance ?? Number(settlement.vaultBalance),
+    escrowBalance: escrow ? shownBalance(escrow) : Number(settlement.vaultBalance),
     disputeWindowDays,
     disputeWindowClosesAt: disputeWindowDays === 0 ? null : call.now + disputeWindowDays * DAY_MS,
     providerAidVersion: provider.agent.version,

@@ -9,7 +9,7 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { worstEscrowState } from "../escrow/states.ts";
+import { shownBalance, worstEscrowState } from "../escrow/states.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
 import { type AidContent, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
@@ -144,10 +144,7 @@ function escrowPillar(
   );
   return {
     liability_profile: {
-      total_balance: amountOn(
-        sole,
-        sum((escrow) => escrow.balance),
-      ),
+      total_balance: amountOn(sole, sum(shownBalance)),
       effective_threshold: escrows.length === 0 ? ESCROW_BASE_THRESHOLD : threshold,
       escrow_state: state,
       currency: sole.currency,

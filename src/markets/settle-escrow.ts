@@ -2,13 +2,14 @@
 // of the contract (MKT-22), else followed in wallet and threshold alone.
 import { recordEscrowChange } from "../agents/rate.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
+import { didHash, storedHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
-import { countedOf, escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, moveVault, putEscrow } from "../escrow/store.ts";
+import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
+import { escrowStateAt } from "../escrow/states.ts";
+import { linkThresholds, moveVault, putEscrow, whileNewest } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
@@ -20,7 +21,12 @@ export type EscrowFacts = {
   readonly markets: MarketRow[];
   readonly escrows: EscrowRow[];
   readonly otherEscrows: EscrowRow[];
+  /** Of its vault in the present edition of the contract. */
+  readonly newestLine: LedgerLine | null;
 };
+
+export const presentEdition = ({ config }: Pick<Deps, "config">, network: string): string =>
+  networkNamed(config.networks, network).settlement_contract.toLowerCase();
 
 /** What the contract says; `base` is the threshold of an unrated provider. */
 export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet: string; readonly base: number };
@@ -32,33 +38,32 @@ export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet:
 export function escrowAfter(
   { config }: Deps,
   job: Job,
-  { found, escrows, otherEscrows }: EscrowFacts,
+  { found, escrows, newestLine }: EscrowFacts,
   { onChain, wallet, base }: VaultOnChain,
   now: number,
 ): EscrowRow | null {
   if (!found) return null;
   const known = onNetwork(escrows, job);
   const chainThreshold = Number(onChain.threshold);
-  const { currency, settlement_contract } = networkNamed(config.networks, job.network);
-  const contract = settlement_contract.toLowerCase();
+  const { currency } = networkNamed(config.networks, job.network);
+  const contract = presentEdition({ config }, job.network);
   const { vault } = onChain;
   if (known?.vault === vault) return { ...known, contract, operationalWallet: wallet, chainThreshold };
   const threshold = firstThreshold(base, job.environment, found.agent);
-  // What the other environment's settlements have put into the same vault.
-  const elsewhere = otherEscrows.find((row) => row.network === job.network && row.vault === vault)?.contributed ?? 0;
-  const balance = countedOf(Number(onChain.balance), elsewhere);
+  // What the follower has booked of it: deposits that it sees later are added to the row.
+  const balance = newestLine?.deposited ?? 0;
   return {
     ...job,
     platformId: found.agent.platformId,
     currency,
     vault,
     contract,
+    providerHash: storedHash(didHash(job.did)),
     operationalWallet: wallet,
     // A payment through an earlier edition may still be facilitated.
     formerWallets: known?.formerWallets ?? "[]",
     balance,
     contributed: 0,
-    elsewhere,
     baseThreshold: base,
     threshold,
     otherThreshold: 0,
@@ -85,6 +90,8 @@ export function escrowStatements(
   // One that is still in the vault of an earlier edition has its own split there.
   const follows = other?.vault === vault ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [];
   return [
+    // One that was opened from an earlier line would miss what was booked meanwhile.
+    ...(known?.vault === vault ? [] : [whileNewest(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
     ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
     ...follows,
     ...(other ? [linkThresholds(db, escrow)] : []),

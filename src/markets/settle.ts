@@ -12,13 +12,13 @@ import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { movedStates } from "../escrow/store.ts";
+import { findNewestLine, movedStates } from "../escrow/store.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
-import { escrowAfter, escrowStatements } from "./settle-escrow.ts";
+import { escrowAfter, escrowStatements, presentEdition } from "./settle-escrow.ts";
 import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
 import { askedWallet, holdsOtherWallet, NO_CHANGE, pendingChange, withAsked } from "./wallets.ts";
 
@@ -57,13 +57,14 @@ const lowGas = (network: string) => ({
 export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> =>
   retryConflicts(() => settleOnce(deps, job, result));
 
-const settleReads = ({ db }: Deps, { did, environment }: Provisioning) => ({
+const settleReads = ({ db, config }: Deps, { did, environment, network }: Provisioning) => ({
   found: findPublicAgent(db, did),
   newest: findNewestVersion(db, did),
   markets: findMarkets(db, did, environment),
   escrows: findEscrows(db, did, environment),
   otherMarkets: findMarkets(db, did, OTHER_ENVIRONMENT[environment]),
   otherEscrows: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
+  newestLine: findNewestLine(db, { did, network, contract: presentEdition({ config }, network) }),
 });
 type Facts = ReadResults<ReturnType<typeof settleReads>>;
 type MarketMove = { readonly before: MarketRow; readonly after: MarketRow };

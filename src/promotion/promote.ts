@@ -4,7 +4,7 @@ import { NOTHING_EARNED } from "../agents/register.ts";
 import { countAnew, refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
 import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
-import { findOwnAgent, whileAttested } from "../agents/store.ts";
+import { findOwnAgent } from "../agents/store.ts";
 import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { splitKey } from "../chain/split.ts";
@@ -19,13 +19,14 @@ import type { AgentStatus } from "../core/vocabulary.ts";
 import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import type { EscrowChange } from "../escrow/changes.ts";
-import { dropEscrow, fundEscrow } from "../escrow/store.ts";
+import { dropEscrow, linkThresholds, whileInStates } from "../escrow/store.ts";
+import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
-import { findEscrows, findMarketsEverywhere, findNewestVersion } from "../identity/store.ts";
+import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { ownAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
@@ -35,7 +36,7 @@ import { tierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { PromotionInput } from "./schema.ts";
 import { findDelegator, findHolder, findNextPrincipal, whilePromotable } from "./store.ts";
-import { allSeen, escrowsInUse, fundedBy, isFunded, lookAtVaults } from "./vaults.ts";
+import { lookAtVaults } from "./vaults.ts";
 
 const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string | undefined) => ({
   found: findOwnAgent(db, tenant, did),
@@ -104,9 +105,11 @@ async function promote(
   refuseHolder(facts.holder);
   refuseWithoutMarket(before);
   const selling = sells(agent.economicRole);
-  const sightings = await lookAtVaults(deps, escrowsInUse(before.escrows, before.markets));
-  const changes = fundedBy(sightings, facts.sandboxEscrows, systemClock.now());
-  const status = selling && !isFunded(changes) ? move(agentMachine, agent.status, "promote_unfunded").to : agent.status;
+  const { escrows } = selling ? await lookAtVaults(deps, did, facts.escrows, before.markets) : facts;
+  const status =
+    selling && !isFunded(escrows, before.markets)
+      ? move(agentMachine, agent.status, "promote_unfunded").to
+      : agent.status;
 
   const { attestationExpiresAt: endsAt, principalId } = principal;
   // What was earned with test money counts for nothing.
@@ -134,7 +137,7 @@ async function promote(
       },
       events: ["agent.promoted"],
       listing: "registered",
-      escrows: afterAll(before.escrows, changes),
+      escrows,
     },
     now,
   );
@@ -147,7 +150,8 @@ async function promote(
     [
       ...countAnew(db, agent, principal),
       ...statements,
-      ...vaultStatements(call, changes, facts),
+      ...whileInStates(db, escrows),
+      ...vaultStatements(call, facts),
       recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
     ],
     view,
@@ -166,26 +170,18 @@ const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, op
 
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
 
-function vaultStatements({ db }: ManagementCall, changes: readonly EscrowChange[], facts: Facts): Statement[] {
-  const { sandboxEscrows, sandboxMarkets } = facts;
+function vaultStatements({ db }: ManagementCall, facts: Facts): Statement[] {
+  const { sandboxEscrows, sandboxMarkets, escrows } = facts;
   const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
   const networks = new Set(waiting.map(({ network }) => network));
+  const shared = sandboxEscrows.filter(({ network }) => escrows.some((own) => own.network === network));
   return [
-    ...changes.filter(isOther).flatMap(({ before, after }) => fundEscrow(db, before, after)),
-    ...sandboxEscrows
-      .filter(({ network }) => changes.some(({ after }) => after.network === network))
-      .flatMap((escrow) => dropEscrow(db, escrow)),
+    ...shared.flatMap((escrow) => [...dropEscrow(db, escrow), linkThresholds(db, escrow)]),
     ...sandboxMarkets.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
     // Its wallet may be on its way to the contract.
     ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
   ];
 }
-
-const isOther = ({ before, after }: EscrowChange): boolean =>
-  (["balance", "elsewhere", "state", "otherThreshold"] as const).some((column) => before[column] !== after[column]);
-
-const afterAll = (escrows: AidSource["escrows"], changes: readonly EscrowChange[]): AidSource["escrows"] =>
-  escrows.map((escrow) => changes.find(({ before }) => before === escrow)?.after ?? escrow);
 
 /** A further call: the agent that was promoted unfunded becomes ACTIVE once its vaults hold what they must. */
 async function fund(
@@ -195,34 +191,24 @@ async function fund(
   actor: PromotingActor,
 ): Promise<MovedAgentView> {
   const { db, now, deps } = call;
-  const { agent, principal } = before;
+  const { did } = before.agent;
   refusePromoted(before, named, now);
   refuseWithoutMarket(before);
-  const sightings = await lookAtVaults(deps, escrowsInUse(before.escrows, before.markets));
-  const changes = fundedBy(sightings, [], systemClock.now());
-  const funded = isFunded(changes);
-  if (!funded && !allSeen(sightings)) throw new ServiceError("chain_unavailable");
-  if (!funded) refuseUnfunded(call, changes);
-  const { from, to } = move(agentMachine, agent.status, "fund");
-  const moved = changes.filter((change) => change.before.state !== change.after.state);
-  const { after, statements } = await reviseAgent(
-    db,
-    deps,
-    before,
-    {
-      set: { status: to },
-      newVersion: false,
-      stale: true,
-      also: whileAttested(now, principal.attestationExpiresAt),
-      activity: { action: "agent.funded", actor, changes: { status: { from, to } } },
-      events: ["agent.status_changed", ...(moved.length > 0 ? (["agent.escrow_state_changed"] as const) : [])],
-      listing: "status_changed",
-      escrows: afterAll(before.escrows, changes),
-    },
-    now,
-  );
-  const view = { ...toAgentView(deps.config, after, now), warnings: tierWarnings(agent.economicRole, principal) };
-  await call.commit([...statements, ...changes.flatMap((change) => fundEscrow(db, change.before, change.after))], view);
+  const { escrows, seen } = await lookAtVaults(deps, did, [...before.escrows], before.markets);
+  // What the look has booked may have brought it out of FUNDING.
+  const { found } = await call.read({ found: findPublicAgent(db, did) });
+  const agent = found?.agent ?? before.agent;
+  const source = { ...before, agent, escrows };
+  const funded = isFunded(escrows, before.markets);
+  if (!funded && !seen) throw new ServiceError("chain_unavailable");
+  if (!funded) refuseUnfunded(call, escrows);
+  const { after, statements } =
+    agent.status === "FUNDING" ? await fundAgent(deps, source, escrows, actor, now) : { after: source, statements: [] };
+  const view = {
+    ...toAgentView(deps.config, after, now),
+    warnings: tierWarnings(agent.economicRole, before.principal),
+  };
+  await call.commit([...statements, ...whileInStates(db, escrows)], view);
   return view;
 }
 
@@ -304,7 +290,7 @@ function refusePromoted(before: AidSource, named: string | undefined, now: numbe
   throw new ServiceError("invalid_status", { message, detail: { principal_id: principalId } });
 }
 
-function refuseUnfunded({ deps }: ManagementCall, changes: readonly EscrowChange[]): never {
-  const escrow = changes.map(({ after }) => toEscrowView(deps.config, after));
+function refuseUnfunded({ deps }: ManagementCall, escrows: readonly EscrowRow[]): never {
+  const escrow = escrows.map((row) => toEscrowView(deps.config, row));
   throw new ServiceError("escrow_below_threshold", { detail: { escrow } });
 }

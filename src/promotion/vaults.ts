@@ -1,47 +1,32 @@
-// What of an agent's vaults counts in production (AGT-34). The vault of a network is one for both environments; what settlements of the
-// sandbox have put into it is test money.
-import type { ProviderOnChain } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
+// What of an agent's vaults counts in production (AGT-34): deposits, whenever they came, and what settlements of production have put in. What
+// settlements of the sandbox have put into the same vault is test money.
 import type { Deps } from "../context.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { readBatch } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import type { EscrowChange } from "../escrow/changes.ts";
-import { countedOf, escrowStateAt } from "../escrow/states.ts";
+import { syncVault } from "../follower/check.ts";
+import { escrowsInUse, isFunded } from "../follower/turn.ts";
+import { findEscrows } from "../identity/store.ts";
 
-/** `seen`: null where the chain could not be asked. */
-type Sighting = { readonly escrow: EscrowRow; readonly seen: ProviderOnChain | null };
+/** `seen`: false where the chain could not be read; what was known then stands. */
+export type Looked = { readonly escrows: EscrowRow[]; readonly seen: boolean };
 
-/** The escrows of the networks on which the agent has a market. */
-export const escrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>
-  escrows.filter(({ network }) => markets.some((market) => market.network === network && market.status === "ACTIVE"));
-
-/** Asks each vault what it holds now. */
-export const lookAtVaults = ({ chain }: Deps, escrows: readonly EscrowRow[]): Promise<Sighting[]> =>
-  Promise.all(
-    escrows.map(async (escrow) => {
-      const read = await chain.readProvider(escrow.network, didHash(escrow.did));
-      return { escrow, seen: read.ok ? read.value : null };
-    }),
+/** The escrows in production; where they are not funded as far as they are known, the vaults are looked at now. */
+export async function lookAtVaults(
+  deps: Deps,
+  did: string,
+  known: EscrowRow[],
+  markets: readonly MarketRow[],
+): Promise<Looked> {
+  if (isFunded(known, markets)) return { escrows: known, seen: true };
+  const until = Date.now() + LOOK_MS;
+  const seen = await Promise.all(
+    escrowsInUse(known, markets).map(({ network }) => syncVault(deps, did, network, until)),
   );
-
-export const allSeen = (sightings: readonly Sighting[]): boolean => sightings.every(({ seen }) => seen !== null);
-
-/**
- * `sandbox`: the agent's escrows there, which end as it leaves; none once it has left. Where the chain was not seen, what was known of the
- * vault stands, less what is found to be test money.
- */
-export function fundedBy(sightings: readonly Sighting[], sandbox: readonly EscrowRow[], now: number): EscrowChange[] {
-  return sightings.map(({ escrow, seen }) => {
-    const left = sandbox.find(({ network }) => network === escrow.network);
-    const elsewhere = left?.contributed ?? escrow.elsewhere;
-    const held = seen === null ? escrow.balance + escrow.elsewhere : Number(seen.balance);
-    const balance = countedOf(held, elsewhere);
-    const state = escrowStateAt(escrow.state, balance, escrow.threshold);
-    const otherThreshold = left ? 0 : escrow.otherThreshold;
-    const updatedAt = seen === null ? escrow.updatedAt : now;
-    return { before: escrow, after: { ...escrow, balance, elsewhere, state, otherThreshold, updatedAt } };
-  });
+  const { escrows } = await readBatch(deps.db, { escrows: findEscrows(deps.db, did, "production") });
+  return { escrows, seen: seen.every(Boolean) };
 }
 
-export const isFunded = (changes: readonly EscrowChange[]): boolean =>
-  changes.length > 0 && changes.every(({ after }) => after.state === "ACTIVE");
+/** How long a call waits for the follower. */
+const LOOK_MS = 5 * SECOND_MS;

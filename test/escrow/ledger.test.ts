@@ -1,11 +1,11 @@
-// The ledger of a vault, pure (MKT-22): its lines add up to what it held after each of them, whatever came without an event, and what is missing
+// The ledger of a vault, pure (MKT-23): its lines add up to what it held after each of them, whatever came without an event, and what is missing
 // is a difference that nothing hides.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countingAmount, linesOf, type Movement, type Vault } from "../../src/escrow/ledger.ts";
+import { emptyVault, lineOfSight, linesOf, type Movement, type Vault } from "../../src/escrow/ledger.ts";
 import { runs } from "../support/scale.ts";
 
-const VAULT: Vault = { did: "did:aeap:1", network: "base-sepolia", contract: "0xaa", held: 0, number: 0 };
+const VAULT: Vault = emptyVault({ did: "did:aeap:1", network: "base-sepolia", contract: "0xaa" });
 type Act = { kind: Movement["kind"] | "transfer"; amount: number };
 
 /** The events of a history of a vault, as the contract would tell them. */
@@ -41,7 +41,7 @@ describe("the lines of a vault", () => {
       { kind: "release", amount: 5 },
       { kind: "payout", amount: 8 },
     ];
-    const { lines, differences } = linesOf(VAULT, told(history));
+    const { vault, lines, differences } = linesOf(VAULT, told(history));
     expect(differences).toEqual([]);
     expect(lines.map(({ number, kind, amount, held, logIndex }) => [number, kind, amount, held, logIndex])).toEqual([
       [1, "settlement", 10, 10, 3],
@@ -49,7 +49,9 @@ describe("the lines of a vault", () => {
       [3, "release", -5, 25, 3],
       [4, "payout", -8, 17, 3],
     ]);
-    expect(countingAmount(lines)).toBe(7);
+    // A settlement counts once it is facilitated, so it is in no running total.
+    expect(lines.map(({ deposited }) => deposited)).toEqual([0, 20, 15, 7]);
+    expect(vault).toMatchObject({ held: 17, deposited: 7, number: 4 });
   });
 
   it("book what came without an event as a deposit, before the event that shows it", () => {
@@ -70,7 +72,7 @@ describe("the lines of a vault", () => {
   });
 
   it("have none for a settlement that put nothing into it", () => {
-    expect(linesOf({ ...VAULT, held: 15 }, told([{ kind: "settled", amount: 0 }], 15))).toEqual({
+    expect(linesOf({ ...VAULT, held: 15 }, told([{ kind: "settled", amount: 0 }], 15))).toMatchObject({
       lines: [],
       differences: [],
     });
@@ -83,11 +85,28 @@ describe("the lines of a vault", () => {
     ]);
     if (!first || !second) throw new Error("two movements");
     const { lines, differences } = linesOf(VAULT, [first, { ...second, vaultBalance: 12n }]);
-    expect(differences).toMatchObject([{ txHash: second.txHash, held: 12, expected: 20 }]);
+    expect(differences).toMatchObject([{ blockNumber: second.blockNumber, held: 12, expected: 20 }]);
     expect(lines.map(({ amount, held }) => [amount, held])).toEqual([
       [10, 10],
       [10, 12],
     ]);
+  });
+
+  it("are found by a look at the vault alone: more is a deposit, less a difference", () => {
+    const known = { ...VAULT, held: 100, deposited: 60, number: 3 };
+    const block = { blockNumber: 9, blockHash: "0xb9", minedAt: 9_000 };
+    const more = lineOfSight(known, { ...block, held: 130 }, "0xvault");
+    expect(more.lines).toMatchObject([
+      { kind: "deposit", amount: 30, held: 130, deposited: 90, number: 4, txHash: "0xb9:0xvault", logIndex: -1 },
+    ]);
+    expect(lineOfSight(known, { ...block, held: 100 }, "0xvault")).toEqual({
+      vault: known,
+      lines: [],
+      differences: [],
+    });
+    const less = lineOfSight(known, { ...block, held: 99 }, "0xvault");
+    expect(less.lines).toEqual([]);
+    expect(less.differences).toMatchObject([{ held: 99, expected: 100, blockNumber: 9 }]);
   });
 
   it("add up to what the vault held after each, for any history and in any parts", () => {
@@ -95,14 +114,13 @@ describe("the lines of a vault", () => {
       fc.property(fc.array(act, { maxLength: 40 }), fc.nat(40), (history, cut) => {
         const movements = told(history);
         const first = linesOf(VAULT, movements.slice(0, cut));
-        const last = first.lines.at(-1);
-        const known = { ...VAULT, ...(last && { held: last.held, number: last.number }) };
-        const lines = [...first.lines, ...linesOf(known, movements.slice(cut)).lines];
+        const lines = [...first.lines, ...linesOf(first.lines.at(-1) ?? VAULT, movements.slice(cut)).lines];
         expect(linesOf(VAULT, movements).lines).toEqual(lines);
-        let sum = 0;
-        for (const { amount, held } of lines) {
+        let [sum, free] = [0, 0];
+        for (const { kind, amount, held, deposited } of lines) {
           sum += amount;
-          expect(held).toBe(sum);
+          if (kind !== "settlement") free += amount;
+          expect([held, deposited]).toEqual([sum, free]);
         }
         expect(sum).toBe(movements.length === 0 ? 0 : Number(movements.at(-1)?.vaultBalance));
         const places = lines.map(({ txHash, logIndex }) => `${txHash} ${logIndex}`);

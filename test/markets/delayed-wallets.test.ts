@@ -94,7 +94,7 @@ async function dueMinute(did: string): Promise<number> {
 }
 async function minute(did: string): Promise<ChainMessage[]> {
   const sent: ChainMessage[] = [];
-  const take = async (message: ChainMessage) => void (message.did === did && sent.push(message));
+  const take = async (message: ChainMessage) => void ("did" in message && message.did === did && sent.push(message));
   const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send: take } as never } };
   await world.deps.db
     .update(chainOperations)

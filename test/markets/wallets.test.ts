@@ -81,7 +81,7 @@ const alertsAbout = async (did: string) =>
 /** One minute: the jobs, with all that waits due. Returns the messages, which are not delivered. */
 async function minute(did: string): Promise<ChainMessage[]> {
   const sent: ChainMessage[] = [];
-  const send = async (message: ChainMessage) => void (message.did === did && sent.push(message));
+  const send = async (message: ChainMessage) => void ("did" in message && message.did === did && sent.push(message));
   const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send } as never } };
   if ((await operation(did)).nextCheckAt !== null) await due(did);
   await world.run(watchRegistrations, deps);

@@ -5,7 +5,7 @@ import { marketsPath } from "../markets/support.ts";
 import { buyer, openIntent, seller } from "../payments/support.ts";
 import { strayAgents } from "../support/agent-rows.ts";
 import { createWorld, type Reply, type World } from "../support/world.ts";
-import { livePrincipal, openLive, promote, promoted, rows } from "./support.ts";
+import { deposit, livePrincipal, openLive, promote, promoted, rows } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -104,7 +104,7 @@ describe("at the same moment", () => {
     const provider = await world.agent("PROVIDER");
     await openLive(world, provider.did);
     await promote(world, provider.did);
-    await rows("update escrows set threshold = 0, base_threshold = 0 where did = ?", provider.did);
+    await deposit(provider.did, 15_000_000);
     const replies = await Promise.all(Array.from({ length: 50 }, () => promote(world, provider.did)));
     expect(statusesOf(replies)).toEqual([200, ...Array(49).fill(409)]);
     const told = await rows(

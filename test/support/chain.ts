@@ -6,7 +6,7 @@ import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 
 export const account = (index: number): string => inject("accounts")[index] ?? "0x";
-type Chain = { network: string; rpc_url: string; settlement_contract: string; authority: string; token: string };
+export type Chain = { network: string; rpc_url: string; settlement_contract: string; authority: string; token: string };
 
 /** Every chain of the run, the labs among them. */
 export const CHAINS: readonly Chain[] = JSON.parse(inject("workerBindings")["NETWORKS"] ?? "[]");
@@ -27,6 +27,9 @@ export async function rpc<Result>(network: string, method: string, params: unkno
   if (error) throw new Error(error.message);
   return result;
 }
+
+export const headOf = async (network: string): Promise<number> =>
+  Number(await rpc<string>(network, "eth_blockNumber", []));
 
 /** The faults that the node in front of a lab's chain applies to the next calls. */
 export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {

@@ -13,7 +13,7 @@ export type Seen = {
 
 const HOUR_MS = 3_600_000;
 
-/** Tables with a column of their own, and the outbox's mark, which the queue moves at any time. */
+/** Tables with a column of their own, and the marks of the outbox and the follower, which the queue and other files' blocks move at any time. */
 const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "activity_entries",
   "events",
@@ -25,6 +25,8 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "alert_mails",
   "notices",
   "outbox",
+  "followers",
+  "booked_blocks",
 ]);
 
 /** Plays the act, which returns its parties, and describes its effect. */

@@ -15,7 +15,8 @@ const DAY_SECONDS = 86_400;
  * turns its clock, so that its past begins five days ago, `lab-signer` to test/objects/chain-signer.test.ts, `lab-markets` to
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
  * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
- * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts.
+ * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts,
+ * `lab-follower` to test/follower/reorganised.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -34,6 +35,7 @@ const CHAINS = [
   { network: "lab-waiting", chainId: 31343, kind: "testnet", confirmations: 1 },
   { network: "lab-delayed", chainId: 31344, kind: "testnet", confirmations: 1, delays: DELAYS },
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
+  { network: "lab-follower", chainId: 31345, kind: "testnet", confirmations: 3 },
 ] as const;
 
 export const ISSUER = "http://service.test";

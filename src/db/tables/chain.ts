@@ -28,6 +28,8 @@ export const chainOperations = sqliteTable(
     index("chain_operations_checks").on(t.nextCheckAt).where(sql`next_check_at is not null`),
   ],
 );
+export type OperationRow = typeof chainOperations.$inferSelect;
+
 /** How far the contract's events of a network have been read (CHN-24). */
 export const followers = sqliteTable("followers", {
   network: text().primaryKey(),
@@ -39,14 +41,23 @@ export const followers = sqliteTable("followers", {
   readThrough: integer().notNull(),
   /** Real time at which that reading began. */
   readAt: integer().notNull(),
+  /** The provider whose vault was compared last with its lines; empty before the first one and after the last one. */
+  checkedDid: text().notNull().default(""),
 });
 export type FollowerRow = typeof followers.$inferSelect;
 
 /** Blocks that were booked, by which a reorganisation is found: one for each run of the follower, the newest ones of a network. */
 export const bookedBlocks = sqliteTable(
   "booked_blocks",
-  { network: text().notNull(), number: integer().notNull(), hash: text().notNull() },
+  {
+    network: text().notNull(),
+    number: integer().notNull(),
+    hash: text().notNull(),
+    /** The vaults that have lines between the note before it and this block. */
+    vaults: text({ mode: "json" }).$type<readonly VaultRef[]>().notNull().default([]),
+  },
   (t) => [primaryKey({ columns: [t.network, t.number] })],
 );
-
-export type OperationRow = typeof chainOperations.$inferSelect;
+export type BookedBlock = typeof bookedBlocks.$inferSelect;
+/** A provider's vault in an edition of the contract. */
+export type VaultRef = { readonly did: string; readonly contract: string };

@@ -28,12 +28,13 @@ export const escrows = sqliteTable(
     operationalWallet: text().notNull(),
     /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
-    /** What counts of the vault's balance here: all of it but `elsewhere`. */
+    /**
+     * What counts of the vault here (MKT-23): deposits less releases and payouts, and what facilitated settlements of this environment have put
+     * into it. Less than zero where more was taken out than counts.
+     */
     balance: integer().notNull().default(0),
-    /** What facilitated settlements of this environment have put into the vault. */
+    /** The part of facilitated settlements of this environment. */
     contributed: integer().notNull().default(0),
-    /** What those of the other environment had put into it when the agent came to this one (AGT-34). */
-    elsewhere: integer().notNull().default(0),
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
     /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
@@ -77,6 +78,8 @@ export const ledgerLines = sqliteTable(
     amount: integer().notNull(),
     /** What the vault held after it. */
     held: integer().notNull(),
+    /** All deposits so far, less releases and payouts: what counts whoever facilitates. */
+    deposited: integer().notNull(),
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
     /** Epoch milliseconds of the block. */
@@ -87,10 +90,31 @@ export const ledgerLines = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.network, t.txHash, t.logIndex] }),
-    index("ledger_lines_by_vault").on(t.did, t.network, t.number),
+    uniqueIndex("ledger_lines_by_vault").on(t.did, t.network, t.contract, t.number).where(sql`reversed = 0`),
   ],
 );
 export type LedgerLine = typeof ledgerLines.$inferSelect;
+
+/** Where a vault held less than its lines say: for the operator, never repaired (MKT-23). The same two numbers are found once. */
+export const ledgerDifferences = sqliteTable(
+  "ledger_differences",
+  {
+    network: text().notNull(),
+    did: text().notNull(),
+    contract: text().notNull(),
+    /** What the vault held, and what it should have held by its lines. Base units. */
+    held: integer().notNull(),
+    expected: integer().notNull(),
+    /** The block at which it was found. */
+    blockNumber: integer().notNull(),
+    foundAt: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.did, t.contract, t.held, t.expected] }),
+    index("ledger_differences_newest").on(t.foundAt),
+  ],
+);
+export type LedgerDifference = typeof ledgerDifferences.$inferSelect;
 
 export const paymentIntents = sqliteTable(
   "payment_intents",

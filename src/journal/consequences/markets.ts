@@ -210,7 +210,7 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
   tend_arbiters: TENDING,
 };
 
-export const MARKET_MESSAGES: Readonly<Record<ChainMessage["kind"], Cases>> = {
+export const MARKET_MESSAGES: Readonly<Record<Exclude<ChainMessage["kind"], "follow_chain">, Cases>> = {
   provision_market: [
     {
       when: "the contract has it",

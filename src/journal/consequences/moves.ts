@@ -52,8 +52,8 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
     {
       when: "a provider whose escrow in production is funded",
-      states: ["escrow FUNDING → ACTIVE", "market ACTIVE → none"],
-      tables: ["agent_markets", "agents", "escrows", "principals"],
+      states: ["escrow FUNDING → ACTIVE"],
+      tables: ["agents", "escrows", "ledger_lines", "principals"],
       activity: ["agent.promoted"],
       events: { agent: ["agent.promoted"] },
       directory: { agent: ["registered", "revoked"] },
@@ -75,7 +75,7 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "again, once its escrow is funded",
       states: ["agent FUNDING → ACTIVE", "escrow FUNDING → ACTIVE"],
-      tables: ["agents", "escrows"],
+      tables: ["agents", "escrows", "ledger_lines"],
       activity: ["agent.funded"],
       events: { agent: ["agent.status_changed", "agent.escrow_state_changed"] },
       directory: { agent: ["status_changed"] },

@@ -1,12 +1,13 @@
 // Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
 // with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
-// the running hash of the activity log, and the last use of keys and sessions are not consequences.
+// the running hash of the activity log, how far the follower has read, and the last use of keys and sessions are not consequences.
 import type { ChainMessage } from "../../context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./accounts.ts";
 import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
+import { FOLLOWER_MESSAGES } from "./follower.ts";
 import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
 import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
@@ -65,6 +66,8 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
   finish_cascades: CASCADE_CASES,
 
+  follow_chains: [{ when: "handed to the queue: follow_chain", ...NOTHING }],
+
   follow_thresholds: [{ when: "handed to the queue: follow_threshold", ...NOTHING }],
 
   resume_market_provisioning: [{ when: "handed to the queue: provision_market", ...NOTHING }],
@@ -99,7 +102,10 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 };
 
 /** By the kind of the queue message. */
-export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = MARKET_MESSAGES;
+export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = {
+  ...MARKET_MESSAGES,
+  ...FOLLOWER_MESSAGES,
+};
 
 /** The consequences of running any job or message, beside its own. */
 export const RUNNING_CONSEQUENCES: Readonly<Record<"job" | "message", Cases>> = {

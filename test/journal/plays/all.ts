@@ -3,6 +3,7 @@ import { ACCOUNT_PLAYS } from "./accounts.ts";
 import { AGENT_PLAYS } from "./agents.ts";
 import { ATTESTATION_PLAYS } from "./attestations.ts";
 import { CUSTOMER_PLAYS } from "./customers.ts";
+import { FOLLOWER_PLAYS } from "./follower.ts";
 import { JOB_PLAYS } from "./jobs.ts";
 import { MARKET_PLAYS } from "./markets.ts";
 import { MOVE_PLAYS } from "./moves.ts";
@@ -28,6 +29,7 @@ export const PLAYS: Plays = {
   ...AGENT_PLAYS,
   ...MOVE_PLAYS,
   ...MARKET_PLAYS,
+  ...FOLLOWER_PLAYS,
   ...PURCHASE_PLAYS,
   ...JOB_PLAYS,
 };

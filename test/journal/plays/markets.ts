@@ -6,6 +6,7 @@ import { chainOperations } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
 import { movedStates } from "../../../src/escrow/store.ts";
+import { followChains } from "../../../src/follower/job.ts";
 import type { Job } from "../../../src/jobs/job.ts";
 import { moveEditions } from "../../../src/markets/move-editions.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
@@ -219,6 +220,11 @@ export const MARKET_PLAYS: Plays = {
     "the contract has a wallet that no market wants any more": ofAgent(withdrawn, watch),
     "the markets still wait": ofAgent(stillWaiting, watch),
     "the threshold is gone": ofAgent(saidOtherwise({ wallet: WALLET, threshold: "14000000" }), watch),
+  },
+  follow_chains: {
+    "handed to the queue: follow_chain": ofNobody(nothing, (world) =>
+      world.run(followChains, withHeldQueue(world).deps),
+    ),
   },
   follow_thresholds: {
     "handed to the queue: follow_threshold": ofNobody(behind, (world) =>

@@ -1,9 +1,10 @@
 // Plays of agents that go to another principal or to production.
-import { eq } from "drizzle-orm";
-import { escrows } from "../../../src/db/tables/money.ts";
 import { grantMarket, setEscrow } from "../../payments/support.ts";
+import { deposit } from "../../promotion/support.ts";
+import { account } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
-import { must, type Play, type Plays, store } from "./stage.ts";
+import { follow, THRESHOLD } from "./follower.ts";
+import { marketsOf, marketWith, must, type Play, type Plays } from "./stage.ts";
 
 const consumer = async (world: World) => (await world.consumer()).did;
 const draft = async (world: World) => (await world.draft("CONSUMER")).did;
@@ -44,10 +45,17 @@ async function selling(world: World): Promise<string> {
   return did;
 }
 
+/** One market on the chain, for production alone; what stood on it before is booked. */
+async function opened(world: World): Promise<string> {
+  const did = await provider(world);
+  await must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(account(8)) }));
+  await follow(world);
+  return did;
+}
+
 async function funded(world: World): Promise<string> {
-  const did = await selling(world);
-  await setEscrow(world, did, "FUNDING", "base-sepolia", "production");
-  await suffice(world, did);
+  const did = await opened(world);
+  await deposit(did, THRESHOLD);
   return did;
 }
 
@@ -55,19 +63,16 @@ async function unfunded(world: World): Promise<string> {
   const did = await selling(world);
   for (const environment of ["sandbox", "production"] as const)
     await setEscrow(world, did, "FUNDING", "base-sepolia", environment);
+  await follow(world);
   return did;
 }
 
 async function fundedLater(world: World): Promise<string> {
-  const did = await unfunded(world);
+  const did = await opened(world);
   await promote(world, did);
-  await suffice(world, did);
+  await deposit(did, THRESHOLD);
   return did;
 }
-
-/** What its vault holds, which is nothing, is enough. */
-const suffice = (world: World, did: string) =>
-  store(world, (db) => db.update(escrows).set({ threshold: 0 }).where(eq(escrows.did, did)));
 
 export const MOVE_PLAYS: Plays = {
   transferAgent: {

@@ -1,0 +1,130 @@
+// Books what the follower has read in one batch: lines, what counts of the escrows, the states that follow with their events and directory
+// records, differences, and the place that was read to (MKT-23). A provider in FUNDING whose escrows are funded by it becomes ACTIVE (AGT-34).
+import { didHash, type Hash } from "../chain/hashes.ts";
+import type { Network } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { type EscrowChange, gained } from "../escrow/changes.ts";
+import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
+import { editionOf } from "../escrow/states.ts";
+import { moveBalance } from "../escrow/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
+import { turnedStatements } from "./turn.ts";
+
+type Reading = {
+  readonly before: FollowerRow | null;
+  readonly after: FollowerRow;
+  readonly movements: readonly Movement[];
+};
+
+/** Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. */
+export async function book(deps: Deps, network: Network, { before, after, movements }: Reading): Promise<void> {
+  const { db } = deps;
+  const found = movements.length === 0 ? NOTHING : await readBatch(db, bookReads(deps, network, movements));
+  const booked = bookedOf(network, movements, found);
+  const moved = before === null || before.bookedBlock !== after.bookedBlock;
+  const vaults = booked
+    .filter(({ lines }) => lines.length > 0)
+    .map(({ vault: { did, contract } }) => ({ did, contract }));
+  await commitAll(deps, [
+    ...moveFollower(db, before, after),
+    ...(moved
+      ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
+      : []),
+    ...(await bookedStatements(deps, network, booked, found.escrows)),
+  ]);
+}
+
+const bookReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
+  const vaults = new Map(
+    movements.map(
+      ({ providerDidHash, contract }) => [keyOf(providerDidHash, contract), [providerDidHash, contract]] as const,
+    ),
+  );
+  const named = [...vaults.values()].map(([hash, contract]) => [hash, contract] as const);
+  return {
+    escrows: findEscrowsByHash(db, network, [...new Set(named.map(([hash]) => hash))]),
+    lines: findNewestLines(db, network, named),
+  };
+};
+type Found = { readonly escrows: readonly EscrowRow[]; readonly lines: readonly Parameters<typeof linesOf>[0][] };
+const NOTHING: Found = { escrows: [], lines: [] };
+
+const keyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
+
+/** The lines of each vault. A provider that the service does not know has none. */
+function bookedOf({ network }: Network, movements: readonly Movement[], { escrows, lines }: Found): Booked[] {
+  const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => keyOf(providerDidHash, contract));
+  const dids = new Map(escrows.map(({ did }) => [didHash(did), did]));
+  return [...byVault.values()].flatMap((own) => {
+    const [first] = own;
+    const did = first && dids.get(first.providerDidHash);
+    if (!first || did === undefined) return [];
+    const vault = { did, network, contract: first.contract };
+    const known = lines.find((line) => line.did === did && line.contract === vault.contract);
+    return [linesOf(known ?? emptyVault(vault), own)];
+  });
+}
+
+/** What vaults gained counts in each environment whose escrow is in that edition's vault. */
+export async function bookedStatements(
+  deps: Deps,
+  network: Network,
+  booked: readonly Booked[],
+  escrows: readonly EscrowRow[],
+): Promise<Statement[]> {
+  const { db } = deps;
+  const gains = booked.map(({ vault, lines }) => ({
+    vault,
+    amount: lines.reduce((sum, { kind, amount }) => sum + (kind === "settlement" ? 0 : amount), 0),
+  }));
+  const lines = booked.flatMap((one) => one.lines);
+  const differences = booked.flatMap((one) => one.differences);
+  return [
+    ...insertLines(db, lines),
+    ...differenceStatements(deps, differences),
+    ...(await gainStatements(deps, network, gains, escrows)),
+  ];
+}
+
+type VaultGain = { readonly vault: { readonly did: string; readonly contract: string }; readonly amount: number };
+
+export async function gainStatements(
+  deps: Deps,
+  network: Network,
+  gains: readonly VaultGain[],
+  escrows: readonly EscrowRow[],
+): Promise<Statement[]> {
+  const changes = gains
+    .filter(({ amount }) => amount !== 0)
+    .flatMap(({ vault, amount }) =>
+      escrows
+        .filter((row) => row.did === vault.did && editionOf(row, network) === vault.contract)
+        .map((row) => ({ before: row, after: gained(row, { amount, settled: false }), amount })),
+    );
+  return [
+    ...changes.flatMap(({ before, after, amount }) => moveBalance(deps.db, before, after, { amount, settled: false })),
+    ...(await turnedStatements(deps, changes.filter(hasTurned))),
+  ];
+}
+
+const hasTurned = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
+
+/** What is missing is told, and stays as it is. */
+export const differenceStatements = ({ db }: Deps, differences: readonly Difference[]): Statement[] => [
+  ...noteDifferences(
+    db,
+    differences.map((difference) => ({ ...difference, foundAt: Date.now() })),
+  ),
+  ...differences.map((difference) => raiseAlert(db, missing(difference))),
+];
+
+const missing = ({ did, network, held, expected }: Difference): Alert => ({
+  kind: "reconciliation",
+  subject: `${did} on ${network}`,
+  message: `The vault held ${held} base units and should have held ${expected} by its lines.`,
+});

@@ -1,0 +1,117 @@
+// Compares what vaults hold with their lines, at the last booked block (MKT-23): more came without an event and is booked as a deposit, less
+// is a difference for the operator.
+import { didHash } from "../chain/hashes.ts";
+import { type Network, networkNamed } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import { readBatch } from "../db/batch.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { type Booked, emptyVault, lineOfSight } from "../escrow/ledger.ts";
+import { editionOf } from "../escrow/states.ts";
+import { bookedStatements } from "./book.ts";
+import { followNetwork } from "./follow.ts";
+import {
+  findEscrowsBehind,
+  findEscrowsOfAll,
+  findFollower,
+  findNewestLines,
+  moveFollower,
+  noteVaults,
+} from "./store.ts";
+
+/** Vaults of one comparison. */
+const VAULTS = 20;
+/** How often a comparison that another run has overtaken is done again. */
+const ATTEMPTS = 3;
+
+/** Brings one provider's vault on a network up to date: false where the chain could not be read to its head. */
+export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if ((await followNetwork(deps, network, until)) !== "level") return false;
+    const checked = await checkOnce(deps, network, (db, follower) => ({
+      after: follower,
+      escrows: findEscrowsOfAll(db, network, [did]),
+    }));
+    if (checked !== "again") return checked === "checked";
+  }
+  return false;
+}
+
+/** The next vaults of a network, in the order of their providers; begins anew after the last one. */
+export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
+  const { settlement_contract } = networkNamed(deps.config.networks, network);
+  const contract = settlement_contract.toLowerCase();
+  await checkOnce(deps, network, (db, follower) => ({
+    after: follower,
+    escrows: findEscrowsBehind(db, { network, contract, did: follower.checkedDid }, VAULTS),
+    next: (rows) => (rows.length < VAULTS ? "" : (rows.at(-1)?.did ?? "")),
+  }));
+}
+
+type Chosen = {
+  readonly after: FollowerRow;
+  readonly escrows: ReturnType<typeof findEscrowsOfAll>;
+  readonly next?: (rows: readonly EscrowRow[]) => string;
+};
+
+async function checkOnce(
+  deps: Deps,
+  name: string,
+  choose: (db: Deps["db"], follower: FollowerRow) => Chosen,
+): Promise<"checked" | "again" | "unread"> {
+  const { db, chain } = deps;
+  const network = networkNamed(deps.config.networks, name);
+  const { follower } = await readBatch(db, { follower: findFollower(db, name) });
+  if (!follower) return "unread";
+  const { escrows: chosen, next } = choose(db, follower);
+  const { escrows } = await readBatch(db, { escrows: chosen });
+  const vaults = vaultsOf(network, escrows);
+  if (vaults.length === 0 && follower.checkedDid === "") return "checked";
+  const { lines } = await readBatch(db, {
+    lines: findNewestLines(
+      db,
+      name,
+      vaults.map(({ providerDidHash, contract }) => [providerDidHash, contract]),
+    ),
+  });
+  const at = { number: follower.bookedBlock, hash: follower.bookedHash };
+  const read = await chain.readVaults(name, at, vaults);
+  if (!read.ok) return "unread";
+  if (read.value.state === "forked") return "again";
+  const { balances, time } = read.value;
+  const booked = vaults.map(({ did, contract, vault }, place) => {
+    const known = lines.find((line) => line.did === did && line.contract === contract);
+    const sight = { held: Number(balances[place]), blockNumber: at.number, blockHash: at.hash, minedAt: time };
+    return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
+  });
+  const touched = booked
+    .filter((one) => one.lines.length > 0)
+    .map(({ vault: { did, contract } }) => ({ did, contract }));
+  const checkedDid = next ? next(escrows) : follower.checkedDid;
+  if (checkedDid === follower.checkedDid && booked.every(isLevel)) return "checked";
+  try {
+    await commitAll(deps, [
+      ...moveFollower(db, follower, { ...follower, checkedDid }),
+      ...(touched.length > 0 ? noteVaults(db, follower, touched) : []),
+      ...(await bookedStatements(deps, network, booked, escrows)),
+    ]);
+    return "checked";
+  } catch (thrown) {
+    if (thrown instanceof Conflict) return "again";
+    throw thrown;
+  }
+}
+
+const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
+
+/** One for both environments. */
+const vaultsOf = (network: Network, escrows: readonly EscrowRow[]) => [
+  ...new Map(
+    escrows.map((row) => {
+      const [did, contract] = [row.did, editionOf(row, network)];
+      return [`${did} ${contract}`, { did, contract, vault: row.vault, providerDidHash: didHash(did) }] as const;
+    }),
+  ).values(),
+];

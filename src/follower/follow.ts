@@ -1,0 +1,109 @@
+// The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
+// network's confirmations, and notes how far it has read. Safe to run twice and at once: the place that it read from is part of its batch.
+import type { EventAt, EventsReading } from "../chain/gateway.ts";
+import { didHash, storedHash } from "../chain/hashes.ts";
+import { type Network, networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import { isMovement, type Movement } from "../escrow/ledger.ts";
+import { findUnnamed, nameProvider } from "../escrow/store.ts";
+import { book } from "./book.ts";
+import { rewind } from "./rewind.ts";
+import { findFollower } from "./store.ts";
+
+/** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
+export type Followed = "level" | "far" | "stuck";
+
+/** Reads on until the head or an instant (epoch milliseconds, real time). */
+export async function followNetwork(deps: Deps, name: string, until: number): Promise<Followed> {
+  const network = networkNamed(deps.config.networks, name);
+  for (;;) {
+    const followed = await step(deps, network);
+    if (followed !== "far" || Date.now() >= until) return followed;
+  }
+}
+
+async function step(deps: Deps, network: Network): Promise<Followed> {
+  const { db, chain } = deps;
+  const name = network.network;
+  const beganAt = Date.now();
+  const { known } = await readBatch(db, { known: findFollower(db, name) });
+  if (!known) await nameProviders(deps, name);
+  const read = await chain.readEvents(name, placeOf(network, known));
+  if (!read.ok || read.value.state === "behind") return "stuck";
+  try {
+    if (read.value.state === "read") return await record(deps, network, known, read.value, beganAt);
+    return known && (await rewind(deps, network, known)) ? "far" : "stuck";
+  } catch (thrown) {
+    // Another run was faster, or an escrow moved meanwhile: what is stored now decides.
+    if (thrown instanceof Conflict) return "far";
+    throw thrown;
+  }
+}
+
+/** Before the first reading: escrows that are older than the follower are found by their providers' hashes from now on. */
+async function nameProviders({ db }: Deps, network: string): Promise<void> {
+  for (;;) {
+    const { unnamed } = await readBatch(db, { unnamed: findUnnamed(db, network, NAMED_AT_ONCE) });
+    await commit(
+      db,
+      unnamed.map(({ did }) => nameProvider(db, { did, network }, storedHash(didHash(did)))),
+    );
+    if (unnamed.length < NAMED_AT_ONCE) return;
+  }
+}
+const NAMED_AT_ONCE = 50;
+
+const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>
+  known ? { number: known.bookedBlock, hash: known.bookedHash } : { number: Math.max(0, first_block - 1), hash: null };
+
+type Read = Extract<EventsReading, { state: "read" }>;
+
+/** Movements of one batch. What does not fit stands behind a block that the next step begins with. */
+const MOVEMENTS = 200;
+
+async function record(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow | null,
+  { from, head, end, settled, events }: Read,
+  beganAt: number,
+): Promise<Followed> {
+  const token = network.token.toLowerCase();
+  const movements = events.filter(
+    (event): event is Movement & EventAt =>
+      settled !== null && event.blockNumber <= settled.number && isMovement(event) && event.token === token,
+  );
+  const fits = partOf(movements);
+  const whole = fits.length === movements.length;
+  const last = fits.at(-1);
+  const to = whole || !last ? (settled ?? from) : { number: last.blockNumber, hash: last.blockHash };
+  const level = whole && end.number === head.number;
+  const after = {
+    ...(known ?? { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "" }),
+    ...(level && {
+      headBlock: head.number,
+      readThrough: Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt)),
+      readAt: beganAt,
+    }),
+    network: network.network,
+    bookedBlock: to.number,
+    bookedHash: to.hash,
+  };
+  await book(deps, network, { before: known, after, movements: fits });
+  return level ? "level" : "far";
+}
+
+/** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
+const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>
+  block_seconds === 0 ? beganAt : headTime;
+
+/** As many as fit, cut between two blocks; a block that has more of them is taken whole. */
+function partOf(movements: readonly Movement[]): readonly Movement[] {
+  const next = movements[MOVEMENTS];
+  if (!next) return movements;
+  const before = movements.filter(({ blockNumber }) => blockNumber < next.blockNumber);
+  return before.length > 0 ? before : movements.filter(({ blockNumber }) => blockNumber === next.blockNumber);
+}

@@ -1,0 +1,95 @@
+// A block that was booked is not the chain's any more (CHN-24): what was booked behind the newest noted block that still is, is taken back. The
+// next step books what came back in other blocks.
+import type { Network } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { commit, present, readBatch } from "../db/batch.ts";
+import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
+import type { LedgerLine } from "../db/tables/money.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { gainStatements } from "./book.ts";
+import { findEscrowsOfAll, findLinesOf, findNotes, forgetBehind, moveFollower, reverseLines } from "./store.ts";
+
+/** Lines of one vault that a reorganisation takes back at once. */
+const LINES = 500;
+
+/** False where no node can be believed. */
+export async function rewind(deps: Deps, network: Network, known: FollowerRow): Promise<boolean> {
+  const { db } = deps;
+  const name = network.network;
+  const { notes } = await readBatch(db, { notes: findNotes(db, name) });
+  const kept = await newestKept(deps, name, notes);
+  if (kept === "unknown") return false;
+  if (kept === null) {
+    await commit(db, [raiseAlert(db, beyondNotes(name))]);
+    return false;
+  }
+  const gone = notes.filter(({ number }) => number > kept.number);
+  const vaults = distinct(gone.flatMap((note) => note.vaults));
+  const lines = (await linesOf(deps, name, vaults)).filter(({ blockNumber }) => blockNumber > kept.number);
+  const { escrows } = await readBatch(db, {
+    escrows: findEscrowsOfAll(
+      db,
+      name,
+      vaults.map(({ did }) => did),
+    ),
+  });
+  const gains = vaults.map((vault) => ({ vault, amount: -depositedBy(lines.filter(isOf(vault))) }));
+  await commitAll(deps, [
+    ...moveFollower(db, known, { ...known, bookedBlock: kept.number, bookedHash: kept.hash }),
+    forgetBehind(db, name, kept.number),
+    ...reverseLines(db, lines),
+    ...(await gainStatements(deps, network, gains, escrows)),
+    ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),
+  ]);
+  return true;
+}
+
+/** The newest note whose block the chain still has. A reorganisation takes away all behind one block, so halving finds it. */
+async function newestKept(
+  deps: Deps,
+  network: string,
+  notes: readonly BookedBlock[],
+): Promise<BookedBlock | null | "unknown"> {
+  let [low, high] = [0, notes.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const note = notes[middle];
+    if (!note) break;
+    const read = await deps.chain.readVaults(network, note, []);
+    if (!read.ok) return "unknown";
+    if (read.value.state === "forked") low = middle + 1;
+    else high = middle;
+  }
+  return notes[low] ?? null;
+}
+
+async function linesOf({ db }: Deps, network: string, vaults: readonly VaultRef[]): Promise<LedgerLine[]> {
+  const reads = vaults.map((vault, at) => [String(at), findLinesOf(db, network, vault, LINES)] as const);
+  const found = await readBatch(db, present(Object.fromEntries(reads)));
+  return Object.values(found).flat() as LedgerLine[];
+}
+
+const isOf =
+  ({ did, contract }: VaultRef) =>
+  (line: LedgerLine): boolean =>
+    line.did === did && line.contract === contract;
+
+const depositedBy = (lines: readonly LedgerLine[]): number =>
+  lines.reduce((sum, { kind, amount }) => sum + (kind === "settlement" ? 0 : amount), 0);
+
+const distinct = (vaults: readonly VaultRef[]): VaultRef[] => [
+  ...new Map(vaults.map((vault) => [`${vault.did} ${vault.contract}`, vault])).values(),
+];
+
+const reorganised = (network: string, lines: number): Alert => ({
+  kind: "chain_reorganised",
+  subject: `ledger on ${network}`,
+  message: `A reorganisation took ${lines} booked movements of vaults away; what came back is booked anew.`,
+});
+
+const beyondNotes = (network: string): Alert => ({
+  kind: "chain_reorganised",
+  subject: `follower on ${network}`,
+  message: "The chain has none of the blocks that were booked: the node tells of another chain, and nothing is booked.",
+});

@@ -1,0 +1,225 @@
+// Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
+import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
+import { type Hash, storedHash } from "../chain/hashes.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type BookedBlock, bookedBlocks, type FollowerRow, followers, type VaultRef } from "../db/tables/chain.ts";
+import {
+  type EscrowRow,
+  escrows,
+  type LedgerDifference,
+  type LedgerLine,
+  ledgerDifferences,
+  ledgerLines,
+} from "../db/tables/money.ts";
+import { isNewestLine } from "../escrow/store.ts";
+
+// ---- Progress --------------------------------------------------------------------------------------------------------------
+
+export const findFollower = (db: Database, network: string): Read<FollowerRow | null> =>
+  readOne(db.select().from(followers).where(eq(followers.network, network)));
+
+/** Begins or moves on; refused when another run has moved on meanwhile. */
+export const moveFollower = (db: Database, before: FollowerRow | null, after: FollowerRow): Statement[] =>
+  before === null
+    ? [db.insert(followers).values(after)]
+    : mustChange(db, db.update(followers).set(after).where(isAt(before)));
+
+const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
+  and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
+
+/** So many blocks back a reorganisation is found by the blocks that were noted. */
+const NOTED = 200;
+
+/** Notes a booked block, and forgets the oldest ones. */
+export const noteBlock = (db: Database, note: BookedBlock): Statement[] => [
+  db
+    .insert(bookedBlocks)
+    .values(note)
+    .onConflictDoUpdate({
+      target: [bookedBlocks.network, bookedBlocks.number],
+      set: { hash: note.hash, vaults: note.vaults },
+    }),
+  db
+    .delete(bookedBlocks)
+    .where(
+      and(
+        eq(bookedBlocks.network, note.network),
+        lte(
+          bookedBlocks.number,
+          sql`(select b.number from booked_blocks b where b.network = ${note.network} order by b.number desc limit 1 offset ${NOTED})`,
+        ),
+      ),
+    ),
+];
+
+/** Vaults that got lines at the last booked block. */
+export const noteVaults = (
+  db: Database,
+  { network, bookedBlock, bookedHash }: FollowerRow,
+  vaults: readonly VaultRef[],
+): Statement[] => [
+  db
+    .insert(bookedBlocks)
+    .values({ network, number: bookedBlock, hash: bookedHash, vaults })
+    .onConflictDoUpdate({
+      target: [bookedBlocks.network, bookedBlocks.number],
+      set: {
+        vaults: sql`(select json_group_array(json(value)) from
+          (select value from json_each(booked_blocks.vaults) union all select value from json_each(excluded.vaults)))`,
+      },
+    }),
+];
+
+/** The blocks that were noted, the newest first. */
+export const findNotes = (db: Database, network: string): Read<BookedBlock[]> =>
+  readAll(
+    db
+      .select()
+      .from(bookedBlocks)
+      .where(eq(bookedBlocks.network, network))
+      .orderBy(desc(bookedBlocks.number))
+      .limit(NOTED + 1),
+  );
+
+export const forgetBehind = (db: Database, network: string, number: number): Statement =>
+  db.delete(bookedBlocks).where(and(eq(bookedBlocks.network, network), gt(bookedBlocks.number, number)));
+
+// ---- Lines -----------------------------------------------------------------------------------------------------------------
+
+/** The escrows of the providers with these hashes, in either environment. */
+export const findEscrowsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(
+        and(
+          sql`provider_hash in (select value from json_each(${JSON.stringify(hashes.map(storedHash))}))`,
+          eq(escrows.network, network),
+        ),
+      ),
+  );
+
+/** The newest line of each vault; of providers, by their hashes, and editions. */
+export const findNewestLines = (
+  db: Database,
+  network: string,
+  vaults: readonly (readonly [hash: Hash, contract: string])[],
+): Read<LedgerLine[]> => {
+  const named = vaults.map(([hash, contract]) => [storedHash(hash), contract]);
+  // A provider in both environments comes twice.
+  const wanted = sql`(select e.did, k.value ->> 1 as contract from json_each(${JSON.stringify(named)}) k
+    cross join escrows e on e.provider_hash = k.value ->> 0 and e.network = ${network}) as wanted`;
+  return readAll(
+    db
+      .select(getTableColumns(ledgerLines))
+      .from(wanted)
+      .crossJoin(ledgerLines)
+      .where(isNewestLine(sql`wanted.did`, network, sql`wanted.contract`)),
+  );
+};
+/** Rows of one statement, by its text. */
+const AT_ONCE = 200;
+
+/** Refused where one of them is booked already; one that a reorganisation took away is booked anew. */
+export const insertLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
+  Array.from({ length: Math.ceil(lines.length / AT_ONCE) }, (_, n) =>
+    lines.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
+  ).flatMap((part) => {
+    const values = JSON.stringify(
+      part.map((line) => [
+        ...[line.network, line.txHash, line.logIndex, line.did, line.contract, line.kind, line.amount, line.held],
+        ...[line.deposited, line.blockNumber, line.blockHash, line.minedAt, line.number],
+      ]),
+    );
+    const column = (at: number): SQL => sql.raw(`value ->> ${at}`);
+    const columns = sql.join(
+      Array.from({ length: 13 }, (_, at) => column(at)),
+      sql`, `,
+    );
+    return [
+      db
+        .insert(ledgerLines)
+        .select(sql`select ${columns}, 0 from json_each(${values}) where true`)
+        .onConflictDoUpdate({
+          target: [ledgerLines.network, ledgerLines.txHash, ledgerLines.logIndex],
+          set: Object.fromEntries(
+            (["held", "deposited", "block_number", "block_hash", "mined_at", "number", "reversed"] as const).map(
+              (name) => [camel(name), sql.raw(`excluded.${name}`)],
+            ),
+          ),
+          setWhere: sql`ledger_lines.reversed = 1`,
+        }),
+      guard(db, sql`changes() = ${sql.raw(String(part.length))}`),
+    ];
+  });
+
+const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** The newest lines of a vault, the newest first. */
+export const findLinesOf = (
+  db: Database,
+  network: string,
+  { did, contract }: VaultRef,
+  limit: number,
+): Read<LedgerLine[]> =>
+  readAll(
+    db
+      .select()
+      .from(ledgerLines)
+      .where(
+        and(
+          eq(ledgerLines.did, did),
+          eq(ledgerLines.network, network),
+          eq(ledgerLines.contract, contract),
+          // Literal text, so that SQLite uses the partial index.
+          sql`reversed = 0`,
+        ),
+      )
+      .orderBy(desc(ledgerLines.number))
+      .limit(limit),
+  );
+
+export const reverseLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
+  lines.length === 0
+    ? []
+    : [
+        db
+          .update(ledgerLines)
+          .set({ reversed: true })
+          .where(
+            sql`(network, tx_hash, log_index) in (select value ->> 0, value ->> 1, value ->> 2 from
+              json_each(${JSON.stringify(lines.map(({ network, txHash, logIndex }) => [network, txHash, logIndex]))})) and reversed = 0`,
+          ),
+        guard(db, sql`changes() = ${sql.raw(String(lines.length))}`),
+      ];
+
+/** The same two numbers are found once. */
+export const noteDifferences = (db: Database, differences: readonly LedgerDifference[]): Statement[] =>
+  differences.map((difference) => db.insert(ledgerDifferences).values(difference).onConflictDoNothing());
+
+// ---- Vaults ----------------------------------------------------------------------------------------------------------------
+
+/** The escrows of providers in an edition, behind one of them, in the order of their index. */
+export const findEscrowsBehind = (
+  db: Database,
+  { network, contract, did }: Pick<EscrowRow, "network" | "contract" | "did">,
+  limit: number,
+): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(and(eq(escrows.network, network), eq(escrows.contract, contract), gt(escrows.did, did)))
+      .orderBy(asc(escrows.did), asc(escrows.environment))
+      .limit(limit),
+  );
+
+/** The escrows of providers on a network, in either environment. */
+export const findEscrowsOfAll = (db: Database, network: string, dids: readonly string[]): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(and(sql`did in (select value from json_each(${JSON.stringify(dids)}))`, eq(escrows.network, network))),
+  );

@@ -1,0 +1,106 @@
+// The consequences of an escrow that the follower has brought to another state: on the agent's row and document, as an event and in the
+// directory (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE by it (AGT-34).
+import { recordEscrowChange } from "../agents/rate.ts";
+import { reviseAgent } from "../agents/revise.ts";
+import { agentMachine } from "../agents/states.ts";
+import { touchDocument, whileAttested } from "../agents/store.ts";
+import type { Deps } from "../context.ts";
+import { move } from "../core/machine.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import type { EscrowChange } from "../escrow/changes.ts";
+import { movedStates } from "../escrow/store.ts";
+import { type AidSource, certificateIn } from "../identity/aid.ts";
+import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
+import { effectivePrincipalStatus } from "../principals/standing.ts";
+
+const FOLLOWER: Actor = { type: "system", id: "follow_chains" };
+
+/** One further trip, for the agents whose escrows have turned. */
+export async function turnedStatements(deps: Deps, changes: readonly EscrowChange[]): Promise<Statement[]> {
+  const byAgent = [...Map.groupBy(changes, ({ before }) => before.did)];
+  const statements: Statement[] = [];
+  for (const [did, own] of byAgent) statements.push(...(await turnedOf(deps, did, own)));
+  return statements;
+}
+
+async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[]): Promise<Statement[]> {
+  const { db } = deps;
+  const { found, newest, everywhere, sandbox, production } = await readBatch(db, {
+    found: findPublicAgent(db, did),
+    newest: findNewestVersion(db, did),
+    everywhere: findMarketsEverywhere(db, did),
+    sandbox: findEscrows(db, did, "sandbox"),
+    production: findEscrows(db, did, "production"),
+  });
+  // What stands in the environment that the agent has left, or has not come to, is told to nobody.
+  const own = changes.filter(({ before }) => before.environment === found?.agent.environment);
+  if (!found || own.length === 0) return [];
+  const now = deps.clock.now();
+  const escrows = found.agent.environment === "sandbox" ? sandbox : production;
+  const markets = everywhere.filter(({ environment }) => environment === found.agent.environment);
+  const held = escrows.map((row) => own.find(({ before }) => before.network === row.network)?.after ?? row);
+  const source = { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
+  if (canFund(source, held, now)) return (await fundAgent(deps, source, held, FOLLOWER, now)).statements;
+  const { agent } = found;
+  const states = movedStates(own.map(({ after }) => after));
+  return [
+    ...touchDocument(db, agent, { updatedAt: now, ...states }),
+    ...recordEscrowChange(
+      db,
+      deps,
+      { ...source, agent: { ...agent, updatedAt: now }, escrows: held },
+      own,
+      listed(source),
+      now,
+    ),
+  ];
+}
+
+/** The directory has certified agents alone. */
+const listed = ({ certificate }: AidSource): boolean => certificate !== null;
+
+/** The escrows of the networks on which the agent has a market. */
+export const escrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>
+  escrows.filter(({ network }) => markets.some((market) => market.network === network && market.status === "ACTIVE"));
+
+export function isFunded(escrows: readonly EscrowRow[], markets: readonly MarketRow[]): boolean {
+  const used = escrowsInUse(escrows, markets);
+  return used.length > 0 && used.every(({ state }) => state === "ACTIVE");
+}
+
+const canFund = ({ agent, principal, markets }: AidSource, escrows: readonly EscrowRow[], now: number): boolean =>
+  agent.status === "FUNDING" && effectivePrincipalStatus(principal, now) === "ACTIVE" && isFunded(escrows, markets);
+
+/** Takes an agent out of FUNDING. `escrows`: as they are then. */
+export function fundAgent(
+  deps: Deps,
+  before: AidSource,
+  escrows: readonly EscrowRow[],
+  actor: Actor,
+  now: number,
+): ReturnType<typeof reviseAgent> {
+  const { agent, principal } = before;
+  const { from, to } = move(agentMachine, agent.status, "fund");
+  const turned = escrows.some((row) =>
+    before.escrows.some((one) => one.network === row.network && one.state !== row.state),
+  );
+  return reviseAgent(
+    deps.db,
+    deps,
+    before,
+    {
+      set: { status: to },
+      newVersion: false,
+      stale: true,
+      also: whileAttested(now, principal.attestationExpiresAt),
+      activity: { action: "agent.funded", actor, changes: { status: { from, to } } },
+      events: ["agent.status_changed", ...(turned ? (["agent.escrow_state_changed"] as const) : [])],
+      listing: "status_changed",
+      escrows: [...escrows],
+    },
+    now,
+  );
+}

@@ -1,0 +1,124 @@
+// A reorganisation takes booked movements back, and what came back in other blocks is booked anew (CHN-24, MKT-23). The network `lab-follower`
+// belongs to this file alone; what it books has three confirmations.
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { deposit, rows } from "../promotion/support.ts";
+import { spoil } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { createWorld, env, type World } from "../support/world.ts";
+import { bookedOf, escrowOf, follow, linesOf } from "./support.ts";
+
+const LAB = "lab-follower";
+const UNIT = 1_000_000;
+const THRESHOLD = 15 * UNIT;
+const { lab, mine } = labOf(LAB);
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(async () => {
+  await spoil(LAB);
+  await lab("evm_setAutomine", true);
+});
+
+const provider = async (): Promise<string> => (await world.provider({}, "GLOBAL-USDC", LAB)).did;
+const settle = () => mine(3);
+const followed = () => follow(world, LAB);
+const alertsOf = (kind: string) => rows("select subject, message from alerts where kind = ?", kind);
+
+describe("a movement without its confirmations", () => {
+  it("is not booked yet", async () => {
+    const did = await provider();
+    await deposit(did, UNIT, LAB);
+    await mine(1);
+    await followed();
+    expect(await bookedOf(did)).toEqual([]);
+    await mine(1);
+    await followed();
+    expect(await bookedOf(did)).toEqual([["deposit", UNIT, UNIT]]);
+  });
+});
+
+describe("a reorganisation behind a booked block", () => {
+  it("takes the lines back for good where nothing comes back: what counts and the state follow", async () => {
+    const did = await provider();
+    await settle();
+    await followed();
+    await deposit(did, THRESHOLD, LAB);
+    await settle();
+    await followed();
+    expect(await escrowOf(did)).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
+    await lab("anvil_rollback", 4);
+    await mine(5);
+    await followed();
+    await followed();
+    expect(await bookedOf(did)).toEqual([]);
+    expect(await escrowOf(did)).toMatchObject({ balance: 0, state: "FUNDING" });
+    expect(await rows("select kind, amount, reversed from ledger_lines where did = ?", did)).toEqual([
+      { kind: "deposit", amount: THRESHOLD, reversed: 1 },
+    ]);
+    expect(await alertsOf("chain_reorganised")).toEqual([expect.objectContaining({ subject: `ledger on ${LAB}` })]);
+    const told = await rows("select type from events where agent_did = ? and type = 'agent.escrow_state_changed'", did);
+    expect(told).toHaveLength(2);
+  });
+
+  it("books what came back in another block, once, and goes on from there", async () => {
+    const did = await provider();
+    await settle();
+    await followed();
+    await deposit(did, 2 * UNIT, LAB);
+    const { hash, signed } = await newest();
+    await settle();
+    await followed();
+    const [before] = await linesOf(did);
+    await lab("evm_setAutomine", false);
+    await lab("anvil_rollback", 4);
+    await mine(2);
+    expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+    await mine(1);
+    await lab("evm_setAutomine", true);
+    await settle();
+    await followed();
+    await followed();
+    const [line, ...others] = await linesOf(did);
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({ tx_hash: hash, kind: "deposit", amount: 2 * UNIT, number: 1, reversed: 0 });
+    expect(line.block_number).toBe(before.block_number + 2);
+    expect((await escrowOf(did)).balance).toBe(2 * UNIT);
+    await deposit(did, UNIT, LAB);
+    await settle();
+    await followed();
+    expect(await bookedOf(did)).toEqual([
+      ["deposit", 2 * UNIT, 2 * UNIT],
+      ["deposit", UNIT, 3 * UNIT],
+    ]);
+  });
+});
+
+describe("a node that tells of another chain", () => {
+  it("books nothing, and an alert says so", async () => {
+    const did = await provider();
+    await settle();
+    await followed();
+    const before = await rows("select * from followers where network = ?", LAB);
+    await rows("update booked_blocks set hash = '0x00' where network = ?", LAB);
+    await rows("update followers set booked_hash = '0x00' where network = ?", LAB);
+    await deposit(did, UNIT, LAB);
+    await settle();
+    expect(await followed()).toBe(false);
+    expect(await bookedOf(did)).toEqual([]);
+    expect(await alertsOf("chain_reorganised")).toContainEqual(
+      expect.objectContaining({ subject: `follower on ${LAB}` }),
+    );
+    expect((await rows("select booked_block from followers where network = ?", LAB))[0].booked_block).toBe(
+      before[0].booked_block,
+    );
+  });
+});
+
+/** The transaction of the newest block. */
+async function newest(): Promise<{ hash: string; signed: string }> {
+  const { transactions } = await lab("eth_getBlockByNumber", "latest", false);
+  const [hash] = transactions;
+  return { hash, signed: await lab("debug_getRawTransaction", hash) };
+}

@@ -1,0 +1,51 @@
+// What the follower's tests do to a vault, and what they read of its ledger.
+import { encodeFunctionData } from "viem/utils";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { followChain } from "../../src/follower/job.ts";
+import { rows } from "../promotion/support.ts";
+import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
+import type { Json, World } from "../support/world.ts";
+
+type Hex = `0x${string}`;
+const IN_TIME = 30_000;
+
+/** One minute's run of the follower. */
+export const follow = (world: World, network = "base-sepolia"): Promise<boolean> =>
+  world.serve(() => followChain(world.deps, network, Date.now() + IN_TIME));
+
+export const linesOf = (did: string): Promise<Json[]> =>
+  rows("select * from ledger_lines where did = ? and reversed = 0 order by number", did);
+
+/** Kind, amount and what the vault held after it. */
+export const bookedOf = async (did: string): Promise<[string, number, number][]> =>
+  (await linesOf(did)).map(({ kind, amount, held }) => [kind, amount, held]);
+
+export const escrowOf = async (did: string, environment = "sandbox"): Promise<Json> =>
+  (await rows("select * from escrows where did = ? and environment = ?", did, environment))[0];
+
+/** Base units that a provider's vault holds. */
+export async function heldBy(did: string, network = "base-sepolia"): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(network);
+  const args = [didHash(did), token as Hex] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args });
+  return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
+}
+
+/** Sends base units to a vault past the contract, as anybody may. */
+export async function transferTo(vault: string, units: number, network = "base-sepolia"): Promise<void> {
+  const { token } = chainOf(network);
+  const from = account(9);
+  const call = encodeFunctionData;
+  await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [from as Hex, BigInt(units)] }));
+  const args = [vault as Hex, BigInt(units)] as const;
+  await send(network, from, token, call({ abi: tokenAbi, functionName: "transfer", args }));
+}
+
+/** Pays a provider's surplus out to its wallet, as anybody may. */
+export const releaseSurplus = (did: string, network = "base-sepolia"): Promise<string> => {
+  const { settlement_contract, token } = chainOf(network);
+  const args = [didHash(did), token as Hex] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });
+  return send(network, account(9), settlement_contract, data);
+};
