@@ -3,7 +3,8 @@
 
 import { PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
-import { BULK, type Budget, EACH, job, KIB, mutation, pageAhead, pure, read, sweep } from "./budget.ts";
+import { type Budget, KIB, mutation, pageAhead, pure, read } from "./budget.ts";
+import { JOB_BUDGETS } from "./job-budgets.ts";
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The agent's lock counts as no subrequest.
@@ -17,12 +18,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents": mutation(14, 16, 6 * KIB),
   // An activity entry is four rows written, its own and three in indexes, and one read: the number before it.
   "POST /v1/agents/{did}/activate": mutation(13, 19, 6 * KIB, { objects: 3 }),
-  "POST /v1/facilitate (intent)": mutation(23, 25, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (client form)": mutation(23, 25, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (intent)": mutation(22, 22, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (client form)": mutation(23, 22, 4 * KIB, { objects: 1, fetches: 1 }),
   // About seven rows for a second platform, three for each delegator.
-  "POST /v1/facilitate (second platform)": mutation(32, 32, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (one delegator)": mutation(26, 28, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (two delegators)": mutation(29, 31, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (second platform)": mutation(32, 24, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (one delegator)": mutation(26, 25, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (two delegators)": mutation(29, 28, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (the vault reaches its threshold)": mutation(25, 25, 4 * KIB, { objects: 1, fetches: 1 }),
   // The log index of every settlement of the transaction is read, one row each and one beyond their range.
   "POST /v1/facilitate (100 settlements of its transaction before)": mutation(25 + 102, 25, 4 * KIB, {
@@ -108,7 +109,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(19, 20, 6 * KIB, { objects: 3 }),
   // Both environments: a market and an escrow in each, on one vault; each write that the consumer has not is one of theirs or a count.
-  "POST /v1/agents/{did}/environment": mutation(48, 26, 6 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/agents/{did}/environment": mutation(41, 20, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/environment (a consumer)": mutation(33, 20, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer": mutation(20, 20, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer (Idempotency-Key)": mutation(22, 22, 6 * KIB, { objects: 3 }),
@@ -241,36 +242,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/operator/activity (action)": read(25, 16 * KIB),
   "POST /v1/operator/alerts/{alert_id}/acknowledge": mutation(3, 4, KIB, { queues: 0 }),
 
-  // Each job once: its own row is read, begun and ended, and what is due is found by an index.
-  ...job("hand_on_events", { trips: 5, rowsRead: 4, rowsWritten: 2 }, { trips: 6, rowsRead: 4, rowsWritten: 3 }),
-  ...job("prune_idempotency_outcomes", BULK, { trips: 5, rowsRead: 9, rowsWritten: 3 }),
-  ...job("end_attestations", EACH, { trips: 6, rowsRead: 14, rowsWritten: 21, queues: 1 }),
-  ...job("notify_expiring", EACH, { trips: 6, rowsRead: 8, rowsWritten: 8, queues: 1 }),
-  ...job("finish_cascades", EACH, { trips: 6, rowsRead: 14, rowsWritten: 14, queues: 1 }),
-  ...job("restate_agents", EACH, { trips: 7, rowsRead: 15, rowsWritten: 7 }),
-  ...job("note_authority_keys", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
-  ...job("open_status_lists", BULK),
-  // Counting reads the places that are taken, which are counted beside these: once an hour.
-  "job open_status_lists (counted)": sweep({ trips: 6, rowsRead: 5, rowsWritten: 3 }),
-  ...job("auto_confirm_tasks", EACH, { trips: 6, rowsRead: 45, rowsWritten: 16, queues: 1 }),
-  ...job("abandon_intents", BULK, { trips: 5, rowsRead: 19, rowsWritten: 9, queues: 1 }),
-  ...job("rate_abandoned_intents", EACH, { trips: 7, rowsRead: 21, rowsWritten: 8 }),
-  ...job("follow_thresholds", EACH, { trips: 4, rowsRead: 3, rowsWritten: 2, queues: 1 }),
-  // A trip for each network.
-  ...job("move_editions", { ...EACH, trips: 4, rowsRead: 5 }, { trips: 7, rowsRead: 13, rowsWritten: 4 }),
-  ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
-  ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
-  ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
-  ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
-  ...job("tend_arbiters", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
-  ...job("sign_activity_heads", EACH, { trips: 7, rowsRead: 10, rowsWritten: 6 }),
-  ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 7, rowsWritten: 4 }),
-  ...job("sweep_documents", { ...BULK, trips: 3, rowsRead: 2 }),
-  ...job("remove_unverified_accounts", BULK, { trips: 5, rowsRead: 30, rowsWritten: 5 }),
-  ...job("prune_account_credentials", { ...BULK, rowsRead: 5 }, { trips: 5, rowsRead: 17, rowsWritten: 3 }),
-  ...job("announce", BULK, { trips: 7, rowsRead: 6, rowsWritten: 5 }),
-  ...job("mail_notices", BULK, { trips: 6, rowsRead: 14, rowsWritten: 5 }),
-  ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
+  ...JOB_BUDGETS,
 };
 
 /**

@@ -1,8 +1,9 @@
-// Every operation and every job, as cases.
+// Every operation, every job and the follower's message, as cases.
 import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
 import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";
 import { CUSTOMERS } from "./cases/customers.ts";
+import { FOLLOWER_CASES } from "./cases/follower.ts";
 import { IDENTITY } from "./cases/identity.ts";
 import { LISTS } from "./cases/lists.ts";
 import { MANAGEMENT } from "./cases/management.ts";
@@ -34,4 +35,5 @@ export const CASES: readonly Case[] = [
   ...PAYMENTS,
   ...OPERATORS,
   ...SWEEP_CASES,
+  ...FOLLOWER_CASES,
 ];

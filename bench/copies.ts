@@ -30,7 +30,16 @@ export function copiesOfAgent(
   const documented = { did: copy, content: `replace(content, '${did}', ${copy})` };
   const jti = (column: string) => `${column} || '-' || n`;
   return [
-    { table: "agents", where, vary: { did: copy, principal_id: principalId, certificate_jti: jti("certificate_jti") } },
+    {
+      table: "agents",
+      where,
+      vary: {
+        did: copy,
+        did_hash: "case did_hash when '' then '' else 'copy-' || n end",
+        principal_id: principalId,
+        certificate_jti: jti("certificate_jti"),
+      },
+    },
     { table: "aids", where, vary: documented },
     { table: "aid_versions", where, vary: documented },
     { table: "certificates", where, vary: { did: copy, jti: jti("jti"), list_id: String(listId), idx } },

@@ -1,4 +1,4 @@
-// Checks that every operation and every job has a case, every case a budget, and every budget a case.
+// Checks that every operation, every job and the follower's message have a case, every case a budget, and every budget a case.
 import { OPERATORS, PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
 import { BUDGETS } from "./budgets.ts";
@@ -8,17 +8,23 @@ import { CASES } from "./cases.ts";
 /** Routes that the service answers and the document does not declare. */
 const UNDECLARED = ["GET /openapi.json"];
 
+/** Those whose work grows with what happens outside. */
+const MESSAGES = ["message follow_chain"];
+
 export function uncovered(): string[] {
   const routes = [
     ...[...PUBLIC, ...OPERATORS].map(({ method, path }) => `${method.toUpperCase()} ${path}`),
     ...UNDECLARED,
     ...JOBS.map(({ name }) => `job ${name}`),
+    ...MESSAGES,
   ];
   const played = new Set(CASES.map(({ route }) => route));
   const names = CASES.map(nameOf);
   return [
     ...routes.filter((route) => !played.has(route)).map((route) => `${route}: has no case (bench/cases)`),
-    ...[...played].filter((route) => !routes.includes(route)).map((route) => `${route}: is no operation and no job`),
+    ...[...played]
+      .filter((route) => !routes.includes(route))
+      .map((route) => `${route}: is no operation, no job and no message`),
     ...names.filter((name) => !BUDGETS[name]).map((name) => `${name}: has no budget (bench/budgets.ts)`),
     ...names.filter((name, i) => names.indexOf(name) !== i).map((name) => `${name}: is there twice`),
     ...Object.keys(BUDGETS)

@@ -1,6 +1,6 @@
 // Payments of consumers on the local chain.
 import { devAccounts } from "../scripts/chain/anvil.ts";
-import { approve, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
+import { approve, depositEscrow, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
 import { didHash, intentHash } from "../src/chain/hashes.ts";
 import type { Network } from "../src/chain/networks.ts";
 
@@ -48,4 +48,11 @@ export async function payFor(
     consumerDidHash: didHash(parties.consumerDid),
     intentHash: intentHash(intentId),
   });
+}
+
+/** Puts as much into a provider's vault; resolves once it is mined. */
+export async function depositFor(network: Network, providerDid: string, amount: bigint): Promise<void> {
+  const { rpcUrl, token, settlementContract } = chainOf(network);
+  const deposit = { settlementContract, token, amount, providerDidHash: didHash(providerDid) };
+  await depositEscrow(rpcUrl, wallet(PAYER).privateKey, deposit);
 }

@@ -49,6 +49,7 @@ export async function startPlay(stage: Stage): Promise<Play> {
   const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, ahead, next };
   // The vault reaches its threshold now, and not in the middle of a case.
   await facilitated(play, play, LARGE_AMOUNT);
+  await follow(play);
   return play;
 }
 
@@ -188,6 +189,16 @@ export const agentBody = (role: Role, principalId: string): Json => ({
 export const marketBody = ({ network, currency }: Network): Json => ({
   markets: [{ market: `GLOBAL-${currency}`, network, operational_wallet: operationalWallet() }],
 });
+
+/** A message of the follower about the network of the play. */
+export const followAsk = ({ network }: Pick<Play, "network">): Ask => ({
+  method: "POST",
+  path: `/__bench/follow?network=${network.network}`,
+});
+
+/** All that the chain has is booked. */
+export const follow = (play: Pick<Play, "stage" | "network">): Promise<unknown> =>
+  must(play.stage, followAsk(play), 200);
 
 // ---- Purchases -------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ const [OTHER_DID, OTHER_BUYER, OTHER_SELLER, OTHER_AHEAD] = [
 /** Of a hundred tasks one is partial, one rejected. */
 const ANSWER = "case n % 100 when 0 then 'partial' when 1 then 'rejected' else 'confirmed' end";
 const HASH = "'0x' || printf('%064d', n)";
+const OLD = "'old-' || n";
 /** The text of a document that no case reads: only its row counts. */
 const NO_TEXT = "'{}'";
 const LATER = "4000000000000 + n";
@@ -32,7 +33,7 @@ const LISTED = { list_id: "1 + n % 2", idx: "n / 2", listed_status: "case when n
 const agentsOf = ({ provider }: Play): Copies[] => {
   const [where, vary] = [`did = '${provider.did}'`, { did: OTHER_DID }];
   return [
-    { table: "agents", where, vary: { ...vary, created_at: EARLIER("created_at") } },
+    { table: "agents", where, vary: { ...vary, did_hash: OLD, created_at: EARLIER("created_at") } },
     { table: "aids", where, vary: { ...vary, content: NO_TEXT } },
     { table: "aid_versions", where, vary: { ...vary, content: NO_TEXT } },
     // The provider itself has a long history of edits.
@@ -40,6 +41,8 @@ const agentsOf = ({ provider }: Play): Copies[] => {
     { table: "certificates", where, vary: { jti: otherId("crt"), ...LISTED } },
     { table: "agent_markets", where, vary },
     { table: "escrows", where, vary },
+    // The provider's vault has a long history itself.
+    { table: "ledger_lines", where, vary: { tx_hash: HASH, number: "-n" } },
     { table: "chain_operations", where: `subject = '${provider.did}'`, vary: { subject: OTHER_DID } },
   ];
 };
@@ -86,13 +89,20 @@ const aheadOf = ({ ahead: { agent, customerId } }: Play): Copies[] => {
 const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   const settled = `consumer_did = '${consumer.did}' and provider_did = '${provider.did}'`;
   const others = { consumer_did: OTHER_BUYER, provider_did: OTHER_SELLER };
-  const intent = { created_at: EARLIER("created_at"), expires_at: EARLIER("expires_at") };
-  const open = { ...others, status: "'OPEN'", expires_at: LATER };
+  const intent = { created_at: EARLIER("created_at"), expires_at: EARLIER("expires_at"), payment_tx: "null" };
+  const never = { ...intent, status: "'ABANDONED'", abandon_rated: "1", transaction_id: "null" };
+  const open = { ...others, status: "'OPEN'", terms: OLD, payment_tx: "null", expires_at: LATER };
   return [
     {
       table: "payment_intents",
       where: `${settled} and status = 'SETTLED'`,
       vary: { intent_id: otherId("pin"), intent_hash: otherId("pin"), ...intent },
+    },
+    {
+      // Of the same terms, and never paid.
+      table: "payment_intents",
+      where: `${settled} and status = 'SETTLED'`,
+      vary: { intent_id: otherId("pin_N"), intent_hash: otherId("pin_N"), ...never },
     },
     {
       table: "payment_intents",

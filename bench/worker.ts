@@ -6,6 +6,7 @@ import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";
 import { buildDeps, type Env, type JobMessage } from "../src/context.ts";
 import { JOBS } from "../src/cron.ts";
 import { openDatabase } from "../src/db/batch.ts";
+import { followChain } from "../src/follower/job.ts";
 import type { Job } from "../src/jobs/job.ts";
 import { runMessage, startJob } from "../src/jobs/run.ts";
 import type { Message } from "../src/queue.ts";
@@ -186,6 +187,16 @@ async function answerRun({ searchParams }: URL, env: Env, context: ExecutionCont
   return new Response(`expected ${expected} done: ${JSON.stringify(run)}`, { status: 500 });
 }
 
+/** Works a message of the follower as the queue does; 500 unless it came to the head of the chain. */
+async function answerFollowing({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
+  const network = searchParams.get("network") ?? "";
+  return metered(env, context, null, async (own) => {
+    const level = await followChain(buildDeps(own, own.ISSUER), network, Date.now() + FOLLOWING_MS);
+    return new Response(null, { status: level ? 200 : 500 });
+  });
+}
+const FOLLOWING_MS = 20_000;
+
 // ---- The bench's own routes ------------------------------------------------------------------------------------------
 
 type Sql = { sql: string; params?: unknown[] };
@@ -235,15 +246,21 @@ export default {
   fetch(request, env, context) {
     const url = new URL(request.url);
     if (url.pathname === "/__bench/job") return answerRun(url, env, context);
+    if (url.pathname === "/__bench/follow") return answerFollowing(url, env, context);
     if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
     if (!request.headers.has(METER)) return service.fetch(request, envOf(env), context);
     const known = envOf(env);
     const held = request.headers.has(HOLD) ? { ...known, JOB_QUEUE: dropping(known.JOB_QUEUE) } : known;
     return metered(held, context, request.headers.get(HOP_MS), (own, waiting) => service.fetch(request, own, waiting));
   },
-  /** Where costs are counted only the job delivers events: a message to the outbox would deliver them while another cost is counted. */
+  /**
+   * Where costs are counted only the job delivers events, and only the bench has the chains followed: a message would do so while another cost
+   * is counted.
+   */
   queue: async (batch, env) => {
-    if (env.BENCH_OUTBOX === "on" || !batch.queue.endsWith("-outbox")) await service.queue(batch, env);
+    const messages = batch.messages.filter(({ body }) => body.kind !== "follow_chain");
+    if (env.BENCH_OUTBOX === "on") await service.queue(batch, env);
+    else if (!batch.queue.endsWith("-outbox")) await service.queue({ ...batch, queue: batch.queue, messages }, env);
   },
   scheduled: service.scheduled,
 } satisfies ExportedHandler<Env & { readonly BENCH_OUTBOX: string }, Message>;

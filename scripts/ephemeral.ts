@@ -53,6 +53,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
     currency: "USDC",
     decimals: 6,
     required_confirmations: confirmations,
+    block_seconds: 0,
   };
   return { anvil, entry };
 }

@@ -24,13 +24,15 @@ import { tendArbiters, tendSigners } from "./markets/tend-signers.ts";
 import { watchRegistrations } from "./markets/watch.ts";
 import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
+import { spendPaidIntents } from "./payments/spend-paid.ts";
+import { leaveSandbox } from "./promotion/leave-sandbox.ts";
 import { finishCascades } from "./standing/cascades.ts";
 import { endAttestations } from "./standing/expire.ts";
 import { finishRestatements } from "./standing/restate-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 
 /** The receivers of events. */
-export const SUBSCRIBERS: readonly Subscriber[] = [];
+export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
 
 const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
@@ -44,6 +46,7 @@ const MINUTELY: readonly Job[] = [
   autoConfirmTasks,
   abandonIntents,
   rateAbandonedIntents,
+  spendPaidIntents,
   followChains,
   followThresholds,
   resumeProvisioning,

@@ -1,9 +1,11 @@
 // The promotion of an agent, on a platform of its own that may use both environments: no other case meets its key or its agents.
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import type { Case } from "../case.ts";
+import { depositFor } from "../payer.ts";
 import {
   agent,
   agentPath,
+  follow,
   manage,
   marketBody,
   marketsPath,
@@ -14,6 +16,9 @@ import {
 } from "../play.ts";
 import { accredit, type Platform, type Stage } from "../stage.ts";
 import type { Ask } from "../wire.ts";
+
+/** More than any threshold. */
+const ENOUGH = 1_000_000_000n;
 
 /** The stage of that platform with its key of each environment. */
 type Grown = { readonly sandbox: Stage; readonly live: Stage };
@@ -45,14 +50,17 @@ async function issueLiveKey(stage: Stage, { platformId }: Platform): Promise<str
   return rawKey;
 }
 
-/** A provider with a market and an escrow in each environment on one vault, which the first call finds unfunded. */
-async function promotion({ stage, next }: Play): Promise<Ask> {
+/** A provider with a market and an escrow in each environment, on one vault that holds more than its threshold. */
+async function promotion(play: Play): Promise<Ask> {
+  const { stage, next } = play;
   const { sandbox, live } = await grown(stage);
   const seller = await principal(sandbox, sandbox.platform, next());
   const { did } = await openProvider(sandbox, seller);
   const [network] = stage.networks;
   if (!network) throw new Error("no network");
   await must(stage, manage(live, "POST", marketsPath(did), marketBody(network)), 200);
+  await depositFor(network, did, ENOUGH);
+  await follow(play);
   return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
 }
 

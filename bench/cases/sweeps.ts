@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Case, nameOf } from "../case.ts";
 import { leaveNotice } from "../persons.ts";
-import { agent, facilitated, openIntent, openProvider, type Play, principal } from "../play.ts";
+import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
@@ -55,13 +55,23 @@ async function leaveCascade(play: Play): Promise<void> {
   await change(play.stage, noted, principalId, now);
 }
 
+/** The chain has been read to its end. */
 async function endIntent(play: Play): Promise<string> {
   const intentId = await openIntent(play, play);
-  const ended = Date.now() - SECOND_MS;
+  const ended = Date.now() - MINUTE_MS;
   for (const table of ["payment_intents", "spend_holds"]) {
     await change(play.stage, `update ${table} set expires_at = ? where intent_id = ?`, ended, intentId);
   }
+  await follow(play);
   return intentId;
+}
+
+/** Paid a month ago, and never facilitated. */
+async function leavePaid(play: Play): Promise<void> {
+  const { intentId } = await paid(play, play);
+  await follow(play);
+  const text = "update payment_intents set paid_at = ? where intent_id = ?";
+  await change(play.stage, text, Date.now() - 31 * 24 * HOUR_MS, intentId);
 }
 
 async function leaveUnrated(play: Play): Promise<void> {
@@ -118,12 +128,15 @@ const changeWallet = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-/** The vault of a provider is one of an earlier edition. Without a market it is looked at once: with one, it is found until the chain has it. */
-async function changeEdition(play: Play): Promise<void> {
+/** The vault of a provider is one of an earlier edition. */
+const changeEdition = (status: "ACTIVE" | "PROVISIONING") => async (play: Play) => {
   const { did } = await openProvider(play.stage, play.principalId);
-  await change(play.stage, "delete from agent_markets where did = ?", did);
+  await change(play.stage, "update agent_markets set status = ? where did = ?", status, did);
   await change(play.stage, "update escrows set contract = '0x00' where did = ?", did);
-}
+  const planned = `insert into edition_moves (did, environment, network, planned_at)
+    select did, environment, network, ? from escrows where did = ?`;
+  await change(play.stage, planned, Date.now(), did);
+};
 
 /** Uses a provider of its own, because the idle one's threshold is on its way to the chain. */
 async function askAgain(play: Play): Promise<void> {
@@ -154,6 +167,12 @@ async function placesTaken({ stage }: Play): Promise<number> {
   return Number(rows[0]?.["taken"]);
 }
 
+/** All escrows are looked through for each network: once for an edition. */
+async function escrowsRead({ stage }: Play): Promise<number> {
+  const [rows = []] = await stage.sql([{ sql: "select count(*) as held from escrows" }]);
+  return Number(rows[0]?.["held"]) * stage.networks.length;
+}
+
 /** An account whose retention is over. */
 const leaveClosed = ({ stage, next }: Play) =>
   change(
@@ -178,12 +197,15 @@ const SWEEPS: readonly Sweep[] = [
   { job: "note_authority_keys", arrange: forgetKeys },
   { job: "auto_confirm_tasks", arrange: endTask },
   { job: "abandon_intents", arrange: endIntent },
+  { job: "spend_paid_intents", arrange: leavePaid },
   { job: "rate_abandoned_intents", arrange: leaveUnrated },
   { job: "follow_thresholds", arrange: fallBehind },
   { job: "resume_market_provisioning", arrange: stallMarket },
   { job: "watch_registrations", arrange: askAgain },
   { job: "apply_wallet_changes", arrange: changeWallet },
-  { job: "move_editions", arrange: changeEdition },
+  // Its markets wait already: the queue is told again.
+  { job: "move_editions", arrange: changeEdition("PROVISIONING") },
+  { job: "follow_chains", always: 2 },
   { job: "tend_signers", always: 2 },
   { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
@@ -215,6 +237,10 @@ async function drain(play: Play, job: string): Promise<void> {
   const { stage } = play;
   await settleCascades(play);
   await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
+  // Intents of agents that have ended wait until the chain has been read half a minute further.
+  const ended =
+    "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";
+  await change(stage, ended, Date.now());
   await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
   await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");
   // Announcements of the cases before have many accounts to reach.
@@ -251,6 +277,28 @@ const casesOf = ({ job, arrange, always = 0 }: Sweep): Case[] => [
 export const SWEEP_CASES: readonly Case[] = [
   ...SWEEPS.flatMap(casesOf),
   {
+    route: "job move_editions",
+    variant: "a provider moves",
+    status: 200,
+    ask: async (play) => {
+      await drain(play, "move_editions");
+      await changeEdition("ACTIVE")(play);
+      return run("move_editions", 1);
+    },
+  },
+  {
+    route: "job move_editions",
+    variant: "an edition is new",
+    status: 200,
+    ask: async (play) => {
+      await drain(play, "move_editions");
+      await change(play.stage, "update escrows set contract = '' where contract = '0x00'");
+      await change(play.stage, "update registered_editions set contract = '0x00'");
+      return run("move_editions", 0);
+    },
+    moreRows: escrowsRead,
+  },
+  {
     route: "job open_status_lists",
     variant: "counted",
     status: 200,
@@ -262,5 +310,5 @@ export const SWEEP_CASES: readonly Case[] = [
   },
 ];
 
-/** Nobody waits for the run of a job. */
-export const isSweep = (known: Case): boolean => nameOf(known).startsWith("job ");
+/** Nobody waits for the run of a job, or of a message. */
+export const isSweep = (known: Case): boolean => /^(job|message) /.test(nameOf(known));

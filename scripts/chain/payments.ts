@@ -87,3 +87,13 @@ export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, signed
   const args = [payment, from, validAfter, validBefore, salt, signature];
   return write(rpcUrl, submitterKey, { address, abi: settlementAbi, functionName: "settleWithAuthorization", args });
 }
+
+/** Puts tokens into a provider's vault out of the allowance, as anybody may. */
+export async function depositEscrow(
+  rpcUrl: string,
+  key: Hex,
+  { settlementContract: address, token, amount, providerDidHash }: Omit<PlainPayment, "consumerDidHash">,
+): Promise<Hex> {
+  const args = [providerDidHash, token, amount];
+  return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "depositEscrow", args });
+}

@@ -1,7 +1,7 @@
 // Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
 
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { isPayableDid } from "../chain/hashes.ts";
+import { didHash, isPayableDid, shortHash } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { lowestTier, sells } from "../core/roles.ts";
 import { tierRank } from "../core/vocabulary.ts";
@@ -102,8 +102,10 @@ function draftOf(
   now: number,
 ): AgentRow {
   const { scope, profile } = input;
+  const did = drawDid();
   return {
-    did: drawDid(),
+    did,
+    didHash: sells(input.economic_role) ? shortHash(didHash(did)) : "",
     platformId,
     environment,
     principalId: input.principal_id,

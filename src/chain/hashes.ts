@@ -16,6 +16,13 @@ export function intentHash(intentId: string): Hash {
   return hashOfText(intentId);
 }
 
+/** The first 128 bits of it: what only finds a row, whose whole hash is compared then. */
+export const shortHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash).slice(0, 16));
+
+/** What a payment tells of the intent that it is for, where it names none: parties, network and base units, as rows hold it. */
+export const termsOf = (network: string, providerDidHash: Hash, consumerDidHash: Hash, units: bigint): string =>
+  shortHash(hashOfText(`${network} ${providerDidHash} ${consumerDidHash} ${units}`));
+
 /** A hash as rows hold it, where an index is read by it: two thirds of its length. */
 export const storedHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));
 

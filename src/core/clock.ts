@@ -1,9 +1,13 @@
 // Time as an argument: domain code reads a Clock and never the system's. Epoch milliseconds inside, ISO 8601 in UTC on the wire
 // (HTTP-3).
 
-export type Clock = { readonly now: () => number };
+/** `ahead`: by how many milliseconds it is ahead of real time, where the clock knows it to the millisecond. */
+export type Clock = { readonly now: () => number; readonly ahead?: () => number };
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
+
+/** By how many milliseconds a clock is ahead of real time, by which blocks are dated. */
+export const aheadOf = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
 
 export const toIso = (ms: number): string => new Date(ms).toISOString();
 export const toIsoOrNull = (ms: number | null): string | null => (ms === null ? null : toIso(ms));

@@ -62,6 +62,8 @@ export const DISPUTE_WINDOW_DAYS_MAX = 365;
 export const DELEGATION_DEPTH_MAX = 5;
 export const LATE_FACILITATION_HOURS = 24;
 export const BLOCK_CLOCK_SKEW_SECONDS = 30;
+/** So long a payment that the follower has seen may be facilitated, from its block on (PAY-14). */
+export const PAID_INTENT_DAYS = 30;
 /** How many intents of its own a provider may have open for one consumer (PAY-6). */
 export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;

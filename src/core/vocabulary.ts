@@ -104,7 +104,7 @@ export type MarketStatus = (typeof MARKET_STATUSES)[number];
 export const ESCROW_STATES = ["FUNDING", "ACTIVE", "CONSTRAINED"] as const;
 export type EscrowState = (typeof ESCROW_STATES)[number];
 
-export const INTENT_STATUSES = ["OPEN", "SETTLED", "ABANDONED"] as const;
+export const INTENT_STATUSES = ["OPEN", "PAID", "SETTLED", "ABANDONED"] as const;
 export type IntentStatus = (typeof INTENT_STATUSES)[number];
 
 /** The values of `intents_from`: who may open an intent that a consumer pays (PAY-6). */

@@ -88,9 +88,18 @@ export const whileInStates = (db: Database, judged: readonly EscrowRow[]): State
     guard(db, sql`exists (select 1 from escrows where ${and(keyed(row), eq(escrows.state, row.state))})`),
   );
 
-/** Ends an environment's part in a vault that the other one goes on using; refused when more was put into it since it was read. */
-export const dropEscrow = (db: Database, of: EscrowRow): Statement[] =>
-  mustChange(db, db.delete(escrows).where(and(keyed(of), eq(escrows.contributed, of.contributed))));
+/** Ends the sandbox's part in vaults that production goes on using. */
+export const dropSandboxEscrows = (db: Database, dids: readonly string[]): Statement[] => [
+  db
+    .delete(escrows)
+    .where(
+      and(
+        sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`,
+        eq(escrows.environment, "sandbox"),
+        sql`exists (select 1 from escrows o where o.did = ${escrows.did} and o.environment = 'production' and o.network = ${escrows.network})`,
+      ),
+    ),
+];
 
 /** The wallets before a new one, on the database's clock: the chain's blocks are not dated by a moved test clock. */
 const formerBefore = (wallet: string): SQL<string> => {
@@ -111,39 +120,6 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
       .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.balance, before.balance))),
   );
 
-/** Of a provider without a market there is nothing to register: its vault stays where it is. */
-export const noteEdition = (db: Database, of: EscrowRow, contract: string): Statement =>
-  db
-    .update(escrows)
-    .set({ contract })
-    .where(and(keyed(of), eq(escrows.contract, of.contract)));
-
-/** Escrows of a network in vaults of other editions than the present one, in the order of their index. */
-export const findOlderEditions = (
-  db: Database,
-  { network, contract }: Pick<EscrowRow, "network" | "contract">,
-  after: EditionKey,
-  limit: number,
-): Read<EditionKey[]>[] =>
-  // Two ranges beside the present edition, whose rows are not looked at.
-  [sql`contract > '' and contract < ${contract}`, sql`contract > ${contract}`].map((range) =>
-    readAll(
-      db
-        .select({ contract: escrows.contract, did: escrows.did, environment: escrows.environment })
-        .from(escrows)
-        .where(
-          and(
-            eq(escrows.network, network),
-            range,
-            sql`(${escrows.contract}, ${escrows.did}, ${escrows.environment}) > (${after.contract}, ${after.did}, ${after.environment})`,
-          ),
-        )
-        .orderBy(asc(escrows.contract), asc(escrows.did), asc(escrows.environment))
-        .limit(limit),
-    ),
-  );
-export type EditionKey = Pick<EscrowRow, "contract" | "did" | "environment">;
-
 /** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */
 export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): Statement =>
   db
@@ -160,16 +136,22 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
       },
     });
 
+const linked = {
+  otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
+    and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
+  behindSince: stillOrNow,
+};
+
 /** After an environment has opened its escrow: both know the threshold of the other. */
 export const linkThresholds = (db: Database, { did, network }: Vault): Statement =>
+  db.update(escrows).set(linked).where(onVault({ did, network }));
+
+/** The same after one has ended, on all networks of agents. */
+export const linkThresholdsOf = (db: Database, dids: readonly string[]): Statement =>
   db
     .update(escrows)
-    .set({
-      otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
-        and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
-      behindSince: stillOrNow,
-    })
-    .where(onVault({ did, network }));
+    .set(linked)
+    .where(sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`);
 
 /** Escrows whose threshold the contract does not have yet, longest behind first (MKT-20). */
 export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
@@ -249,18 +231,3 @@ export const whileNewest = (
     sql`coalesce((select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
       and m.contract = ${contract} and m.reversed = 0), 0) = ${newest?.number ?? 0}`,
   );
-
-// ---- Providers by their hash -----------------------------------------------------------------------------------------------
-
-/** Escrows of early rows, which the follower does not find yet. */
-export const findUnnamed = (db: Database, network: string, limit: number): Read<{ did: string }[]> =>
-  readAll(
-    db
-      .select({ did: escrows.did })
-      .from(escrows)
-      .where(and(eq(escrows.providerHash, ""), eq(escrows.network, network)))
-      .limit(limit),
-  );
-
-export const nameProvider = (db: Database, vault: Vault, providerHash: string): Statement =>
-  db.update(escrows).set({ providerHash }).where(onVault(vault));

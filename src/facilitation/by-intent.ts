@@ -2,8 +2,8 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { findPublicAgent } from "../identity/store.ts";
-import { ofIntent } from "../intents/store.ts";
-import { judgePayment, minedOf, unverified } from "./evidence.ts";
+import { findIntentsPaidBy, ofIntent } from "../intents/store.ts";
+import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
@@ -22,7 +22,7 @@ type IntentClaim = {
 export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
   const { config, chain } = call.deps;
-  const { intent, used, provider, consumer, escrow, caller } = await readFacts(call, claim);
+  const { intent, used, bound, provider, consumer, escrow, caller } = await readFacts(call, claim);
   if (!intent) return refuseUnknownIntent(call, claim.said);
   await proveParty(call, intent, claim.said);
   const network = networkNamed(config.networks, intent.network);
@@ -35,8 +35,8 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   if (settled) throw unverified("intent_settled");
 
   const mined = minedOf(network, await chain.readSettlement(network.network, txHash));
-  const minedAt = mined.minedAt + call.ahead;
-  const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
+  const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+  const settlement = judgePayment(network, mined, intent, used, { txHash, minedAt, now: call.now, bound });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
@@ -52,6 +52,7 @@ function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const reads = {
     intent: findIntentToSettle(db, intentId),
     used: findUsedSettlements(db, txHash, of.network),
+    bound: findIntentsPaidBy(db, of.network, txHash),
     provider: findPublicAgent(db, of.providerDid),
     consumer: findBuyer(db, of.consumerDid),
     escrow: findEscrowOfIntent(db, intentId),

@@ -6,8 +6,8 @@ import { findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
-import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
-import { judgePayment, type Mined, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
+import { findIntentsPaidBy, findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
+import { judgePayment, type Mined, minedAtOf, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
@@ -30,16 +30,23 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const reading = await call.deps.chain.readSettlement(network.network, txHash);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
-  const { intent, known, used, provider, consumer, escrow, caller } = await readFacts(call, claim, early, settled);
+  const { known, used, bound, provider, consumer, escrow, caller, ...found } = await readFacts(
+    call,
+    claim,
+    early,
+    settled,
+  );
+  // The one that the follower has bound it to comes first.
+  const intent = bound.find((one) => one.paymentLog === settled?.logIndex) ?? found.intent;
   refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
   const mined = minedOf(network, reading);
   if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
-  const minedAt = mined.minedAt + call.ahead;
   if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
-  const settlement = judgePayment(network, mined, intent, used, { minedAt, now: call.now });
+  const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+  const settlement = judgePayment(network, mined, intent, used, { txHash, minedAt, now: call.now, bound });
   await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
@@ -60,6 +67,7 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
     intent: early && settled ? intentPaid(call, claim, settled, early.minedAt + call.ahead) : null,
     known: findFacilitatedPair(db, txHash, network.network, pair),
     used: findUsedSettlements(db, txHash, network.network),
+    bound: findIntentsPaidBy(db, network.network, txHash),
     provider: findPublicAgent(db, providerDid),
     consumer: findTimedBuyer(db, consumerDid),
     escrow: findEscrow(db, providerDid, environmentOf(providerDid), network.network),

@@ -20,7 +20,9 @@ export type FailedCheck =
   | "no_matching_intent"
   | "intent_settled"
   | "mined_before_intent"
-  | "other_wallet";
+  | "other_wallet"
+  | "bound_to_other_intent"
+  | "paid_by_other_payment";
 
 export const unverified = (check: FailedCheck): ServiceError =>
   new ServiceError("settlement_verification_failed", { detail: { failed_check: check }, reason: check });
@@ -55,6 +57,30 @@ export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settl
   );
 }
 
+/** When an intent's payment was mined, on the intent's clock: as the follower saw it, or a block's time that the clock has shifted. */
+export const minedAtOf = ({ paymentTx, paidAt }: IntentRow, txHash: string, mined: Mined, ahead: number): number =>
+  paymentTx === txHash && paidAt !== null ? paidAt : mined.minedAt + ahead;
+
+/** `bound`: the intents that payments of the transaction are bound to. */
+type Instants = {
+  readonly txHash: string;
+  readonly minedAt: number;
+  readonly now: number;
+  readonly bound: readonly IntentRow[];
+};
+
+/** A payment that the follower bound to an intent settles that one, and such an intent is settled by no other payment (PAY-21). */
+function refuseOtherBinding(
+  { intentId, paymentTx, paymentLog }: IntentRow,
+  { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
+  bound: readonly IntentRow[],
+): void {
+  if (bound.some((one) => one.paymentLog === logIndex && one.intentId !== intentId))
+    throw unverified("bound_to_other_intent");
+  if (paymentTx !== null && (paymentTx !== txHash || paymentLog !== logIndex))
+    throw unverified("paid_by_other_payment");
+}
+
 /**
  * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
  * facilitated before, of exactly the amount, and in time.
@@ -64,7 +90,7 @@ export function judgePayment(
   mined: Mined,
   intent: IntentRow,
   facilitated: readonly { logIndex: number }[],
-  at: { readonly minedAt: number; readonly now: number },
+  at: Instants,
 ): Settled {
   if (mined.settlements.length === 0) throw unverified("no_settlement");
   const ofPair = settlementsOf(mined, network, intent);
@@ -76,7 +102,8 @@ export function judgePayment(
   const unused = forIntent.filter((one) => !used.has(one.logIndex));
   if (unused.length === 0) throw unverified("already_facilitated");
   const exact = unused.filter((one) => one.gross === BigInt(intent.amount));
-  const paid = exact.find((one) => one.intentHash === hash) ?? exact[0];
+  const paid =
+    exact.find((one) => one.logIndex === intent.paymentLog) ?? exact.find((one) => one.intentHash === hash) ?? exact[0];
   if (!paid) {
     const detail = {
       expected: amountOn(network, intent.amount),
@@ -85,6 +112,7 @@ export function judgePayment(
     throw new ServiceError("amount_mismatch", { detail });
   }
   if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
+  refuseOtherBinding(intent, { txHash: at.txHash, logIndex: paid.logIndex }, at.bound);
   const judged = judgeSettlement(intent, at.minedAt, at.now);
   if (!judged.ok) throw new ServiceError(judged.code);
   return paid;

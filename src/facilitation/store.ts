@@ -57,6 +57,24 @@ export const findUsedSettlements = (
 ): Read<{ logIndex: number }[]> =>
   readAll(db.select({ logIndex: transactions.logIndex }).from(transactions).where(isOnChain(network, txHash)));
 
+/** Which of these settlements were facilitated. */
+export const findUsedOf = (
+  db: Database,
+  network: string,
+  settlements: readonly { readonly txHash: string; readonly logIndex: number }[],
+): Read<{ txHash: string; logIndex: number }[]> => {
+  const wanted = JSON.stringify(settlements.map(({ txHash, logIndex }) => [txHash, logIndex]));
+  return readAll(
+    db
+      .select({ txHash: transactions.txHash, logIndex: transactions.logIndex })
+      .from(sql`json_each(${wanted}) k`)
+      .crossJoin(transactions)
+      .where(
+        sql`${transactions.network} = ${network} and ${transactions.txHash} = k.value ->> 0 and ${transactions.logIndex} = k.value ->> 1`,
+      ),
+  );
+};
+
 /** The first settlement of an on-chain transaction that was facilitated for a pair. */
 export const findFacilitatedPair = (
   db: Database,

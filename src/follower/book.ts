@@ -12,20 +12,35 @@ import { type Booked, type Difference, emptyVault, linesOf, type Movement } from
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
 
 type Reading = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
+  /** How far the network is read, where that is its head. */
+  readonly level: Partial<FollowerRow>;
   readonly movements: readonly Movement[];
+  /** The payments up to the last block that was read. */
+  readonly payments: readonly PaymentAt[];
+  readonly through: number;
 };
 
-/** Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. */
-export async function book(deps: Deps, network: Network, { before, after, movements }: Reading): Promise<void> {
+/**
+ * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. False where more payments were
+ * seen than one batch binds: the next step finds the others.
+ */
+export async function book(deps: Deps, network: Network, reading: Reading): Promise<boolean> {
   const { db } = deps;
-  const found = movements.length === 0 ? NOTHING : await readBatch(db, bookReads(deps, network, movements));
+  const { before, movements, payments } = reading;
+  const found = await readBatch(db, {
+    ...vaultReads(deps, network, movements),
+    ...paymentReads(deps, network, before, payments),
+  });
   const booked = bookedOf(network, movements, found);
+  const paid = paymentStatements(deps, network, reading, found);
+  const after = paid.complete ? { ...reading.after, ...reading.level } : reading.after;
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const vaults = booked
     .filter(({ lines }) => lines.length > 0)
@@ -36,10 +51,12 @@ export async function book(deps: Deps, network: Network, { before, after, moveme
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
+    ...paid.statements,
   ]);
+  return paid.complete;
 }
 
-const bookReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
+const vaultReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
   const vaults = new Map(
     movements.map(
       ({ providerDidHash, contract }) => [keyOf(providerDidHash, contract), [providerDidHash, contract]] as const,
@@ -52,7 +69,6 @@ const bookReads = ({ db }: Deps, { network }: Network, movements: readonly Movem
   };
 };
 type Found = { readonly escrows: readonly EscrowRow[]; readonly lines: readonly Parameters<typeof linesOf>[0][] };
-const NOTHING: Found = { escrows: [], lines: [] };
 
 const keyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
 

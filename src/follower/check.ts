@@ -21,8 +21,8 @@ import {
   noteVaults,
 } from "./store.ts";
 
-/** Vaults of one comparison. */
-const VAULTS = 20;
+/** Escrows of one comparison; a provider has one for each environment and network. */
+const ESCROWS = 40;
 /** How often a comparison that another run has overtaken is done again. */
 const ATTEMPTS = 3;
 
@@ -30,10 +30,7 @@ const ATTEMPTS = 3;
 export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if ((await followNetwork(deps, network, until)) !== "level") return false;
-    const checked = await checkOnce(deps, network, (db, follower) => ({
-      after: follower,
-      escrows: findEscrowsOfAll(db, network, [did]),
-    }));
+    const checked = await checkOnce(deps, network, (db) => ({ escrows: findEscrowsOfAll(db, network, [did]) }));
     if (checked !== "again") return checked === "checked";
   }
   return false;
@@ -41,19 +38,25 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
 
 /** The next vaults of a network, in the order of their providers; begins anew after the last one. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
-  const { settlement_contract } = networkNamed(deps.config.networks, network);
-  const contract = settlement_contract.toLowerCase();
   await checkOnce(deps, network, (db, follower) => ({
-    after: follower,
-    escrows: findEscrowsBehind(db, { network, contract, did: follower.checkedDid }, VAULTS),
-    next: (rows) => (rows.length < VAULTS ? "" : (rows.at(-1)?.did ?? "")),
+    escrows: findEscrowsBehind(db, follower.checkedDid, ESCROWS),
+    next: pageOf,
   }));
 }
 
+type Page = { readonly rows: readonly EscrowRow[]; readonly checkedDid: string };
+
+/** Whole providers alone: the last one of a full page may have further rows behind it. */
+function pageOf(found: readonly EscrowRow[]): Page {
+  if (found.length < ESCROWS) return { rows: found, checkedDid: "" };
+  const last = found.at(-1)?.did;
+  const rows = found.filter(({ did }) => did !== last);
+  return { rows, checkedDid: rows.at(-1)?.did ?? last ?? "" };
+}
+
 type Chosen = {
-  readonly after: FollowerRow;
   readonly escrows: ReturnType<typeof findEscrowsOfAll>;
-  readonly next?: (rows: readonly EscrowRow[]) => string;
+  readonly next?: typeof pageOf;
 };
 
 async function checkOnce(
@@ -66,7 +69,9 @@ async function checkOnce(
   const { follower } = await readBatch(db, { follower: findFollower(db, name) });
   if (!follower) return "unread";
   const { escrows: chosen, next } = choose(db, follower);
-  const { escrows } = await readBatch(db, { escrows: chosen });
+  const found = (await readBatch(db, { escrows: chosen })).escrows;
+  const { rows, checkedDid } = next ? next(found) : { rows: found, checkedDid: follower.checkedDid };
+  const escrows = rows.filter((row) => row.network === name);
   const vaults = vaultsOf(network, escrows);
   if (vaults.length === 0 && follower.checkedDid === "") return "checked";
   const { lines } = await readBatch(db, {
@@ -89,7 +94,6 @@ async function checkOnce(
   const touched = booked
     .filter((one) => one.lines.length > 0)
     .map(({ vault: { did, contract } }) => ({ did, contract }));
-  const checkedDid = next ? next(escrows) : follower.checkedDid;
   if (checkedDid === follower.checkedDid && booked.every(isLevel)) return "checked";
   try {
     await commitAll(deps, [

@@ -1,15 +1,16 @@
 // The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
 // network's confirmations, and notes how far it has read. Safe to run twice and at once: the place that it read from is part of its batch.
+import { findUnhashed, putDidHash } from "../agents/store.ts";
 import type { EventAt, EventsReading } from "../chain/gateway.ts";
-import { didHash, storedHash } from "../chain/hashes.ts";
+import { didHash, shortHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
-import { findUnnamed, nameProvider } from "../escrow/store.ts";
 import { book } from "./book.ts";
+import type { PaymentAt } from "./payments.ts";
 import { rewind } from "./rewind.ts";
 import { findFollower } from "./store.ts";
 
@@ -30,7 +31,7 @@ async function step(deps: Deps, network: Network): Promise<Followed> {
   const name = network.network;
   const beganAt = Date.now();
   const { known } = await readBatch(db, { known: findFollower(db, name) });
-  if (!known) await nameProviders(deps, name);
+  if (!known) await nameProviders(deps);
   const read = await chain.readEvents(name, placeOf(network, known));
   if (!read.ok || read.value.state === "behind") return "stuck";
   try {
@@ -43,15 +44,17 @@ async function step(deps: Deps, network: Network): Promise<Followed> {
   }
 }
 
-/** Before the first reading: escrows that are older than the follower are found by their providers' hashes from now on. */
-async function nameProviders({ db }: Deps, network: string): Promise<void> {
-  for (;;) {
-    const { unnamed } = await readBatch(db, { unnamed: findUnnamed(db, network, NAMED_AT_ONCE) });
+/** Before the first reading: agents that are older than the follower are found by their hashes from now on. */
+async function nameProviders({ db }: Deps): Promise<void> {
+  for (let after = ""; ; ) {
+    const { unhashed } = await readBatch(db, { unhashed: findUnhashed(db, after, NAMED_AT_ONCE) });
     await commit(
       db,
-      unnamed.map(({ did }) => nameProvider(db, { did, network }, storedHash(didHash(did)))),
+      unhashed.map(({ did }) => putDidHash(db, did, shortHash(didHash(did)))),
     );
-    if (unnamed.length < NAMED_AT_ONCE) return;
+    const last = unhashed.at(-1);
+    if (!last || unhashed.length < NAMED_AT_ONCE) return;
+    after = last.did;
   }
 }
 const NAMED_AT_ONCE = 50;
@@ -60,6 +63,8 @@ const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>
   known ? { number: known.bookedBlock, hash: known.bookedHash } : { number: Math.max(0, first_block - 1), hash: null };
 
 type Read = Extract<EventsReading, { state: "read" }>;
+
+type Own = Movement & EventAt;
 
 /** Movements of one batch. What does not fit stands behind a block that the next step begins with. */
 const MOVEMENTS = 200;
@@ -72,36 +77,41 @@ async function record(
   beganAt: number,
 ): Promise<Followed> {
   const token = network.token.toLowerCase();
-  const movements = events.filter(
-    (event): event is Movement & EventAt =>
-      settled !== null && event.blockNumber <= settled.number && isMovement(event) && event.token === token,
-  );
-  const fits = partOf(movements);
-  const whole = fits.length === movements.length;
+  const own = events.filter((event): event is Own => isMovement(event) && event.token === token);
+  const confirmed = settled ?? from;
+  const settling = own.filter(({ blockNumber }) => blockNumber <= confirmed.number);
+  const fits = partOf(settling);
+  const whole = fits.length === settling.length;
   const last = fits.at(-1);
-  const to = whole || !last ? (settled ?? from) : { number: last.blockNumber, hash: last.blockHash };
+  const to = whole || !last ? confirmed : { number: last.blockNumber, hash: last.blockHash, time: last.minedAt };
+  const through = whole ? end.number : to.number;
   const level = whole && end.number === head.number;
-  const after = {
-    ...(known ?? { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "" }),
-    ...(level && {
-      headBlock: head.number,
-      readThrough: Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt)),
-      readAt: beganAt,
-    }),
-    network: network.network,
-    bookedBlock: to.number,
-    bookedHash: to.hash,
-  };
-  await book(deps, network, { before: known, after, movements: fits });
-  return level ? "level" : "far";
+  const readThrough = Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt));
+  const complete = await book(deps, network, {
+    before: known,
+    after: {
+      ...(known ?? UNREAD),
+      network: network.network,
+      bookedBlock: to.number,
+      bookedHash: to.hash,
+      bookedAt: to.time,
+    },
+    level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : {},
+    movements: fits,
+    payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
+    through,
+  });
+  return level && complete ? "level" : "far";
 }
+
+const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "" };
 
 /** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
 const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>
   block_seconds === 0 ? beganAt : headTime;
 
 /** As many as fit, cut between two blocks; a block that has more of them is taken whole. */
-function partOf(movements: readonly Movement[]): readonly Movement[] {
+function partOf(movements: readonly Own[]): readonly Own[] {
   const next = movements[MOVEMENTS];
   if (!next) return movements;
   const before = movements.filter(({ blockNumber }) => blockNumber < next.blockNumber);

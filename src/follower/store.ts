@@ -1,6 +1,6 @@
 // Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
 import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
-import { type Hash, storedHash } from "../chain/hashes.ts";
+import { type Hash, shortHash } from "../chain/hashes.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type BookedBlock, bookedBlocks, type FollowerRow, followers, type VaultRef } from "../db/tables/chain.ts";
 import {
@@ -86,19 +86,22 @@ export const forgetBehind = (db: Database, network: string, number: number): Sta
 
 // ---- Lines -----------------------------------------------------------------------------------------------------------------
 
+/** The providers with these hashes; a hash that is short may be another's too. */
+const named = (hashes: SQL): SQL =>
+  sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
+
 /** The escrows of the providers with these hashes, in either environment. */
 export const findEscrowsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<EscrowRow[]> =>
   readAll(
     db
-      .select()
-      .from(escrows)
-      .where(
-        and(
-          sql`provider_hash in (select value from json_each(${JSON.stringify(hashes.map(storedHash))}))`,
-          eq(escrows.network, network),
-        ),
-      ),
+      .select(getTableColumns(escrows))
+      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
+      .crossJoin(escrows)
+      .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
   );
+
+const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>
+  sql`${JSON.stringify(named.map(([hash, ...rest]) => [shortHash(hash), ...rest]))}`;
 
 /** The newest line of each vault; of providers, by their hashes, and editions. */
 export const findNewestLines = (
@@ -106,10 +109,7 @@ export const findNewestLines = (
   network: string,
   vaults: readonly (readonly [hash: Hash, contract: string])[],
 ): Read<LedgerLine[]> => {
-  const named = vaults.map(([hash, contract]) => [storedHash(hash), contract]);
-  // A provider in both environments comes twice.
-  const wanted = sql`(select e.did, k.value ->> 1 as contract from json_each(${JSON.stringify(named)}) k
-    cross join escrows e on e.provider_hash = k.value ->> 0 and e.network = ${network}) as wanted`;
+  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${named(jsonOf(vaults))}) as wanted`;
   return readAll(
     db
       .select(getTableColumns(ledgerLines))
@@ -200,18 +200,14 @@ export const noteDifferences = (db: Database, differences: readonly LedgerDiffer
 
 // ---- Vaults ----------------------------------------------------------------------------------------------------------------
 
-/** The escrows of providers in an edition, behind one of them, in the order of their index. */
-export const findEscrowsBehind = (
-  db: Database,
-  { network, contract, did }: Pick<EscrowRow, "network" | "contract" | "did">,
-  limit: number,
-): Read<EscrowRow[]> =>
+/** The next escrows behind a provider, of all networks, in the order of their primary key. */
+export const findEscrowsBehind = (db: Database, did: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db
       .select()
       .from(escrows)
-      .where(and(eq(escrows.network, network), eq(escrows.contract, contract), gt(escrows.did, did)))
-      .orderBy(asc(escrows.did), asc(escrows.environment))
+      .where(gt(escrows.did, did))
+      .orderBy(asc(escrows.did), asc(escrows.environment), asc(escrows.network))
       .limit(limit),
   );
 

@@ -5,7 +5,7 @@
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
-import { type Clock, systemClock } from "../core/clock.ts";
+import { aheadOf } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
 import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
 import {
@@ -242,8 +242,6 @@ function callOf(run: Run): AnyCall {
   };
   return call as unknown as AnyCall;
 }
-
-const aheadOf = (clock: Clock): number => (clock === systemClock ? 0 : clock.now() - systemClock.now());
 
 /** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
 async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {

@@ -1,10 +1,17 @@
 // The machine of intents as data (PAY-13), the status that counts at an instant, and the judgement whether a payment settles an intent
 // (PAY-14 to PAY-16).
-import { BLOCK_CLOCK_SKEW_SECONDS, HOUR_MS, LATE_FACILITATION_HOURS, SECOND_MS } from "../core/limits.ts";
+import {
+  BLOCK_CLOCK_SKEW_SECONDS,
+  DAY_MS,
+  HOUR_MS,
+  LATE_FACILITATION_HOURS,
+  PAID_INTENT_DAYS,
+  SECOND_MS,
+} from "../core/limits.ts";
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
 
-export const INTENT_TRIGGERS = ["settle", "expire", "settle_late"] as const;
+export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "settle_late"] as const;
 export type IntentTrigger = (typeof INTENT_TRIGGERS)[number];
 
 export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
@@ -12,9 +19,11 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   states: INTENT_STATUSES,
   triggers: INTENT_TRIGGERS,
   table: {
-    OPEN: { settle: "SETTLED", expire: "ABANDONED" },
+    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED" },
+    // Seen by the follower; a reorganisation may take the payment away (PAY-21).
+    PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
     // A payment that was mined in time settles after the end (PAY-14).
-    ABANDONED: { settle: refuse("intent_expired"), settle_late: "SETTLED" },
+    ABANDONED: { pay: "PAID", settle: refuse("intent_expired"), settle_late: "SETTLED" },
     // One intent has one settlement (PAY-16).
     SETTLED: {
       settle: refuse("settlement_verification_failed"),
@@ -31,20 +40,33 @@ export function effectiveIntentStatus(intent: Omit<IntentStanding, "createdAt">,
 }
 
 export const LATE_MS = LATE_FACILITATION_HOURS * HOUR_MS;
+export const PAID_MS = PAID_INTENT_DAYS * DAY_MS;
 
 /** The tolerated difference between a block's clock and the service's. */
 export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
+
+/** Whether nothing can have been paid in time: the network was read, without a payment, to later than the end (PAY-21). */
+export const hasEnded = (
+  { status, expiresAt }: Omit<IntentStanding, "createdAt">,
+  readThrough: number | null,
+): boolean => status === "OPEN" && readThrough !== null && expiresAt <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
 /** True when a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
+/** True when a payment came while the intent was open. */
+export const isInTime = (intent: Omit<IntentStanding, "status">, minedAt: number): boolean =>
+  !isOlderThan(intent, minedAt) && minedAt < intent.expiresAt;
+
 /**
- * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, and for 24 hours after its end if it was mined
- * before (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
+ * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined
+ * before, and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch
+ * milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
   const inTime = minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;
   const status = effectiveIntentStatus(intent, now);
+  if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");
 }

@@ -1,11 +1,12 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
-import { type Hash, storedHash } from "../chain/hashes.ts";
+import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
+import { followers } from "../db/tables/chain.ts";
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
@@ -18,13 +19,26 @@ export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow
       .where(eq(paymentIntents.intentId, intentId)),
   );
 
-/** The same for an agent that may be its consumer. */
-export const findIntentFor = (db: Database, intentId: string, caller: string): Read<TimedFor<IntentRow> | null> => {
+/**
+ * The same for an agent that may be its consumer; where it has ended by `wall`, the service's clock, and nothing has recorded it, also up to
+ * which instant payments on its network have been seen.
+ */
+export const findIntentFor = (
+  db: Database,
+  intentId: string,
+  caller: string,
+  wall: number,
+): Read<(TimedFor<IntentRow> & { readonly readThrough: number | null }) | null> => {
   const { consumerDid, consumerPlatformId } = paymentIntents;
   const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
   return readOne(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs })
+      .select({
+        ...getTableColumns(paymentIntents),
+        clockOffsetMs,
+        readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${wall}
+          then ${readThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
+      })
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
   );
@@ -34,12 +48,11 @@ type OfPair = { consumerDid: string; providerDid: string; network: string; amoun
 
 const payableOf = (by: OfPair): SQL | undefined =>
   and(
-    eq(paymentIntents.consumerDid, by.consumerDid),
-    eq(paymentIntents.providerDid, by.providerDid),
-    eq(paymentIntents.network, by.network),
-    eq(paymentIntents.amount, by.amount),
+    eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
     // Literal text, so that SQLite uses the partial index.
     sql`transaction_id is null`,
+    // One that another payment was seen for is not paid twice.
+    sql`status <> 'PAID'`,
     by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
   );
 
@@ -72,8 +85,28 @@ export const findNamedIntent = (db: Database, hash: Hash): Read<IntentRow | null
       .where(eq(paymentIntents.intentHash, storedHash(hash))),
   );
 
-/** Intents that have ended and are still stored as OPEN, the earliest end first. */
-export const findDueIntents = (db: Database, now: number, after: Due, slice: number): Read<IntentRow[]> =>
+/** The intents that payments of a transaction are bound to (PAY-21). */
+export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<IntentRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(paymentIntents)
+      // Literal text, so that SQLite uses the partial index.
+      .where(
+        and(eq(paymentIntents.network, network), eq(paymentIntents.paymentTx, txHash), sql`payment_tx is not null`),
+      ),
+  );
+
+/**
+ * Intents that have ended, are still stored as OPEN, and can't have been paid in time: their network has been read further (PAY-21). The earliest
+ * end first. `ahead`: by how much the clock that dates them is ahead of the chain's.
+ */
+export const findDueIntents = (
+  db: Database,
+  { now, ahead }: { readonly now: number; readonly ahead: number },
+  after: Due,
+  slice: number,
+): Read<IntentRow[]> =>
   readAll(
     db
       .select()
@@ -83,10 +116,21 @@ export const findDueIntents = (db: Database, now: number, after: Due, slice: num
           sql`status = 'OPEN'`,
           lte(paymentIntents.expiresAt, now),
           sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
+          sql`${paymentIntents.expiresAt} <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
         ),
       )
       .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
       .limit(slice),
+  );
+
+/** Up to which instant a network's payments have been seen; null where it was never read. */
+export const readThrough = (network: SQL): SQL<number | null> =>
+  sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
+
+export const findReadThrough = (db: Database, network: string): Read<number | null> =>
+  read(
+    db.select({ at: followers.readThrough }).from(followers).where(eq(followers.network, network)),
+    ([row]) => row?.at ?? null,
   );
 
 const DIDS_AT_ONCE = 20;
@@ -108,13 +152,113 @@ export const endIntentsOf = (db: Database, dids: readonly string[], wall: number
         and(
           // Literal text, so that SQLite uses the partial index.
           sql`status = 'OPEN' and intent_id in (
-            select intent_id from payment_intents where status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
+            select intent_id from payment_intents where status in ('OPEN', 'PAID') and spent_at is null and status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
             union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
           or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
           sql`expires_at > ${at}`,
         ),
       );
   });
+
+/** A payment of an intent as the follower saw it. */
+export type Payment = {
+  readonly paymentTx: string;
+  readonly paymentLog: number;
+  readonly paymentBlock: number;
+  readonly paidAt: number;
+};
+
+/** Binds a payment to its intent. Refused when it was settled, ended or bound meanwhile. */
+export const payIntent = (db: Database, { intentId, status }: IntentRow, payment: Payment): Statement[] => {
+  const { from, to } = move(intentMachine, status, "pay");
+  return mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to, ...payment })
+      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from), sql`payment_tx is null`)),
+  );
+};
+
+/** The same payment in another block. */
+export const movePayment = (db: Database, { intentId }: IntentRow, payment: Payment): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set(payment)
+      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
+  );
+
+/** A reorganisation has taken the payment away. */
+export const unpayIntent = (db: Database, { intentId, status }: IntentRow): Statement[] => {
+  const { from, to } = move(intentMachine, status, "unpay");
+  return mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to, paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null })
+      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from), sql`spent_at is null`)),
+  );
+};
+
+/** Paid intents of a network that are not counted as spent yet, after a position, by the instants of their payments. */
+export const findPaidIntents = (
+  db: Database,
+  network: string,
+  after: Due,
+  to: number,
+  limit: number,
+): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .from(paymentIntents)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'PAID' and spent_at is null`,
+          eq(paymentIntents.network, network),
+          lte(paymentIntents.paidAt, to),
+          sql`(${paymentIntents.paidAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(paymentIntents.paidAt), asc(paymentIntents.intentId))
+      .limit(limit),
+  );
+
+/** What was paid and can't be facilitated any more. */
+export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ spentAt: now })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'PAID' and spent_at is null`)),
+  );
+
+/** The intents that payments name, by their hashes. */
+export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .from(paymentIntents)
+      .where(sql`intent_hash in (select value from json_each(${JSON.stringify(hashes)}))`),
+  );
+
+/** Unsettled intents of the terms of payments that name none, the newest first; of each terms at most `most`. */
+export const findIntentsOfTerms = (db: Database, terms: readonly string[], most: number): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .from(sql`(select value as terms from json_each(${JSON.stringify(terms)})) as wanted`)
+      .crossJoin(paymentIntents)
+      .where(
+        sql`${paymentIntents.terms} = wanted.terms and transaction_id is null and ${paymentIntents.createdAt} >= coalesce(
+          (select n.created_at from payment_intents n where n.terms = wanted.terms and n.transaction_id is null
+            order by n.created_at desc limit 1 offset ${most - 1}), 0)`,
+      ),
+  );
 
 export const insertIntent = (db: Database, intent: IntentRow): Statement => db.insert(paymentIntents).values(intent);
 
@@ -127,7 +271,8 @@ export function settleIntent(db: Database, intent: IntentRow, transactionId: str
     db,
     db
       .update(paymentIntents)
-      .set({ status: to, transactionId })
+      // No other payment is looked for by its terms.
+      .set({ status: to, transactionId, terms: "" })
       .where(and(eq(paymentIntents.intentId, intent.intentId), eq(paymentIntents.status, from))),
   );
 }

@@ -3,7 +3,7 @@
 import { and, asc, eq, gt, gte, lte, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { bareColumns } from "../db/pages.ts";
 import { inParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
@@ -47,6 +47,20 @@ export const insertEntries = (
 /** Of accounts that never began. */
 export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
   db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
+
+/** The changes of each subject's newest entry of an action, by platform and subject. */
+export const findNewestChanges = (
+  db: Database,
+  action: ActivityAction,
+  subjects: readonly (readonly [platformId: string, subjectId: string])[],
+): Read<(ActivityRow["changes"] | null)[]> => {
+  const newest = sql<string | null>`(select e.changes from activity_entries e indexed by activity_entries_by_subject
+    where e.platform_id = k.value ->> 0 and e.subject_id = k.value ->> 1 and e.action = ${action} order by e.seq desc limit 1)`;
+  return read(
+    db.select({ changes: newest.as("changes") }).from(sql`json_each(${JSON.stringify(subjects)}) k`),
+    (rows) => rows.map(({ changes }) => (changes === null ? null : JSON.parse(changes))),
+  );
+};
 
 // ---- Pages ---------------------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ export type EventType =
   | "principal.attestation_expiring"
   | "task.opened"
   | "task.closed"
+  | "intent.paid"
   | "intent.abandoned"
   | "dispute.updated"
   | "market.provisioned"

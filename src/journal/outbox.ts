@@ -2,12 +2,15 @@
 // loses nothing, and a crash in between delivers the same events again.
 import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
 
-/** Receives events in their order, each at least once. An exception stops the delivery, which is tried again. */
-export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<void>;
+/**
+ * Receives events in their order, each at least once. An exception stops the delivery, which is tried again. What it returns is committed with
+ * the mark, and so exactly once; none of it may refuse the batch.
+ */
+export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<readonly Statement[]>;
 
 export const SLICE = 100;
 
@@ -49,7 +52,8 @@ export async function deliverSlice(
   subscribers: readonly Subscriber[],
   { from, last, events }: EventSlice,
 ): Promise<number> {
-  for (const subscriber of subscribers) await subscriber(deps, events);
-  await commit(deps.db, moveMark(deps.db, from, last.seq));
+  const statements: Statement[] = [];
+  for (const subscriber of subscribers) statements.push(...(await subscriber(deps, events)));
+  await commit(deps.db, [...moveMark(deps.db, from, last.seq), ...statements]);
   return events.length;
 }

@@ -3,16 +3,18 @@
 import { networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
+import { FIRST } from "../core/due.ts";
+import { MINUTE_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isEnvironment, isFinal } from "../core/vocabulary.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
-import { findOlderEditions, noteEdition } from "../escrow/store.ts";
+import type { EditionRow } from "../db/tables/chain.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { documentChange } from "./document.ts";
+import { endMove, findEditions, findMoves, planMoves } from "./editions-store.ts";
 import type { Provisioning } from "./settle.ts";
 import { updateMarket } from "./store.ts";
 import { askedWallet, NO_CHANGE } from "./wallets.ts";
@@ -20,31 +22,40 @@ import { askedWallet, NO_CHANGE } from "./wallets.ts";
 export const moveEditions: EachJob = {
   kind: "each",
   name: "move_editions",
-  find: async ({ db, config }, after, limit) => {
-    const [from = "", contract = "", did = "", environment = ""] = (after ?? FIRST).id.split(" ");
-    // An edition has no instant at which it was due: the job states no lag.
-    const now = Date.now();
-    const due: Due[] = [];
-    for (const { network, settlement_contract } of [...config.networks].sort((a, b) =>
-      a.network < b.network ? -1 : 1,
-    )) {
-      if (network < from) continue;
-      const key = network === from ? { contract, did, environment: environment as MarketRow["environment"] } : NOWHERE;
-      const ranges = findOlderEditions(db, { network, contract: settlement_contract.toLowerCase() }, key, limit);
-      const found = await readBatch(db, Object.fromEntries(ranges.map((range, n) => [String(n), range])));
-      for (const row of Object.values(found).flat())
-        due.push({ at: now, id: `${network} ${row.contract} ${row.did} ${row.environment}` });
-    }
-    return due.slice(0, limit);
+  find: async (deps, after, limit) => {
+    const { db } = deps;
+    const from = after ?? FIRST;
+    const { editions, moves } = await readBatch(db, { editions: findEditions(db), moves: findMoves(db, from, limit) });
+    const plans = plansOf(deps, editions);
+    if (plans.length === 0) return moves;
+    await commit(
+      db,
+      plans.flatMap((plan) => planMoves(db, plan)),
+    );
+    return (await readBatch(db, { moves: findMoves(db, from, limit) })).moves;
   },
   record: (deps, id) => {
-    const [network = "", , did = "", environment = ""] = id.split(" ");
+    const [network = "", did = "", environment = ""] = id.split(" ");
     if (!isEnvironment(environment)) return Promise.resolve(false);
     return retryConflicts(() => moveEdition(deps, { did, environment, network }));
   },
 };
 
-const NOWHERE = { contract: "", did: "", environment: "" as MarketRow["environment"] };
+/** While a configuration is rolled out, a Worker with the earlier one may still register providers there: so all are looked through again. */
+const PLANS = 2;
+const BETWEEN_PLANS_MS = 10 * MINUTE_MS;
+
+function plansOf({ config }: Deps, editions: readonly EditionRow[]): EditionRow[] {
+  const now = Date.now();
+  return config.networks.flatMap(({ network, settlement_contract }) => {
+    const contract = settlement_contract.toLowerCase();
+    const known = editions.find((row) => row.network === network);
+    const plan = { network, contract, plannedAt: now };
+    if (known?.contract !== contract) return [{ ...plan, plans: 1 }];
+    if (known.plans >= PLANS || now < known.plannedAt + BETWEEN_PLANS_MS) return [];
+    return [{ ...plan, plans: known.plans + 1 }];
+  });
+}
 
 /** Its open markets wait, and the queue registers it. Safe to run at any time and twice. */
 async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
@@ -58,14 +69,15 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
   });
   const escrow = escrows.find((row) => row.network === network);
   const present = networkNamed(config.networks, network).settlement_contract.toLowerCase();
-  if (!found || !escrow || escrow.contract === present || escrow.contract === "") return false;
+  const moved = !found || !escrow || escrow.contract === present || escrow.contract === "";
   const own = markets.filter((row) => row.network === network);
   const open = own.filter((row) => row.status === "ACTIVE");
   const waiting = own.filter((row) => row.status === "PROVISIONING");
-  if (isFinal(found.agent.status) || open.length + waiting.length === 0) {
-    await commit(db, [noteEdition(db, escrow, present)]);
-    return true;
+  if (moved || isFinal(found.agent.status) || open.length + waiting.length === 0) {
+    await commit(db, [endMove(db, job)]);
+    return false;
   }
+  const statements: Statement[] = [];
   if (open.length > 0) {
     const now = deps.clock.now();
     const after = new Map(open.map((row) => [row, again(row, now)]));
@@ -77,8 +89,10 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
     };
     const documented: Statement[] =
       environment === found.agent.environment ? await documentChange(deps, source, now) : [];
-    await commitAll(deps, [...[...after].flatMap(([before, row]) => updateMarket(db, before, row)), ...documented]);
+    statements.push(...[...after].flatMap(([before, row]) => updateMarket(db, before, row)), ...documented);
   }
+  // What is lost from here on is found as any market that waits (resume_market_provisioning).
+  await commitAll(deps, [...statements, endMove(db, job)]);
   await env.CHAIN_QUEUE.send({ kind: "provision_market", ...job });
   return true;
 }

@@ -2,7 +2,6 @@
 // of the contract (MKT-22), else followed in wallet and threshold alone.
 import { recordEscrowChange } from "../agents/rate.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
-import { didHash, storedHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
@@ -58,7 +57,6 @@ export function escrowAfter(
     currency,
     vault,
     contract,
-    providerHash: storedHash(didHash(job.did)),
     operationalWallet: wallet,
     // A payment through an earlier edition may still be facilitated.
     formerWallets: known?.formerWallets ?? "[]",

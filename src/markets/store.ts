@@ -168,6 +168,17 @@ export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
 export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, "did" | "environment">): Statement =>
   db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
 
+/** All of agents that have left it. */
+export const dropSandboxMarkets = (db: Database, dids: readonly string[]): Statement =>
+  db
+    .delete(agentMarkets)
+    .where(
+      and(
+        sql`${agentMarkets.did} in (select value from json_each(${JSON.stringify(dids)}))`,
+        eq(agentMarkets.environment, "sandbox"),
+      ),
+    );
+
 /** Refuses once the agent has come to another environment: there a market is its own, and its document states it. */
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
   guard(db, sql`${environmentOf(did)} = ${environment}`);

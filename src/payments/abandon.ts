@@ -1,6 +1,7 @@
 // Records the end of intents that nobody paid, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
+import { aheadOf } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
@@ -23,11 +24,11 @@ export const abandonIntents: BulkJob = {
   find: (deps, after) => findAbandoned(deps, after, SLICE),
 };
 
-/** A slice of the intents that have ended, after a position: the earliest end first. */
+/** A slice of the intents that have ended and that nobody can have paid in time, after a position: the earliest end first. */
 export async function findAbandoned(deps: Deps, after: Due, slice: number): Promise<Slice | null> {
   const { db, clock } = deps;
   const now = clock.now();
-  const { due } = await readBatch(db, { due: findDueIntents(db, now, after, slice) });
+  const { due } = await readBatch(db, { due: findDueIntents(db, { now, ahead: aheadOf(clock) }, after, slice) });
   const [oldest, last] = [due[0], due.at(-1)];
   if (!oldest || !last) return null;
   const next = due.length === slice ? { at: last.expiresAt, id: last.intentId } : null;
@@ -67,7 +68,7 @@ async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Prom
   const events = due.flatMap((intent) =>
     recordEventForParties(db, intent, now, {
       type: "intent.abandoned",
-      object: toIntentView(config, intent, now),
+      object: toIntentView(config, intent, now, true),
     }),
   );
   const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));

@@ -1,6 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
-import { intentHash, storedHash } from "../chain/hashes.ts";
+import { didHash, intentHash, storedHash, termsOf } from "../chain/hashes.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
@@ -60,6 +60,8 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     amount: units,
     operationalWallet,
     status: "OPEN",
+    terms: termsOf(network.network, didHash(providerDid), didHash(consumerDid), BigInt(units)),
+    ...UNPAID,
     spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
     abandonRated: false,
     transactionId: null,
@@ -72,10 +74,13 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     version,
     now: providerNow,
   }));
-  const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, now);
+  const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, call);
   await call.commit([...holds, insertIntent(db, intent)], view);
   return view;
 }
+
+/** The columns of a payment that is not seen yet. */
+export const UNPAID = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null, spentAt: null } as const;
 
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {
   const counts = ({ spend }: SpenderRow) => spend.settled + spend.open - spend.expired + units <= BASE_UNITS_MAX;

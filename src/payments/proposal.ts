@@ -11,12 +11,12 @@ import { type DealRequest, findDeal, type Parties } from "./eligibility.ts";
 import { type Order, orderFaults, unitsOf } from "./order.ts";
 import { findSpenders } from "./spend-store.ts";
 
-type Call = { readonly db: Database; readonly now: number; readonly deps: Deps };
+type Call = { readonly db: Database; readonly now: number; readonly ahead: number; readonly deps: Deps };
 
-export const proposalReads = ({ db, now }: Call, order: Order, candidates: readonly Network[]) => {
+export const proposalReads = ({ db, now, ahead }: Call, order: Order, candidates: readonly Network[]) => {
   const { consumerDid, providerDid } = order;
   return {
-    spenders: findSpenders(db, consumerDid, now),
+    spenders: findSpenders(db, consumerDid, { now, ahead }),
     provider: findTimedAgent(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),

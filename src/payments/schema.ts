@@ -90,6 +90,8 @@ export const intentView = z
     intent_hash: hash,
     settlement_key: hash,
     expires_at: instant,
+    payment: z.object({ tx_hash: z.string(), mined_at: instant }).nullable(),
+    hold_released: z.boolean(),
   })
   .register(z.globalRegistry, { id: "PaymentIntent" });
 

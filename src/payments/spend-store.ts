@@ -1,6 +1,6 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents. A window is a difference of running totals, so it
 // costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
-import { and, eq, getTableColumns, gte, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -9,6 +9,7 @@ import type { Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { type IntentRow, spendHolds, spendLedger, spendSums } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { principalStands } from "../principals/store.ts";
 import type { SpendSums } from "./spend-policy.ts";
 
@@ -30,11 +31,23 @@ const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> 
   sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
-const expiredHolds = (purse: Purse, now: number): SQL<number> =>
-  sql<number>`coalesce((select sum(h.amount) from spend_holds h where ${ofPurse("h", purse)} and h.expires_at <= ${now}), 0)`;
+/** The instant of a call, and by how much its clock is ahead of the chains'. Milliseconds. */
+export type SpendClock = { readonly now: number; readonly ahead: number };
+
+/**
+ * Holds that have ended: their network has been read so far that nothing can have been paid in time (PAY-21). The sums join networks first, so
+ * that each is a range of the holds.
+ */
+const ended = (purse: Purse, { ahead }: SpendClock): SQL =>
+  sql`followers f cross join spend_holds h on ${ofPurse("h", purse)} and h.network = f.network
+      and h.expires_at <= f.read_through + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`;
+
+const expiredHolds = (purse: Purse, clock: SpendClock): SQL<number> =>
+  sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
 
 /** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows. */
-export const findSpenders = (db: Database, consumerDid: string, now: number): Read<SpenderRow[]> => {
+export const findSpenders = (db: Database, consumerDid: string, clock: SpendClock): Read<SpenderRow[]> => {
+  const { now } = clock;
   const purse = { did: sql`${agents.did}`, environment: sql`${agents.environment}` };
   const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
   return read(
@@ -48,7 +61,7 @@ export const findSpenders = (db: Database, consumerDid: string, now: number): Re
         settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
         open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
         settledBefore: settledBefore(purse, windowDays, now).as("settled_before"),
-        expired: expiredHolds(purse, now).as("expired"),
+        expired: expiredHolds(purse, clock).as("expired"),
         depth: sql<number>`chain.depth`.as("depth"),
         // The clock of the consumer's platform rules (ACC-9).
         clockOffsetMs: sql<number>`case when chain.depth = 0
@@ -107,40 +120,43 @@ export function holdStatements(
   spenders: readonly SpenderRow[],
   sellers: readonly Seller[],
   decimals: number,
-  now: number,
+  clock: SpendClock,
 ): Statement[] {
+  const { now } = clock;
   const { environment } = intent;
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
   const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
   return [
-    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, environment, now) : []),
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, environment, clock) : []),
     ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, also) : []),
     ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
     db
       .insert(spendHolds)
       .select(
-        sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount} from json_each(${dids})`,
+        sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network} from json_each(${dids})`,
       ),
   ];
 }
 
 /** Removes expired holds together with the next intent, so that no sum over them grows. */
-function releaseExpiredHolds(db: Database, dids: string, environment: Environment, now: number): Statement[] {
+function releaseExpiredHolds(db: Database, dids: string, environment: Environment, clock: SpendClock): Statement[] {
   const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}` };
   const own = (table: typeof spendSums | typeof spendHolds) =>
     and(sql`${table.did} in (select value from json_each(${dids}))`, eq(table.environment, environment));
   return [
     db
       .update(spendSums)
-      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, now)}` })
+      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, clock)}` })
+      .where(and(own(spendSums), sql`exists (select 1 from ${ended(purse, clock)})`)),
+    db
+      .delete(spendHolds)
       .where(
         and(
-          own(spendSums),
-          sql`exists (select 1 from spend_holds h where ${ofPurse("h", purse)} and h.expires_at <= ${now})`,
+          own(spendHolds),
+          sql`expires_at <= (select f.read_through from followers f where f.network = spend_holds.network) + ${clock.ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
         ),
       ),
-    db.delete(spendHolds).where(and(own(spendHolds), lte(spendHolds.expiresAt, now))),
   ];
 }
 
@@ -199,7 +215,7 @@ const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow,
 const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
   // Literal text, so that SQLite uses the partial index.
   sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
-      and i.consumer_did = ${consumerDid} and i.status = 'OPEN' and i.opened_by = ${providerDid}
+      and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
       and i.expires_at > ${now})`;
 
 /** The number of open intents that the provider opened itself for the consumer. */
@@ -217,18 +233,43 @@ export const countOpenedByProvider = (
     (rows) => rows[0]?.count ?? 0,
   );
 
+/** The end of a hold that has none. */
+const ENDLESS = Number.MAX_SAFE_INTEGER;
+
+const endOf = ({ status, expiresAt }: IntentRow): number => (status === "PAID" ? ENDLESS : expiresAt);
+
+const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
+  and(
+    eq(spendHolds.did, did),
+    eq(spendHolds.environment, intent.environment),
+    // One that ended with an agent has left its hold with the end that it had before (AGT-31).
+    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
+    eq(spendHolds.intentId, intent.intentId),
+  );
+
+/** The hold of an intent whose payment was seen has no end; one that was released before holds again (PAY-21). */
+export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
+  intent.spenders.flatMap((did) => [
+    db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
+    db
+      .insert(spendHolds)
+      .select(
+        sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network} where changes() = 0`,
+      ),
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} + ${intent.amount}` })
+      .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment), sql`changes() = 1`)),
+  ]);
+
+/** A reorganisation has taken the payment away: the hold ends with the intent again. */
+export const holdUntilEnd = (db: Database, intent: IntentRow): Statement[] =>
+  intent.spenders.map((did) => db.update(spendHolds).set({ expiresAt: intent.expiresAt }).where(holdOf(did, intent)));
+
 /** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
 export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
   intent.spenders.flatMap((did) => [
-    db.delete(spendHolds).where(
-      and(
-        eq(spendHolds.did, did),
-        eq(spendHolds.environment, intent.environment),
-        // One that ended with an agent has left its hold with the end that it had before (AGT-31).
-        (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, intent.expiresAt),
-        eq(spendHolds.intentId, intent.intentId),
-      ),
-    ),
+    db.delete(spendHolds).where(holdOf(did, intent)),
     // Each hold of an intent is of its amount; where it was released before, there is none to take back.
     db
       .update(spendSums)
@@ -246,12 +287,15 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
     }),
   ]);
 
+/** So many holds are released one by one, which reads less; more of them together, which sends less. */
+const ONE_BY_ONE = 10;
+
 /** Releases the holds of intents that ended unpaid. */
 export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
+  const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
+  if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
   const keys = JSON.stringify(
-    intents.flatMap(({ spenders, environment, expiresAt, intentId }) =>
-      spenders.map((did) => [did, environment, expiresAt, intentId]),
-    ),
+    holds.map(({ did, intent }) => [did, intent.environment, intent.expiresAt, intent.intentId]),
   );
   const released = sql`(select h.did, h.environment, sum(h.amount) as amount from json_each(${keys}) k
       join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
@@ -269,3 +313,20 @@ export function releaseStatements(db: Database, intents: readonly IntentRow[]): 
     ),
   ];
 }
+
+const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] => [
+  db
+    .delete(spendHolds)
+    .where(
+      and(
+        eq(spendHolds.did, did),
+        eq(spendHolds.environment, intent.environment),
+        eq(spendHolds.expiresAt, intent.expiresAt),
+        eq(spendHolds.intentId, intent.intentId),
+      ),
+    ),
+  db
+    .update(spendSums)
+    .set({ open: sql`${spendSums.open} - ${intent.amount}` })
+    .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment), sql`changes() = 1`)),
+];

@@ -26,7 +26,11 @@ export const toIntentAddressView = (config: Config, intent: IntentRow): AddressV
   expires_at: toIso(intent.expiresAt),
 });
 
-export function toIntentView(config: Config, intent: IntentRow, now: number): IntentView {
+const paymentView = ({ paymentTx, paidAt }: IntentRow): IntentView["payment"] =>
+  paymentTx === null || paidAt === null ? null : { tx_hash: paymentTx, mined_at: toIso(paidAt) };
+
+/** `released`: its hold has ended, before that is recorded. */
+export function toIntentView(config: Config, intent: IntentRow, now: number, released = false): IntentView {
   const network = networkNamed(config.networks, intent.network);
   const [providerDidHash, consumerDidHash] = [didHash(intent.providerDid), didHash(intent.consumerDid)];
   const hash = intentHash(intent.intentId);
@@ -43,6 +47,8 @@ export function toIntentView(config: Config, intent: IntentRow, now: number): In
     provider_did_hash: providerDidHash,
     consumer_did_hash: consumerDidHash,
     intent_hash: hash,
+    payment: paymentView(intent),
+    hold_released: intent.status === "ABANDONED" || released,
     settlement_key: settlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
     expires_at: toIso(intent.expiresAt),
   };

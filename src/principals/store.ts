@@ -268,6 +268,26 @@ export const countProvider = (db: Database, { principalId, updatedAt }: Known): 
       .where(and(eq(principals.principalId, principalId), eq(principals.updatedAt, updatedAt))),
   );
 
+/** Counts agents that sell and have come to principals, or left them: as often as one is named. A principal that is CLOSED counts none. */
+export const countProviders = (
+  db: Database,
+  { left, come }: { readonly left: readonly string[]; readonly come: readonly string[] },
+): Statement[] => {
+  const moves = JSON.stringify([...left.map((id) => [id, -1]), ...come.map((id) => [id, 1])]);
+  const moved = sql`(select sum(value ->> 1) from json_each(${moves}) where value ->> 0 = ${principals.principalId})`;
+  return [
+    db
+      .update(principals)
+      .set({ providers: sql`${principals.providers} + ${moved}` })
+      .where(
+        and(
+          sql`${principals.principalId} in (select value ->> 0 from json_each(${moves}))`,
+          eq(principals.closed, false),
+        ),
+      ),
+  ];
+};
+
 /** Counts one less; a principal that is CLOSED counts none already. */
 export const uncountProvider = (db: Database, principalId: string): Statement =>
   db

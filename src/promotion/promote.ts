@@ -1,7 +1,7 @@
 // Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
 // spent with test money does not count.
 import { NOTHING_EARNED } from "../agents/register.ts";
-import { countAnew, refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
+import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
 import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
 import { findOwnAgent } from "../agents/store.ts";
@@ -21,7 +21,7 @@ import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { dropEscrow, linkThresholds, whileInStates } from "../escrow/store.ts";
+import { whileInStates } from "../escrow/store.ts";
 import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -43,7 +43,6 @@ const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
-  sandboxEscrows: findEscrows(db, did, "sandbox"),
   open: findOpen(db, { did, environment: "sandbox" }, now, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
   principal: findNextPrincipal(db, tenant, did, named),
@@ -148,10 +147,9 @@ async function promote(
   };
   await call.commit(
     [
-      ...countAnew(db, agent, principal),
       ...statements,
       ...whileInStates(db, escrows),
-      ...vaultStatements(call, facts),
+      ...waitingStatements(call, facts),
       recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
     ],
     view,
@@ -170,14 +168,12 @@ const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, op
 
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
 
-function vaultStatements({ db }: ManagementCall, facts: Facts): Statement[] {
-  const { sandboxEscrows, sandboxMarkets, escrows } = facts;
+/** Markets that wait are dropped at once, before the queue opens them; the others with their vaults by the next delivery (leave-sandbox.ts). */
+function waitingStatements({ db }: ManagementCall, { sandboxMarkets }: Facts): Statement[] {
   const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
   const networks = new Set(waiting.map(({ network }) => network));
-  const shared = sandboxEscrows.filter(({ network }) => escrows.some((own) => own.network === network));
   return [
-    ...shared.flatMap((escrow) => [...dropEscrow(db, escrow), linkThresholds(db, escrow)]),
-    ...sandboxMarkets.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
+    ...waiting.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
     // Its wallet may be on its way to the contract.
     ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
   ];

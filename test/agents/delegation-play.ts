@@ -1,9 +1,13 @@
 // Plays the steps of a random history of chains in the service and in the model (delegation-model.ts).
 
+import { aheadOf } from "../../src/core/clock.ts";
+import { followers } from "../../src/db/tables/chain.ts";
+import { BLOCK_CLOCK_SKEW_MS } from "../../src/intents/states.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { ratingMethod } from "../../src/ratings/method.ts";
 import { forwardScale } from "../../src/ratings/rating.ts";
+import { follow } from "../follower/support.ts";
 import { grantMarket, orderOf, setAgent, settle } from "../payments/support.ts";
 import { promote } from "../promotion/support.ts";
 import { stopped } from "../support/clock.ts";
@@ -87,6 +91,7 @@ async function createShared(): Promise<Shared> {
     sandbox: { key: world.key, principalId: await world.principal() },
     production: { key: world.liveKey, principalId: world.tenantPrincipalId },
   };
+  await follow(world);
   const sellers = [
     await sell(world, sides, null),
     await sell(world, sides, null, { tier: "TIER_3", rating: 0.6 }),
@@ -95,6 +100,10 @@ async function createShared(): Promise<Shared> {
   return { world, sides, sellers };
 }
 let shared: Promise<Shared> | undefined;
+
+/** As if a network were always read to the millisecond: what nobody has paid is free at its end. */
+const readChainTo = ({ deps, now }: World): Promise<unknown> =>
+  deps.db.update(followers).set({ readThrough: now() - aheadOf(deps.clock) + BLOCK_CLOCK_SKEW_MS });
 
 export class Chains {
   readonly world: World;
@@ -116,6 +125,7 @@ export class Chains {
     shared ??= createShared();
     const { world, sides, sellers } = await shared;
     const own = stopped(world);
+    await readChainTo(own);
     const top = await sell(own, sides, null);
     const delegate = await sell(own, sides, top);
     const chains = new Chains(own, sides, [...sellers, delegate]);

@@ -1,11 +1,12 @@
 // Revoking an agent, and what the end of an agent does to what is unpaid (AGT-31). Whoever ends it, what was paid before is settled.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
 import { asConsumer, asProvider, paid, pairOf } from "../facilitation/support.ts";
+import { follow } from "../follower/support.ts";
 import { buyer, dailyLimit, delegateOf, intentOf, openIntent, seller, spendState } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -138,7 +139,13 @@ describe.each([
       "ABANDONED",
     ]);
     expect(await isAbandoned(one, kept)).toBe("OPEN");
+    // Until the chain was read to then, a payment of before may come.
     await world.run(abandonIntents);
+    expect(await intentOf(world, intents[0]?.intent_id)).toMatchObject({ status: "OPEN" });
+    world.advance(MINUTE_MS);
+    await follow(world);
+    await world.run(abandonIntents);
+    world.advance(-MINUTE_MS);
     for (const { intent_id } of intents) {
       expect(await intentOf(world, intent_id)).toMatchObject({ status: "ABANDONED", abandonRated: true });
     }

@@ -16,6 +16,8 @@ const NETWORK: NetworkInput = {
   decimals: 6,
   required_confirmations: 3,
 };
+/** From the first block on, of a chain whose blocks come by themselves. */
+const FOLLOWED = { first_block: 0, block_seconds: 2 };
 const parse = (...networks: unknown[]) => parseNetworks(JSON.stringify(networks));
 const configured = (): NetworkInput[] => JSON.parse(env.NETWORKS);
 
@@ -33,7 +35,7 @@ describe("the configuration of networks", () => {
 
   it("has bounds of fees where it states none", () => {
     const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01 };
-    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, earlier_editions: [] });
+    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, ...FOLLOWED, earlier_editions: [] });
     const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
     expect(parse({ ...NETWORK, ...bounds })[0]).toMatchObject(bounds);
   });

@@ -23,8 +23,11 @@ const intent = {
   status: "OPEN",
   createdAt: 0,
   expiresAt: 1_000,
+  paymentTx: null,
+  paymentLog: null,
 } as IntentRow;
-const at = { minedAt: 500, now: 600 };
+const TX = "0xaa";
+const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[] };
 
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,
@@ -91,11 +94,11 @@ describe("the settlement that pays an intent", () => {
   });
 
   it("was mined before the intent ended, to the millisecond", () => {
-    expect(judged([settled(1)], [], { minedAt: 999, now: 1_500 })).toBe(1);
-    expect(judged([settled(1)], [], { minedAt: 1_000, now: 1_500 })).toBe("intent_expired");
+    expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_500 })).toBe(1);
+    expect(judged([settled(1)], [], { ...at, minedAt: 1_000, now: 1_500 })).toBe("intent_expired");
     const day = 24 * 3_600_000;
-    expect(judged([settled(1)], [], { minedAt: 999, now: 1_000 + day - 1 })).toBe(1);
-    expect(judged([settled(1)], [], { minedAt: 999, now: 1_000 + day })).toBe("intent_expired");
+    expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day - 1 })).toBe(1);
+    expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day })).toBe("intent_expired");
   });
 });
 

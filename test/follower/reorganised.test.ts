@@ -1,10 +1,11 @@
 // A reorganisation takes booked movements back, and what came back in other blocks is booked anew (CHN-24, MKT-23). The network `lab-follower`
 // belongs to this file alone; what it books has three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { spoil } from "../support/chain.ts";
+import { payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { createWorld, env, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { bookedOf, escrowOf, follow, linesOf } from "./support.ts";
 
 const LAB = "lab-follower";
@@ -91,6 +92,52 @@ describe("a reorganisation behind a booked block", () => {
     expect(await bookedOf(did)).toEqual([
       ["deposit", 2 * UNIT, 2 * UNIT],
       ["deposit", UNIT, 3 * UNIT],
+    ]);
+  });
+});
+
+describe("a payment without its confirmations", () => {
+  const buyers = async () => {
+    const shop = await world.provider({}, "GLOBAL-USDC", LAB);
+    const consumer = await buyer(world, dailyLimit("10.00"));
+    const body = orderOf(consumer, shop, { network: LAB });
+    const intent = expectStatus(await world.as(consumer, "POST", "/v1/payment-intents", body), 201);
+    await payOnChain(consumer.did, shop.did, 10 * UNIT, { intentId: intent.intent_id, network: LAB });
+    const held = async () =>
+      (await rows("select expires_at from spend_holds where did = ?", consumer.did))[0]?.expires_at;
+    const seen = async () =>
+      (await rows("select status, payment_block from payment_intents where intent_id = ?", intent.intent_id))[0];
+    return { intent, held, seen };
+  };
+
+  it("makes its intent PAID, and gives the end back where a reorganisation takes it away", async () => {
+    const { intent, held, seen } = await buyers();
+    const ends = await held();
+    await followed();
+    expect([(await seen()).status, await held()]).toEqual(["PAID", Number.MAX_SAFE_INTEGER]);
+    await lab("anvil_rollback", 1);
+    await mine(2);
+    await followed();
+    expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
+    const told = await rows("select object from events where type = 'intent.paid'");
+    expect(told.filter(({ object }) => JSON.parse(object).intent_id === intent.intent_id)).toHaveLength(1);
+  });
+
+  it("stays bound where it comes back in another block", async () => {
+    const { held, seen } = await buyers();
+    const { hash, signed } = await newest();
+    await followed();
+    const before = (await seen()).payment_block;
+    await lab("evm_setAutomine", false);
+    await lab("anvil_rollback", 1);
+    await mine(1);
+    expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+    await mine(1);
+    await lab("evm_setAutomine", true);
+    await followed();
+    expect([await seen(), await held()]).toEqual([
+      { status: "PAID", payment_block: before + 1 },
+      Number.MAX_SAFE_INTEGER,
     ]);
   });
 });

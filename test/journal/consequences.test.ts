@@ -2,7 +2,7 @@
 // real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1). What an agent's row repeats is true after each.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
-import { JOBS } from "../../src/cron.ts";
+import { JOBS, SUBSCRIBERS } from "../../src/cron.ts";
 import type { Route } from "../../src/http/route.ts";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
 import {
@@ -96,7 +96,7 @@ describe("the case writes exactly its row:", () => {
     const event = { type: "agent.registered", object: { did: "did:aeap:none" } } as const;
     await store(world, (db) => recordEvent(db, owner, world.now(), event));
     const before = await takeSnapshot();
-    await world.run(handOnJob([])).catch(() => world.run(handOnJob([])));
+    await world.run(handOnJob(SUBSCRIBERS)).catch(() => world.run(handOnJob(SUBSCRIBERS)));
     const after = await takeSnapshot();
     const rows = (snapshot: typeof before, table: string) => [...(snapshot.get(table) ?? []).values()];
     const newest = Math.max(...rows(after, "events").map(({ seq }) => seq));

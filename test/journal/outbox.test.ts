@@ -12,7 +12,10 @@ import { createWorld, type World } from "../support/world.ts";
 
 let world: World;
 let seen: EventRow[];
-const collect: Subscriber = async (_deps, fresh) => void seen.push(...fresh);
+const collect: Subscriber = async (_deps, fresh) => {
+  seen.push(...fresh);
+  return [];
+};
 
 beforeEach(async () => {
   world = await createWorld();

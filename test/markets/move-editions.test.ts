@@ -37,7 +37,11 @@ const escrowOf = (did: string): Promise<Json | null> =>
   env.DB.prepare("select * from escrows where did = ? and network = ?").bind(did, LAB).first<Json>();
 const register = (did: string, environment: "sandbox" | "production" = "sandbox") =>
   provisionMarkets(upgraded.deps, { did, environment, network: LAB }, Date.now() + SOON_MS);
-const move = () => upgraded.run(moveEditions);
+/** The edition is new to the service: providers are registered in the earlier one before each move. */
+async function move(): Promise<number> {
+  await env.DB.prepare("delete from registered_editions").run();
+  return upgraded.run(moveEditions);
+}
 
 async function finishAll(): Promise<void> {
   await move();
@@ -62,7 +66,7 @@ it("registers a provider with its wallet there; its markets wait meanwhile, and 
   expect(await move()).toBe(1);
   expect(await marketsOf(did)).toMatchObject([{ status: "PROVISIONING", reason: "new_edition" }]);
   expect(await documentOf(did)).toMatchObject({ version: version + 1, identity: { authorized_markets: [] } });
-  // While the chain is slow it is found again, and nothing changes twice.
+  // Where it is found again while the chain is slow, nothing changes twice.
   expect(await move()).toBe(1);
   expect((await documentOf(did)).version).toBe(version + 1);
 
@@ -128,11 +132,10 @@ describe("a payment", () => {
   });
 });
 
-it("a provider whose markets are gone is left where it is, and looked at once", async () => {
+it("a provider whose markets are gone is left where it is", async () => {
   const { did } = await provider();
   expectStatus(await world.call("DELETE", `${marketsPath(did)}/DE-USDC?network=${LAB}`), 204);
   const before = await escrowOf(did);
-  expect(await move()).toBe(1);
   expect(await move()).toBe(0);
   expect({ ...(await escrowOf(did)), contract: before?.contract }).toEqual(before);
   // Opened again, it is registered in the new edition.
@@ -147,14 +150,37 @@ it("a provider whose markets are gone is left where it is, and looked at once", 
 it("finds no more than it is asked for, and goes on behind the last one", async () => {
   const dids = [(await provider()).did, (await provider()).did, (await provider()).did].sort();
   const deps = { ...upgraded.deps, config: { ...upgraded.deps.config, networks: networksOf(alone().config.networks) } };
+  await env.DB.prepare("delete from registered_editions").run();
   const found: string[] = [];
   for (let after = null as Json | null; ; ) {
     const due = await moveEditions.find(deps, after as never, 2);
-    found.push(...due.map(({ id }) => id.split(" ")[2] ?? ""));
+    found.push(...due.map(({ id }) => id.split(" ")[1] ?? ""));
     if (due.length < 2) break;
     after = due.at(-1) ?? null;
   }
   expect(found).toEqual(dids);
+});
+
+describe("all providers are looked through", () => {
+  const plans = async (): Promise<Json> =>
+    (await env.DB.prepare("select plans, planned_at from registered_editions where network = ?")
+      .bind(LAB)
+      .first<Json>()) ?? {};
+
+  it("when an edition is new and once more ten minutes later, and then no more", async () => {
+    await move();
+    const { did } = await provider();
+    // Registered by a Worker that had the earlier configuration still.
+    expect(await upgraded.run(moveEditions)).toBe(0);
+    await env.DB.prepare("update registered_editions set planned_at = planned_at - 600000").run();
+    expect(await upgraded.run(moveEditions)).toBe(1);
+    expect(await marketsOf(did)).toMatchObject([{ status: "PROVISIONING", reason: "new_edition" }]);
+    await env.DB.prepare("update registered_editions set planned_at = 0").run();
+    const late = await provider();
+    expect(await upgraded.run(moveEditions)).toBe(0);
+    expect(await marketsOf(late.did)).toMatchObject([{ status: "ACTIVE" }]);
+    expect(await plans()).toEqual({ plans: 2, planned_at: 0 });
+  });
 });
 
 const networksOf = (networks: World["deps"]["config"]["networks"]) =>

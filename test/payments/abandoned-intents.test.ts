@@ -5,6 +5,8 @@ import { FIRST } from "../../src/core/due.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { abandonIntents, findAbandoned } from "../../src/payments/abandon.ts";
+import { follow } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, delegateOf, intentOf, openIntent, orderOf, spendState, useSeller } from "./support.ts";
 
@@ -25,16 +27,21 @@ describe("an intent that nobody paid", () => {
     const { body } = await open(consumer, "5.00");
     world.offset = Date.parse(body.expires_at) - Date.now() + 1;
     const reply = await world.as(consumer, "GET", `/v1/payment-intents/${body.intent_id}`);
-    expect(reply.body).toEqual({ ...body, status: "ABANDONED" });
+    expect(reply.body).toEqual({ ...body, status: "ABANDONED", hold_released: false });
   });
 
-  it("releases its holds at its expiry, for the consumer and its delegators, before any cron", async () => {
+  it("releases its holds once its network was read to later than its end, for the consumer and its delegators, before any cron", async () => {
     const top = await buyer(world, dailyLimit("10.00"));
     const consumer = await delegateOf(world, top, dailyLimit("10.00"));
     const sibling = await delegateOf(world, top, dailyLimit("10.00"));
     expect((await open(consumer, "10.00")).status).toBe(201);
     expect((await open(sibling, "10.00")).status).toBe(403);
-    world.offset = 301_000;
+    world.offset = 331_000;
+    expect((await open(sibling, "10.00")).status).toBe(403);
+    await follow(world);
+    world.offset = 329_000;
+    expect((await open(sibling, "10.00")).status).toBe(403);
+    world.offset = 331_000;
     expect((await open(sibling, "10.00")).status).toBe(201);
     const [state] = await spendState(world, top.did);
     expect([state?.open, state?.holds.length]).toEqual([10_000_000, 1]);
@@ -50,7 +57,10 @@ describe("an intent that nobody paid", () => {
       orderOf(consumer, provider, { amount: "7.00" }),
     );
     expect(await sweep()).toBe(0);
-    world.offset = 301_000;
+    world.offset = 331_000;
+    await rows("update followers set read_through = 0 where network = 'base-sepolia'");
+    expect(await sweep()).toBe(0);
+    await follow(world);
     expect(await sweep()).toBeGreaterThan(0);
     expect(await sweep()).toBe(0);
     expect((await intentOf(world, body.intent_id)).status).toBe("ABANDONED");
@@ -60,14 +70,15 @@ describe("an intent that nobody paid", () => {
       const reported = (await world.deps.db.select().from(events).where(eq(events.platformId, platformId))).filter(
         ({ type, object }) => type === "intent.abandoned" && object["intent_id"] === body.intent_id,
       );
-      expect(reported.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED" }]);
+      expect(reported.map(({ object }) => object)).toEqual([{ ...body, status: "ABANDONED", hold_released: true }]);
     }
   });
 
   it("is released once, also when the next intent released it before the cron", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     expect((await open(consumer, "6.00")).status).toBe(201);
-    world.offset = 301_000;
+    await follow(world);
+    world.offset = 331_000;
     expect((await open(consumer, "9.00")).status).toBe(201);
     await sweep();
     const [state] = await spendState(world, consumer.did);
@@ -82,7 +93,8 @@ describe("an intent that nobody paid", () => {
     world.offset = 10 * DAY;
     while ((await sweep()) > 0);
     for (let i = 0; i < 5; i++) await open(consumer, "1.00");
-    world.offset += 301_000;
+    await follow(world);
+    world.offset += 331_000;
     expect([await sweep(2), await sweep(2), await sweep(2), await sweep(2)]).toEqual([2, 2, 1, 0]);
     expect((await spendState(world, consumer.did))[0]?.open).toBe(0);
   });
@@ -99,10 +111,11 @@ describe("an intent that nobody paid", () => {
     }
     const [first = "", ...others] = ids;
     const { db } = world.deps;
-    const network = (name: string) =>
-      db.update(paymentIntents).set({ network: name }).where(eq(paymentIntents.intentId, first));
-    await network("taken-out");
-    world.offset += 301_000;
+    const spenders = (of: string[]) =>
+      db.update(paymentIntents).set({ spenders: of }).where(eq(paymentIntents.intentId, first));
+    await spenders({} as string[]);
+    await follow(world);
+    world.offset += 331_000;
     const ran = await (await findAbandoned(world.deps, FIRST, 2))?.run();
     expect(ran).toMatchObject({ done: 1, failed: [{ id: first, thrown: expect.any(Error) }] });
     expect(await world.run(abandonIntents)).toBe(3);
@@ -110,7 +123,7 @@ describe("an intent that nobody paid", () => {
     const statuses = async (of: readonly string[]) =>
       Promise.all(of.map(async (id) => (await intentOf(world, id))?.status));
     expect(await statuses([first, ...others])).toEqual(["OPEN", ...others.map(() => "ABANDONED")]);
-    await network("base-sepolia");
+    await spenders([consumer.did]);
     expect(await world.run(abandonIntents)).toBe(1);
     log.mockRestore();
   });

@@ -7,6 +7,7 @@ import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { principals } from "../../src/db/tables/principals.ts";
+import { UNPAID } from "../../src/payments/open.ts";
 import { findSpenders, holdStatements } from "../../src/payments/spend-store.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, setSpend, spendState } from "./support.ts";
@@ -31,7 +32,7 @@ const endAttestation = (principalId: string) =>
 async function openAcross(consumer: Agent, between: () => Promise<unknown>): Promise<void> {
   const { db } = world.deps;
   const now = world.now();
-  const { spenders } = await readBatch(db, { spenders: findSpenders(db, consumer.did, now) });
+  const { spenders } = await readBatch(db, { spenders: findSpenders(db, consumer.did, { now, ahead: 0 }) });
   const platformId = world.platformId;
   const intent = {
     intentId: newId("pin", now),
@@ -48,6 +49,8 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     currency: "USDC",
     amount: 6_000_000,
     intentHash: "",
+    terms: "",
+    ...UNPAID,
     operationalWallet: "",
     status: "OPEN" as const,
     spenders: spenders.map(({ agent }) => agent.did),
@@ -56,7 +59,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
   };
   await between();
   const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1, now }));
-  await commit(db, holdStatements(db, intent, spenders, sellers, 6, now));
+  await commit(db, holdStatements(db, intent, spenders, sellers, 6, { now, ahead: 0 }));
 }
 
 describe("between the two trips", () => {

@@ -40,6 +40,8 @@ describe("opening an intent", () => {
       intent_hash: intentHash(reply.body.intent_id),
       settlement_key: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       expires_at: expect.any(String),
+      payment: null,
+      hold_released: false,
     });
     const life = Date.parse(reply.body.expires_at) - world.now();
     expect(life).toBeGreaterThan(290_000);

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { follow } from "../follower/support.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -27,6 +28,7 @@ async function purchase(): Promise<void> {
 }
 
 async function sweep(): Promise<void> {
+  await follow(world);
   await world.run(abandonIntents);
   await world.run(rateAbandonedIntents);
 }

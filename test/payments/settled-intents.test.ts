@@ -6,6 +6,7 @@ import { paymentIntents } from "../../src/db/tables/money.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
 import { findOpenIntentOf } from "../../src/intents/store.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
+import { follow } from "../follower/support.ts";
 import type { Agent, World } from "../support/world.ts";
 import { buyer, delegateOf, intentOf, openIntent, settle, settlementOf, spendState, useSeller } from "./support.ts";
 
@@ -61,7 +62,8 @@ describe("settling", () => {
     it(`late, of an intent that has ended ${swept ? "and was swept" : "and was not swept yet"}, releases nothing twice`, async () => {
       const consumer = await buyer(world);
       const { body } = await open(consumer, "5.00");
-      world.offset = 301_000;
+      await follow(world);
+      world.offset = 331_000;
       if (swept) await world.run(abandonIntents);
       const kept = await open(consumer, "2.00");
       await settle(world, body.intent_id);
@@ -74,7 +76,8 @@ describe("settling", () => {
   it("at the same time as the job counts once, and the sums agree", async () => {
     const consumer = await buyer(world);
     const opened = await Promise.all([1, 2, 3, 4].map(() => open(consumer, "1.00")));
-    world.offset = 301_000;
+    await follow(world);
+    world.offset = 331_000;
     const settling = opened
       .slice(0, 2)
       .map(({ body }) => settle(world, body.intent_id).catch(() => settle(world, body.intent_id)));

@@ -12,9 +12,18 @@ import {
 } from "../../src/intents/states.ts";
 
 const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
-  OPEN: { settle: "SETTLED", expire: "ABANDONED", settle_late: "invalid_status" },
-  ABANDONED: { settle: "intent_expired", expire: "invalid_status", settle_late: "SETTLED" },
+  OPEN: { pay: "PAID", unpay: "invalid_status", settle: "SETTLED", expire: "ABANDONED", settle_late: "invalid_status" },
+  PAID: { pay: "invalid_status", unpay: "OPEN", settle: "SETTLED", expire: "invalid_status", settle_late: "SETTLED" },
+  ABANDONED: {
+    pay: "PAID",
+    unpay: "invalid_status",
+    settle: "intent_expired",
+    expire: "invalid_status",
+    settle_late: "SETTLED",
+  },
   SETTLED: {
+    pay: "invalid_status",
+    unpay: "invalid_status",
     settle: "settlement_verification_failed",
     expire: "invalid_status",
     settle_late: "settlement_verification_failed",

@@ -16,7 +16,7 @@ import {
   type Reply,
   type World,
 } from "../support/world.ts";
-import { deposit, livePrincipal, openLive, outcome, promote, promoted, rows, under } from "./support.ts";
+import { deposit, handOn, livePrincipal, openLive, outcome, promote, promoted, rows, under } from "./support.ts";
 
 const UNIT = 1_000_000;
 const THRESHOLD = 15 * UNIT;
@@ -161,6 +161,7 @@ describe("a vault that the sandbox has used", () => {
       "10.00",
       "15.00",
     ]);
+    await handOn(world);
     expect(await rows("select environment from escrows where did = ?", pair.provider.did)).toEqual([
       { environment: "production" },
     ]);
@@ -179,6 +180,7 @@ describe("a vault that the sandbox has used", () => {
     const provider = await world.provider();
     await openLive(world, provider.did);
     await promoted(world, provider.did);
+    await handOn(world);
     const { other_threshold, threshold, chain_threshold } = await escrowOf(provider.did);
     expect([other_threshold, threshold, chain_threshold]).toEqual([0, THRESHOLD, THRESHOLD]);
   });

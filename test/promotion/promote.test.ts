@@ -1,11 +1,13 @@
 // The promotion of an agent to production (AGT-34): what stays, what begins at nothing, and what tells of it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { SUBSCRIBERS } from "../../src/cron.ts";
+import { handOnSlice } from "../../src/journal/outbox.ts";
 import { readAgent } from "../agents/support.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { buyer, dailyLimit, openIntent } from "../payments/support.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { livePrincipal, openLive, promote, promoted, rows, under } from "./support.ts";
+import { handOn, livePrincipal, openLive, promote, promoted, rows, under } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -59,6 +61,7 @@ describe("a promotion", () => {
     expect((await world.call("GET", `/v1/agents/${provider.did}/scope/authorized_markets`)).status).toBe(404);
     const refused = await openIntent(world, consumer, provider, "1.00");
     expect([refused.status, refused.body.code]).toEqual([409, "environment_mismatch"]);
+    await handOn(world);
     // Markets are not carried over: what the agent has is what production's key has opened.
     expect(await rows("select environment, market from agent_markets where did = ?", provider.did)).toEqual([
       { environment: "production", market: "GLOBAL-USDC" },
@@ -113,7 +116,26 @@ describe("a promotion", () => {
       ).map(({ providers }) => providers);
     expect(await counts()).toEqual([0, 1]);
     await promoted(world, provider.did, { principal_id: principalId });
+    // However often its event is delivered.
+    const delivery = () => handOnSlice(world.deps, SUBSCRIBERS);
+    await Promise.allSettled([delivery(), delivery(), delivery()]);
+    await handOn(world);
     expect(await counts()).toEqual([1, 0]);
+  });
+
+  it("counts at no principal that was closed before the delivery", async () => {
+    const [one, other] = [await world.provider(), await world.provider()];
+    for (const { did } of [one, other]) await openLive(world, did);
+    const principalId = await livePrincipal(world);
+    await promoted(world, one.did, { principal_id: principalId });
+    await promoted(world, other.did, { principal_id: principalId });
+    await rows("update principals set closed = 1, providers = 0 where principal_id = ?", one.principalId);
+    await handOn(world);
+    const counted = async (id: string) =>
+      (await rows("select providers from principals where principal_id = ?", id))[0]?.providers;
+    expect([await counted(one.principalId), await counted(other.principalId), await counted(principalId)]).toEqual([
+      0, 0, 2,
+    ]);
   });
 
   it("under its Idempotency-Key again is the same answer, and promotes nothing", async () => {

@@ -2,6 +2,8 @@
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
+import { SUBSCRIBERS } from "../../src/cron.ts";
+import { handOnEvents } from "../../src/journal/outbox.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { account, chainOf, mintAbi, send } from "../support/chain.ts";
 import { type Agent, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -18,6 +20,9 @@ export const promote = (world: World, did: string, body: Json = {}, sent: Sent =
 
 export const promoted = async (world: World, did: string, body: Json = {}): Promise<Json> =>
   expectStatus(await promote(world, did, body), 200);
+
+/** Delivers what happened, as the queue does beside the calls. */
+export const handOn = (world: World): Promise<unknown> => world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
 
 export const outcome = ({ status, body }: Reply): [number, string] => [status, body?.code];
 

@@ -44,6 +44,8 @@ describe("the payment intent", () => {
       intent_hash: intentHash(intent.intent_id),
       operational_wallet: account(8).toLowerCase(),
       settlement_key: JSON.parse(Buffer.from(settled.receipt.split(".")[1], "base64url").toString()).settlement_key,
+      payment: null,
+      hold_released: false,
       expires_at: expect.any(String),
     });
   });

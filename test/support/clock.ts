@@ -9,12 +9,13 @@ import type { World } from "./world.ts";
 /** The same world with a clock that only `advance` moves, so that edges are exact. */
 export function stopped(world: World): World {
   const stoppedAt = world.now();
+  const { offset } = world;
   let by = 0;
   const now = () => stoppedAt + by;
   const advance = (ms: number) => {
     by += ms;
   };
-  return Object.assign(withDeps(world, { ...world.deps, clock: { now } }), { now, advance });
+  return Object.assign(withDeps(world, { ...world.deps, clock: { now, ahead: () => offset + by } }), { now, advance });
 }
 
 export const moveClock = async ({ deps, platformId }: World, clockOffsetMs: number): Promise<void> => {

@@ -76,7 +76,7 @@ export class World {
     this.meter = openMeter(env.DB, (sql) => {
       if (this.serving.now > 0) traffic.statements.add(sql);
     });
-    const clock = { now: () => Date.now() + this.offset };
+    const clock = { now: () => Date.now() + this.offset, ahead: () => this.offset };
     const { sent, MAIL } = watchMails(env.MAIL);
     this.mails = sent;
     const deps = buildDeps({ ...env, MAIL, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);

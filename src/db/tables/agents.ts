@@ -19,6 +19,8 @@ export const agents = sqliteTable(
   "agents",
   {
     did: text().primaryKey(),
+    /** As it stands on-chain, short: by it the follower finds an agent that sells; empty for others. */
+    didHash: text().notNull().default(""),
     platformId: text().notNull(),
     environment: text().$type<Environment>().notNull(),
     principalId: text().notNull(),
@@ -91,6 +93,7 @@ export const agents = sqliteTable(
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`external_ref is not null`),
     // The delegates of an agent (AGT-33).
+    index("agents_by_did_hash").on(t.didHash).where(sql`did_hash <> ''`),
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),

@@ -1,7 +1,7 @@
 // Table of chain operations (CHN-14). The bytes that were sent, and their nonces, are stored by the signer.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { OperationKind, OperationStatus } from "../../core/vocabulary.ts";
+import type { Environment, OperationKind, OperationStatus } from "../../core/vocabulary.ts";
 
 export const chainOperations = sqliteTable(
   "chain_operations",
@@ -30,12 +30,37 @@ export const chainOperations = sqliteTable(
 );
 export type OperationRow = typeof chainOperations.$inferSelect;
 
+/** The edition of the contract to which all providers of a network have been taken, or are on their way (MKT-22). */
+export const registeredEditions = sqliteTable("registered_editions", {
+  network: text().primaryKey(),
+  contract: text().notNull(),
+  plannedAt: integer().notNull(),
+  /** How often all of its providers were looked through. */
+  plans: integer().notNull(),
+});
+export type EditionRow = typeof registeredEditions.$inferSelect;
+
+/** Providers that are on their way to another edition. */
+export const editionMoves = sqliteTable(
+  "edition_moves",
+  {
+    did: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    network: text().notNull(),
+    plannedAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.did, t.environment, t.network] })],
+);
+export type EditionMove = typeof editionMoves.$inferSelect;
+
 /** How far the contract's events of a network have been read (CHN-24). */
 export const followers = sqliteTable("followers", {
   network: text().primaryKey(),
   /** The last block whose movements are booked, with its hash; the next reading begins behind it. */
   bookedBlock: integer().notNull(),
   bookedHash: text().notNull(),
+  /** The instant of that block. Epoch milliseconds. */
+  bookedAt: integer().notNull().default(0),
   /** The head of the last reading that came to it, and the instant up to which it had seen every payment. Epoch milliseconds. */
   headBlock: integer().notNull(),
   readThrough: integer().notNull(),

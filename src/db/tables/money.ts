@@ -23,8 +23,6 @@ export const escrows = sqliteTable(
     vault: text().notNull(),
     /** The edition of the contract whose vault it is; empty where that was not noted, which is the present one. */
     contract: text().notNull().default(""),
-    /** The provider as it stands on-chain, by which the follower finds it: in base64url. */
-    providerHash: text().notNull().default(""),
     operationalWallet: text().notNull(),
     /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
@@ -49,8 +47,6 @@ export const escrows = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.did, t.environment, t.network] }),
-    index("escrows_by_edition").on(t.network, t.contract, t.did, t.environment),
-    index("escrows_by_provider_hash").on(t.providerHash, t.network),
     index("escrows_behind")
       .on(t.behindSince, t.did, t.environment, t.network)
       .where(sql`max(threshold, other_threshold) <> chain_threshold`),
@@ -137,6 +133,15 @@ export const paymentIntents = sqliteTable(
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
+    /** What a payment that names no intent is found by: parties, network and amount, hashed. */
+    terms: text().notNull().default(""),
+    /** The payment that the follower bound to it, by its place on-chain, and the instant of its block on the intent's clock; null until one is seen. */
+    paymentTx: text(),
+    paymentLog: integer(),
+    paymentBlock: integer(),
+    paidAt: integer(),
+    /** When what was paid and never facilitated was counted as spent. */
+    spentAt: integer(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
     /** Its settlement; null until a payment is facilitated for it. */
@@ -148,18 +153,22 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_unrated")
       .on(t.expiresAt)
       .where(sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`),
-    // The client form names no intent: it takes the newest open one of the pair with this amount (FAC-8).
-    index("payment_intents_open_pair")
-      .on(t.consumerDid, t.providerDid, t.network, t.amount, t.createdAt)
+    // A payment that names no intent is for the newest open one of its terms (FAC-8).
+    index("payment_intents_by_terms")
+      .on(t.terms, t.createdAt)
       // A condition on the status would have SQLite write the index again as an intent ends.
       .where(sql`transaction_id is null`),
     // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all of a provider that ends (AGT-31).
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
-      .where(sql`status = 'OPEN'`),
+      .where(sql`status in ('OPEN', 'PAID') and spent_at is null`),
     // A payment names its intent by this (FAC-8).
     uniqueIndex("payment_intents_by_hash").on(t.intentHash),
     index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
+    index("payment_intents_paid").on(t.network, t.paidAt).where(sql`status = 'PAID' and spent_at is null`),
+    uniqueIndex("payment_intents_by_payment")
+      .on(t.paymentTx, t.paymentLog, t.network)
+      .where(sql`payment_tx is not null`),
   ],
 );
 export type IntentRow = typeof paymentIntents.$inferSelect;
@@ -184,7 +193,7 @@ export const transactions = sqliteTable(
     /** The edition of the settlement contract, and the key in it that a payout and a refund are bound to. */
     contract: text().notNull().default(""),
     settlementKey: text().notNull().default(""),
-    /** Where payouts and refunds of it go. */
+    /** Where payouts and refunds of it go; empty where that is the payer. */
     refundTo: text().notNull().default(""),
     payer: text().notNull(),
     operationalWallet: text().notNull(),
@@ -281,6 +290,8 @@ export const spendHolds = sqliteTable(
     expiresAt: integer().notNull(),
     intentId: text().notNull(),
     amount: integer().notNull(),
+    /** The hold ends only when the network has been read far enough (PAY-21). */
+    network: text().notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
 );

@@ -203,7 +203,14 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     { when: "its markets wait already, and are handed to the queue again", ...NOTHING },
-    { when: "it has no market", states: [], tables: ["escrows"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "it has no market", ...NOTHING },
+    {
+      when: "no provider is left in an earlier edition",
+      states: [],
+      tables: ["registered_editions"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
   ],
 
   tend_signers: TENDING,

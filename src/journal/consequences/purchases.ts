@@ -75,6 +75,30 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     {
+      when: "settled, and its payment was seen before",
+      states: ["intent PAID → SETTLED", "task none → open"],
+      tables: [
+        "agents",
+        "escrows",
+        "payment_intents",
+        "receipts",
+        "spend_holds",
+        "spend_ledger",
+        "spend_sums",
+        "tasks",
+        "transactions",
+      ],
+      activity: NOT_MANAGEMENT,
+      events: {
+        provider: ["task.opened", "transaction.settled"],
+        consumer: ["task.opened", "transaction.settled"],
+      },
+      directory: NONE,
+      document: { provider: ["new revision"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
       // The hold was released when the intent ended.
       when: "settled late",
       states: ["intent ABANDONED → SETTLED", "task none → open"],
@@ -229,6 +253,16 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       document: NONE,
       certificate: NONE,
       ...NO_NOTICE,
+    },
+  ],
+
+  spend_paid_intents: [
+    {
+      when: "nobody facilitated it",
+      states: [],
+      tables: ["payment_intents", "spend_holds", "spend_ledger", "spend_sums"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
     },
   ],
 

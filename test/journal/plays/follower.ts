@@ -1,20 +1,27 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
 import { eq } from "drizzle-orm";
 import { followers } from "../../../src/db/tables/chain.ts";
-import { ledgerLines } from "../../../src/db/tables/money.ts";
-import { followChain } from "../../../src/follower/job.ts";
-import { deposit } from "../../promotion/support.ts";
+import { ledgerLines, paymentIntents, spendHolds } from "../../../src/db/tables/money.ts";
+import { paid } from "../../facilitation/support.ts";
+import { deposit, rows } from "../../promotion/support.ts";
 import { account, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
-import { marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
+import { openAs, pairOf, partiesOf } from "./purchases.ts";
+import {
+  follow,
+  MINUTE,
+  marketsOf,
+  marketWith,
+  must,
+  NETWORK,
+  ofAgent,
+  ofNobody,
+  type Play,
+  type Plays,
+  store,
+} from "./stage.ts";
 
-const IN_TIME = 20_000;
 export const THRESHOLD = 15_000_000;
-
-export async function follow({ deps }: World): Promise<void> {
-  if (!(await followChain(deps, NETWORK, Date.now() + IN_TIME)))
-    throw new Error("the follower did not come to the head");
-}
 
 /** A provider that the contract knows, with all before it booked. */
 async function provider(world: World): Promise<string> {
@@ -54,6 +61,49 @@ async function robbed(world: World): Promise<string> {
   return did;
 }
 
+/** An open intent of two platforms, and its payment, which nobody has read of. */
+const paidFor: Play = async (stage) => {
+  const purchase = await paid(stage.world, await pairOf(stage));
+  return async () => {
+    await follow(stage.world);
+    return partiesOf(purchase);
+  };
+};
+
+/** It is bound to a payment of the next block, in which there is none. */
+const takenAway: Play = async (stage) => {
+  const { world } = stage;
+  const pair = await pairOf(stage);
+  const { intent_id: intentId } = await openAs(world, pair, "consumer");
+  await follow(world);
+  const [at] = await world.deps.db.select().from(followers).where(eq(followers.network, NETWORK));
+  if (!at) throw new Error("the network was never read");
+  const payment = {
+    paymentTx: "0xgone",
+    paymentLog: 0,
+    paymentBlock: at.bookedBlock + 1,
+    paidAt: at.bookedAt + MINUTE,
+  };
+  await store(world, (db) => [
+    db
+      .update(paymentIntents)
+      .set({ status: "PAID", ...payment })
+      .where(eq(paymentIntents.intentId, intentId)),
+    db.update(spendHolds).set({ expiresAt: Number.MAX_SAFE_INTEGER }).where(eq(spendHolds.intentId, intentId)),
+  ]);
+  await rpc(NETWORK, "evm_mine", []);
+  return async () => {
+    await follow(world);
+    return partiesOf(pair);
+  };
+};
+
+/** A slow node's answer is left to the next run. */
+async function compare(world: World, did: string): Promise<void> {
+  for (let run = 0; run < 3 && (await rows("select * from ledger_differences where did = ?", did)).length === 0; run++)
+    await follow(world);
+}
+
 export const FOLLOWER_PLAYS: Plays = {
   follow_chain: {
     "nothing has moved a vault": ofNobody(async (world) => {
@@ -63,6 +113,8 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that changes no state": ofAgent(paidIn(provider, 1), follow),
     "a deposit that funds the escrow": ofAgent(paidIn(provider, THRESHOLD), follow),
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
-    "a vault holds less than its lines say": ofAgent(robbed, follow),
+    "a payment of an open intent": paidFor,
+    "a reorganisation took the payment away": takenAway,
+    "a vault holds less than its lines say": ofAgent(robbed, compare),
   },
 };

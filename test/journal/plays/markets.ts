@@ -2,7 +2,7 @@
 import { and, eq } from "drizzle-orm";
 import { doubtOperation } from "../../../src/chain/store.ts";
 import { agentMarkets, agents } from "../../../src/db/tables/agents.ts";
-import { chainOperations } from "../../../src/db/tables/chain.ts";
+import { chainOperations, registeredEditions } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
 import { movedStates } from "../../../src/escrow/store.ts";
@@ -149,7 +149,7 @@ async function inEarlierVault(world: World): Promise<string> {
   return did;
 }
 const moveEdition = (world: World, did: string) =>
-  moveEditions.record(withHeldQueue(world).deps, `${NETWORK} ${EARLIER} ${did} sandbox`);
+  moveEditions.record(withHeldQueue(world).deps, `${NETWORK} ${did} sandbox`);
 
 async function stalled(world: World): Promise<void> {
   const did = await unanswered(world);
@@ -263,6 +263,10 @@ export const MARKET_PLAYS: Plays = {
       await store(world, (db) => db.update(escrows).set({ contract: EARLIER }).where(eq(escrows.did, did)));
       return did;
     }, moveEdition),
+    "no provider is left in an earlier edition": ofNobody(
+      (world) => store(world, (db) => db.delete(registeredEditions)),
+      (world) => world.run(moveEditions),
+    ),
   },
   tend_signers: tending(tendSigners),
   tend_arbiters: tending(tendArbiters),

@@ -1,10 +1,12 @@
 // Plays of agents that go to another principal or to production.
+import { SUBSCRIBERS } from "../../../src/cron.ts";
+import { handOnEvents } from "../../../src/journal/outbox.ts";
 import { grantMarket, setEscrow } from "../../payments/support.ts";
 import { deposit } from "../../promotion/support.ts";
 import { account } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
-import { follow, THRESHOLD } from "./follower.ts";
-import { marketsOf, marketWith, must, type Play, type Plays } from "./stage.ts";
+import { THRESHOLD } from "./follower.ts";
+import { follow, marketsOf, marketWith, must, type Play, type Plays } from "./stage.ts";
 
 const consumer = async (world: World) => (await world.consumer()).did;
 const draft = async (world: World) => (await world.draft("CONSUMER")).did;
@@ -27,6 +29,8 @@ const promoting =
     const did = await prepare(world);
     return async () => {
       await promote(world, did);
+      // What it leaves in the sandbox is taken away with the delivery of its event, which the queue may have made.
+      await world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
       return { agent: [did] };
     };
   };

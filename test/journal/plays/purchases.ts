@@ -4,6 +4,7 @@ import { agents } from "../../../src/db/tables/agents.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { abandonIntents } from "../../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../../src/payments/rate-abandoned.ts";
+import { spendPaidIntents } from "../../../src/payments/spend-paid.ts";
 import { ratingMethod } from "../../../src/ratings/method.ts";
 import { forwardScale } from "../../../src/ratings/rating.ts";
 import { autoConfirmTasks } from "../../../src/tasks/auto-confirm.ts";
@@ -11,13 +12,13 @@ import { asProvider, confirm, facilitated, mined, type Pair, paid } from "../../
 import { payOnChain } from "../../support/chain.ts";
 import type { Parties } from "../../support/consequences.ts";
 import type { World } from "../../support/world.ts";
-import { DAY, HOUR, MINUTE, must, NETWORK, type Play, type Plays, type Stage, store } from "./stage.ts";
+import { DAY, follow, HOUR, MINUTE, must, NETWORK, type Play, type Plays, type Stage, store } from "./stage.ts";
 
 /** Settlements give a tenth to the escrow, until it holds 15. */
 const FILLING = "500.00";
 const ENDED = 6 * MINUTE;
 
-const pairOf = async ({ world, other }: Stage): Promise<Pair> => ({
+export const pairOf = async ({ world, other }: Stage): Promise<Pair> => ({
   provider: await world.provider(),
   consumer: await other.consumer(),
 });
@@ -25,10 +26,13 @@ async function pairOfOnePrincipal({ world }: Stage): Promise<Pair> {
   const overrides = { principal_id: await world.principal() };
   return { provider: await world.provider(overrides), consumer: await world.consumer(overrides) };
 }
-const partiesOf = ({ provider, consumer }: Pair): Parties => ({ provider: [provider.did], consumer: [consumer.did] });
+export const partiesOf = ({ provider, consumer }: Pair): Parties => ({
+  provider: [provider.did],
+  consumer: [consumer.did],
+});
 
 const orderOf = ({ provider, consumer }: Pair) => ({ consumer_did: consumer.did, provider_did: provider.did });
-const openAs = (world: World, pair: Pair, side: keyof Pair) =>
+export const openAs = (world: World, pair: Pair, side: keyof Pair) =>
   must(
     201,
     world.as(pair[side], "POST", "/v1/payment-intents", { ...orderOf(pair), amount: "10.00", currency: "USDC" }),
@@ -62,8 +66,14 @@ const settling =
     };
   };
 
-async function endIntents(world: World): Promise<void> {
+/** The intents that are open end, and the chain has been read to their ends. */
+async function passEnds(world: World): Promise<void> {
+  await follow(world);
   world.advance(ENDED);
+}
+
+async function endIntents(world: World): Promise<void> {
+  await passEnds(world);
   await world.run(abandonIntents);
 }
 
@@ -148,6 +158,7 @@ const unanswered =
   };
 
 const rateAbandoned = (world: World) => world.run(rateAbandonedIntents);
+const spendPaid = (world: World) => world.run(spendPaidIntents);
 async function endAbandoned(world: World): Promise<void> {
   await endIntents(world);
   world.advance(DAY);
@@ -187,6 +198,7 @@ export const PURCHASE_PLAYS: Plays = {
   facilitate: {
     settled: settling("10.00"),
     "settled, and the escrow is full": settling(FILLING),
+    "settled, and its payment was seen before": settling("10.00", pairOf, follow),
     "settled late": settling("10.00", pairOf, endEarly),
     "settled between agents of one principal": settling("10.00", pairOfOnePrincipal),
     "the same again": async (stage) => {
@@ -219,10 +231,22 @@ export const PURCHASE_PLAYS: Plays = {
       async (stage) => {
         const pair = await pairOf(stage);
         await openAs(stage.world, pair, "consumer");
-        stage.world.advance(ENDED);
+        await passEnds(stage.world);
         return pair;
       },
       (world) => world.run(abandonIntents),
+    ),
+  },
+  spend_paid_intents: {
+    "nobody facilitated it": falling(
+      spendPaid,
+      async (stage) => {
+        const purchase = await paid(stage.world, await pairOf(stage), "10.00");
+        await follow(stage.world);
+        stage.world.advance(30 * DAY + HOUR);
+        return purchase;
+      },
+      spendPaid,
     ),
   },
   rate_abandoned_intents: {

@@ -1,6 +1,7 @@
 // Shared by the plays of src/journal/consequences/table.ts: two platforms, a chain that does not answer, and the form of a play.
 import { inject } from "vitest";
 import { commit, type Database, type Statement } from "../../../src/db/batch.ts";
+import { followChain } from "../../../src/follower/job.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { expectStatus, type Json, type Reply, type World } from "../../support/world.ts";
 
@@ -16,6 +17,13 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 export const NETWORK = "base-sepolia";
+
+/** Reads the chain to its head. */
+export async function follow({ deps }: World): Promise<void> {
+  if (!(await followChain(deps, NETWORK, Date.now() + IN_TIME)))
+    throw new Error("the follower did not come to the head");
+}
+const IN_TIME = 20_000;
 
 /** A play of one agent. */
 export const ofAgent =

@@ -1,0 +1,46 @@
+// The follower's message: what it costs to read a chain on which nothing has happened, and what each movement and each payment costs.
+import type { Case } from "../case.ts";
+import { depositFor } from "../payer.ts";
+import { agent, follow, followAsk, openProvider, type Play, paid } from "../play.ts";
+
+const UNIT = 1n;
+const MANY = 10;
+
+/** Providers whose vaults no other case moves. */
+const sellers = (play: Play, count: number) =>
+  Promise.all(Array.from({ length: count }, () => openProvider(play.stage, play.principalId)));
+
+const deposits = (count: number) => async (play: Play) => {
+  const closed = await sellers(play, count);
+  await follow(play);
+  for (const { did } of closed) await depositFor(play.network, did, UNIT);
+  return followAsk(play);
+};
+
+/** Between two agents of their own: what is paid and not facilitated stays open. */
+const payments = (count: number) => async (play: Play) => {
+  const { stage, principalId } = play;
+  const pair = {
+    consumer: await agent(stage, stage.platform, "CONSUMER", principalId),
+    provider: await openProvider(stage, principalId),
+  };
+  await follow(play);
+  for (let i = 0; i < count; i++) await paid(play, pair);
+  return followAsk(play);
+};
+
+const route = "message follow_chain";
+export const FOLLOWER_CASES: readonly Case[] = [
+  {
+    route,
+    status: 200,
+    ask: async (play) => {
+      await follow(play);
+      return followAsk(play);
+    },
+  },
+  { route, variant: "a deposit", status: 200, ask: deposits(1) },
+  { route, variant: "ten deposits", status: 200, ask: deposits(MANY) },
+  { route, variant: "a payment", status: 200, ask: payments(1) },
+  { route, variant: "ten payments", status: 200, ask: payments(MANY) },
+];

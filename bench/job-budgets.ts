@@ -1,0 +1,47 @@
+// The budgets of jobs and of the follower's message, as those of the operations (budgets.ts).
+import { BULK, type Budget, EACH, job, sweep } from "./budget.ts";
+
+export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
+  // Each job once: its own row is read, begun and ended, and what is due is found by an index.
+  ...job("hand_on_events", { trips: 5, rowsRead: 4, rowsWritten: 2 }, { trips: 6, rowsRead: 4, rowsWritten: 3 }),
+  ...job("prune_idempotency_outcomes", BULK, { trips: 5, rowsRead: 9, rowsWritten: 3 }),
+  ...job("end_attestations", EACH, { trips: 6, rowsRead: 14, rowsWritten: 21, queues: 1 }),
+  ...job("notify_expiring", EACH, { trips: 6, rowsRead: 8, rowsWritten: 8, queues: 1 }),
+  ...job("finish_cascades", EACH, { trips: 6, rowsRead: 14, rowsWritten: 14, queues: 1 }),
+  ...job("restate_agents", EACH, { trips: 7, rowsRead: 15, rowsWritten: 7 }),
+  ...job("note_authority_keys", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4 }),
+  ...job("open_status_lists", BULK),
+  // Counting reads the places that are taken, which are counted beside these: once an hour.
+  "job open_status_lists (counted)": sweep({ trips: 6, rowsRead: 5, rowsWritten: 3 }),
+  ...job("auto_confirm_tasks", EACH, { trips: 6, rowsRead: 45, rowsWritten: 16, queues: 1 }),
+  ...job("abandon_intents", BULK, { trips: 5, rowsRead: 19, rowsWritten: 9, queues: 1 }),
+  ...job("spend_paid_intents", { ...EACH, rowsRead: 3 }, { trips: 6, rowsRead: 14, rowsWritten: 7 }),
+  ...job("rate_abandoned_intents", EACH, { trips: 7, rowsRead: 21, rowsWritten: 8 }),
+  ...job("follow_thresholds", EACH, { trips: 4, rowsRead: 3, rowsWritten: 2, queues: 1 }),
+  // A provider whose markets wait already is handed to the queue again.
+  ...job("move_editions", { ...EACH, rowsRead: 5 }, { trips: 7, rowsRead: 13, rowsWritten: 4, queues: 1 }),
+  "job move_editions (a provider moves)": sweep({ trips: 8, rowsRead: 22, rowsWritten: 12, queues: 1 }),
+  // For each network a plan, beside the rows that it looks through.
+  "job move_editions (an edition is new)": sweep({ trips: 5, rowsRead: 10, rowsWritten: 4 }),
+  ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
+  ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
+  ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
+  ...job("follow_chains", { trips: 3, rowsRead: 2, rowsWritten: 2, queues: 2 }),
+  // Each run compares forty vaults with their lines. Every further movement writes three rows; a payment that is bound to its intent eight, of
+  // which three are its event's.
+  "message follow_chain": sweep({ trips: 7, rowsRead: 200, rowsWritten: 2, fetches: 4 }),
+  "message follow_chain (a deposit)": sweep({ trips: 7, rowsRead: 220, rowsWritten: 6, fetches: 6 }),
+  "message follow_chain (ten deposits)": sweep({ trips: 7, rowsRead: 350, rowsWritten: 33, fetches: 6 }),
+  "message follow_chain (a payment)": sweep({ trips: 7, rowsRead: 260, rowsWritten: 14, queues: 1, fetches: 6 }),
+  "message follow_chain (ten payments)": sweep({ trips: 7, rowsRead: 340, rowsWritten: 105, queues: 1, fetches: 6 }),
+  ...job("tend_signers", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
+  ...job("tend_arbiters", { trips: 3, rowsRead: 2, rowsWritten: 2, objects: 2 }),
+  ...job("sign_activity_heads", EACH, { trips: 7, rowsRead: 10, rowsWritten: 6 }),
+  ...job("erase_closed_accounts", EACH, { trips: 6, rowsRead: 7, rowsWritten: 4 }),
+  ...job("sweep_documents", { ...BULK, trips: 3, rowsRead: 2 }),
+  ...job("remove_unverified_accounts", BULK, { trips: 5, rowsRead: 30, rowsWritten: 5 }),
+  ...job("prune_account_credentials", { ...BULK, rowsRead: 5 }, { trips: 5, rowsRead: 17, rowsWritten: 3 }),
+  ...job("announce", BULK, { trips: 7, rowsRead: 6, rowsWritten: 5 }),
+  ...job("mail_notices", BULK, { trips: 6, rowsRead: 14, rowsWritten: 5 }),
+  ...job("mail_alerts", BULK, { trips: 6, rowsRead: 4, rowsWritten: 4 }),
+};

@@ -1,0 +1,157 @@
+// Binds the payments that the follower sees, at the head of the chain, to the intents that they are for (PAY-21): such an intent is PAID, and its
+// hold has no end. A payment that a reorganisation took away gives the end back; one in another block stays bound.
+import type { EventAt } from "../chain/gateway.ts";
+import { didHash, storedHash, termsOf } from "../chain/hashes.ts";
+import type { Network } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { aheadOf } from "../core/clock.ts";
+import type { ReadResults, Statement } from "../db/batch.ts";
+import type { Timed } from "../db/clock.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { findUsedOf } from "../facilitation/store.ts";
+import { isInTime } from "../intents/states.ts";
+import {
+  findIntentsNamed,
+  findIntentsOfTerms,
+  findPaidIntents,
+  movePayment,
+  type Payment,
+  payIntent,
+  unpayIntent,
+} from "../intents/store.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
+import { toIntentView } from "../payments/views.ts";
+
+export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
+
+/** Unsettled intents of the same terms that are looked at. */
+const OF_TERMS = 20;
+/** Bound payments behind the booked block that are looked at. */
+const BOUND = 1_000;
+
+export const paymentReads = (
+  { db }: Deps,
+  { network }: Network,
+  before: FollowerRow | null,
+  payments: readonly PaymentAt[],
+) => ({
+  named: findIntentsNamed(
+    db,
+    payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [storedHash(intentHash)])),
+  ),
+  ofTerms: findIntentsOfTerms(
+    db,
+    [...new Set(payments.filter(({ intentHash }) => intentHash === null).map((one) => termsPaid(network, one)))],
+    OF_TERMS,
+  ),
+  used: findUsedOf(db, network, payments),
+  bound: findPaidIntents(db, network, { at: before?.bookedAt ?? 0, id: "" }, Number.MAX_SAFE_INTEGER, BOUND),
+});
+type Found = ReadResults<ReturnType<typeof paymentReads>>;
+
+/** `through`: the last block that was read. */
+type Seen = {
+  readonly before: FollowerRow | null;
+  readonly payments: readonly PaymentAt[];
+  readonly through: number;
+};
+
+/** Payments that one batch binds. */
+const PAYMENTS = 200;
+
+/** `complete`: all that were seen are bound. */
+export function paymentStatements(
+  deps: Deps,
+  network: Network,
+  { before, payments, through }: Seen,
+  found: Found,
+): { readonly complete: boolean; readonly statements: Statement[] } {
+  const unconfirmed = found.bound.filter(
+    ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
+  );
+  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
+  const moves = unconfirmed.flatMap((intent) => boundStatements(deps, intent, placed));
+  const paid = newlyPaid(deps, network, payments, found);
+  return {
+    complete: paid.length <= PAYMENTS,
+    statements: [...moves, ...paid.slice(0, PAYMENTS).flatMap((one) => paidStatements(deps, one))],
+  };
+}
+
+const placeOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
+
+/** On the intent's clock, by which blocks are shifted. */
+const paidAtOf = ({ clock }: Deps, intent: Timed<IntentRow>, { minedAt }: PaymentAt): number =>
+  minedAt + intent.clockOffsetMs + aheadOf(clock);
+
+const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Payment => ({
+  paymentTx: payment.txHash,
+  paymentLog: payment.logIndex,
+  paymentBlock: payment.blockNumber,
+  paidAt: paidAtOf(deps, intent, payment),
+});
+
+/** What was bound before: is it still there, and where? */
+function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyMap<string, PaymentAt>): Statement[] {
+  const { db } = deps;
+  const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
+  if (!payment) return [...unpayIntent(db, intent), ...holdUntilEnd(db, intent)];
+  return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
+}
+
+type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
+
+/** Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. */
+function newlyPaid(
+  deps: Deps,
+  { network }: Network,
+  payments: readonly PaymentAt[],
+  { named, ofTerms, used, bound }: Found,
+): Paid[] {
+  const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
+  for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
+  const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
+  const newestFirst = ofTerms.toSorted((one, other) => other.createdAt - one.createdAt);
+  const taken = new Set<string>();
+  return payments.flatMap((payment) => {
+    if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
+    const { intentHash } = payment;
+    const fits = (intent: Timed<IntentRow>): boolean =>
+      !taken.has(intent.intentId) && isPaidBy(deps, network, intent, payment);
+    const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
+    const intent = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
+    if (!intent) return [];
+    taken.add(intent.intentId);
+    return [{ intent, payment }];
+  });
+}
+
+/** Whether a payment is of an intent's terms and came while it was open. */
+function isPaidBy(deps: Deps, network: string, intent: Timed<IntentRow>, payment: PaymentAt): boolean {
+  return (
+    intent.network === network &&
+    (intent.status === "OPEN" || intent.status === "ABANDONED") &&
+    BigInt(intent.amount) === payment.gross &&
+    didHash(intent.providerDid) === payment.providerDidHash &&
+    didHash(intent.consumerDid) === payment.consumerDidHash &&
+    isInTime(intent, paidAtOf(deps, intent, payment))
+  );
+}
+
+const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
+  termsOf(network, providerDidHash, consumerDidHash, gross);
+
+function paidStatements(deps: Deps, { intent, payment: at }: Paid): Statement[] {
+  const { db, config, clock } = deps;
+  const payment = paymentOf(deps, intent, at);
+  const now = clock.now();
+  const { clockOffsetMs: _ruling, ...row } = intent;
+  const paid = { ...row, status: "PAID", ...payment } as const;
+  return [
+    ...payIntent(db, intent, payment),
+    ...holdForever(db, intent),
+    ...recordEventForParties(db, intent, now, { type: "intent.paid", object: toIntentView(config, paid, now) }),
+  ];
+}

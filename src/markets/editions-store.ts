@@ -1,0 +1,50 @@
+// Store of the moves to a new edition of the contract (MKT-22): for each network the edition to which its providers are taken, and those on their way.
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type EditionMove, type EditionRow, editionMoves, registeredEditions } from "../db/tables/chain.ts";
+
+export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.select().from(registeredEditions));
+
+/**
+ * Looks through all escrows of a network for those that stand in another edition's vault than the present one's, while their provider sells. It
+ * reads as many rows as there are escrows, and so only when an edition is new.
+ */
+export function planMoves(db: Database, { network, contract, plannedAt, plans }: EditionRow): Statement[] {
+  const known = { contract, plannedAt, plans };
+  return [
+    db.insert(editionMoves).select(
+      sql`select e.did, e.environment, e.network, ${plannedAt} from escrows e
+        where e.network = ${network} and e.contract not in ('', ${contract})
+          and exists (select 1 from agent_markets m join agents a on a.did = m.did and a.status not in ('REVOKED', 'TERMINATED')
+            where m.did = e.did and m.environment = e.environment and m.network = e.network
+              and m.status in ('ACTIVE', 'PROVISIONING'))
+          and true on conflict do nothing`,
+    ),
+    db
+      .insert(registeredEditions)
+      .values({ network, ...known })
+      .onConflictDoUpdate({ target: registeredEditions.network, set: known }),
+  ];
+}
+
+/** In the order of the primary key. */
+export const findMoves = (db: Database, after: Due, limit: number): Read<Due[]> => {
+  const { did, environment, network, plannedAt } = editionMoves;
+  const [ofNetwork = "", ofDid = "", ofEnvironment = ""] = after.id.split(" ");
+  return readAll(
+    db
+      .select({ at: plannedAt, id: sql<string>`${network} || ' ' || ${did} || ' ' || ${environment}`.as("id") })
+      .from(editionMoves)
+      .where(sql`(${did}, ${environment}, ${network}) > (${ofDid}, ${ofEnvironment}, ${ofNetwork})`)
+      .orderBy(asc(did), asc(environment), asc(network))
+      .limit(limit),
+  );
+};
+
+type Moving = Pick<EditionMove, "did" | "environment" | "network">;
+
+const isOf = ({ did, environment, network }: Moving): SQL | undefined =>
+  and(eq(editionMoves.did, did), eq(editionMoves.environment, environment), eq(editionMoves.network, network));
+
+export const endMove = (db: Database, moving: Moving): Statement => db.delete(editionMoves).where(isOf(moving));

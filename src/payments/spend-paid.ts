@@ -1,0 +1,33 @@
+// Counts as spent what was paid and never facilitated in 30 days (PAY-21): the hold had no end until then.
+import { commitAll } from "../commit.ts";
+import { type Due, FIRST } from "../core/due.ts";
+import { readBatch } from "../db/batch.ts";
+import { PAID_MS } from "../intents/states.ts";
+import { endPaid, findIntent, findPaidIntents } from "../intents/store.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { spendStatements } from "./spend-store.ts";
+
+export const spendPaidIntents: EachJob = {
+  kind: "each",
+  name: "spend_paid_intents",
+  find: async ({ db, config, clock }, after, limit) => {
+    const from = after === null ? FIRST : { ...after, at: after.at - PAID_MS };
+    const to = clock.now() - PAID_MS;
+    const reads = config.networks.map(
+      ({ network }) => [network, findPaidIntents(db, network, from, to, limit)] as const,
+    );
+    const found = Object.values(await readBatch(db, Object.fromEntries(reads))).flat();
+    return found
+      .map(({ paidAt, intentId }): Due => ({ at: (paidAt ?? 0) + PAID_MS, id: intentId }))
+      .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1))
+      .slice(0, limit);
+  },
+  record: async (deps, intentId) => {
+    const { db } = deps;
+    const { intent } = await readBatch(db, { intent: findIntent(db, intentId) });
+    if (intent?.status !== "PAID" || intent.spentAt !== null) return false;
+    const now = deps.clock.now();
+    await commitAll(deps, [...endPaid(db, intent, now), ...spendStatements(db, intent, now)]);
+    return true;
+  },
+};
