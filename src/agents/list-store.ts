@@ -40,6 +40,7 @@ const {
   settledVolume: _volume,
   escrowStates: _escrows,
   disputesOpen: _open,
+  walletAsks: _asks,
   disputesResolvedFor: _for,
   disputesResolvedAgainst: _against,
   ...listed

@@ -162,4 +162,5 @@ export const NOTHING_EARNED = {
   disputesOpen: 0,
   disputesResolvedFor: 0,
   disputesResolvedAgainst: 0,
+  walletAsks: null,
 } as const satisfies Partial<AgentRow>;

@@ -1,10 +1,9 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
-import { and, asc, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, isRunning, type SuspensionReason } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { escrows } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import type { MovedStates } from "../escrow/store.ts";
@@ -107,6 +106,13 @@ type AgentColumns = Partial<Omit<AgentRow, "escrowStates">> & (MovedStates | Pic
 
 const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
+
+/** The instants at which it asked for other wallets (MKT-24): no version, and in no document. */
+export const noteWalletAsks = (
+  db: Database,
+  { did }: Pick<AgentRow, "did">,
+  walletAsks: readonly number[],
+): Statement => db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
 
 /** Writes only onto the sums that the new ones were computed from (AGT-28). */
 export const updateRating = (
@@ -344,18 +350,3 @@ export const passOnAgents = (
   ]);
 
 // ---- The hash of a DID -----------------------------------------------------------------------------------------------------
-
-/** Agents with an escrow that were registered before their hash was kept, behind a DID. */
-export const findUnhashed = (db: Database, after: string, limit: number): Read<{ did: string }[]> =>
-  readAll(
-    db
-      .selectDistinct({ did: agents.did })
-      .from(escrows)
-      .innerJoin(agents, and(eq(agents.did, escrows.did), eq(agents.didHash, "")))
-      .where(gt(escrows.did, after))
-      .orderBy(asc(agents.did))
-      .limit(limit),
-  );
-
-export const putDidHash = (db: Database, did: string, hash: string): Statement =>
-  db.update(agents).set({ didHash: hash }).where(eq(agents.did, did));

@@ -67,6 +67,8 @@ export const PAID_INTENT_DAYS = 30;
 /** How many intents of its own a provider may have open for one consumer (PAY-6). */
 export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
+/** Changes of operational wallets that an agent may ask for in 24 hours. */
+export const WALLET_CHANGES_A_DAY = 10;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;
 export const CAPABILITIES_MAX = 50;

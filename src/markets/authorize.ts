@@ -2,21 +2,23 @@
 // PROVISIONING is all that passes between them (MKT-8).
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
-import { findOwnAgent } from "../agents/store.ts";
+import { findOwnAgent, noteWalletAsks } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
+import { editionsOf } from "../chain/events.ts";
 import { isAddress } from "../chain/hashes.ts";
-import { findNetwork } from "../chain/networks.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { DAY_MS, MARKET_PROVISION_WAIT_MS, SECOND_MS, WALLET_CHANGES_A_DAY } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 import { certificateIn } from "../identity/aid.ts";
-import { type AgentWithPrincipal, findMarkets } from "../identity/store.ts";
+import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
 import { documentChange } from "./document.ts";
@@ -24,7 +26,7 @@ import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
-import { holdsOtherWallet, NO_CHANGE, sameMarket, walletOn } from "./wallets.ts";
+import { holdsOtherWallet, NO_CHANGE, otherWallets, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
@@ -37,7 +39,7 @@ export async function authorizeMarkets(
   const facts = await call.read({ ...marketReads(call, did), production: findMarkets(db, did, "production") });
   const { found, markets, production } = facts;
   const agent = marketable(found, environment, now);
-  const faults = marketFaults(input.markets, deps, environment);
+  const faults = marketFaults(input.markets, deps, environment, facts.escrows);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
   const wanted = wantedRows(call, agent, input, markets);
@@ -45,13 +47,33 @@ export async function authorizeMarkets(
   if (networks.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
-  if (wanted.length > 0) await call.commit(await requested(call, agent, facts, wanted), null);
+  const asks = walletAsks(agent, otherWallets(wanted, markets, facts.escrows).length, deps.clock.now());
+  if (wanted.length > 0)
+    await call.commit([...(await requested(call, agent, facts, wanted)), ...noted(db, agent, asks)], null);
 
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
   const rows = await askChain(deps, { did, environment }, networks);
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
 }
+
+/**
+ * The instants of the last day's changes with further ones; each may cost a transaction of the registrar.
+ * @throws ServiceError `rate_limited` when they are too many
+ */
+function walletAsks(agent: AgentRow, further: number, now: number): readonly number[] | null {
+  if (further === 0) return null;
+  const asks = (agent.walletAsks ?? []).filter((at) => at > now - DAY_MS);
+  const over = asks.length + further - WALLET_CHANGES_A_DAY;
+  if (over <= 0) return [...asks, ...Array.from({ length: further }, () => now)];
+  const free = asks[over - 1] ?? now;
+  const seconds = Math.ceil((free + DAY_MS - now) / SECOND_MS);
+  const message = `An agent changes its operational wallets ${WALLET_CHANGES_A_DAY} times in 24 hours.`;
+  throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
+}
+
+const noted = (db: Deps["db"], agent: AgentRow, asks: readonly number[] | null): Statement[] =>
+  asks === null ? [] : [noteWalletAsks(db, agent, asks)];
 
 /** Open markets of which a change of wallet is asked for that waits already: the old wallet may have confirmed it since (MKT-21). */
 const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>
@@ -165,9 +187,13 @@ function provisionedRows(
 
 /** Judges the agent, and finds the further faults of a body that the schema refuses. */
 export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
-  return precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
+  const reads = {
+    found: findOwnAgent(call.db, call.tenant, did),
+    escrows: findEscrows(call.db, did, call.environment),
+  };
+  return precheck(reads, ({ found, escrows }) => {
     marketable(found, call.environment, call.now);
-    return marketFaults(proposed, call.deps, call.environment);
+    return marketFaults(proposed, call.deps, call.environment, escrows);
   });
 }
 
@@ -178,7 +204,12 @@ function marketable(found: AgentWithPrincipal | null, environment: Environment, 
   return agent;
 }
 
-function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environment: Environment): FieldError[] {
+function marketFaults(
+  markets: readonly ProposedMarket[],
+  deps: Deps,
+  environment: Environment,
+  escrows: readonly EscrowRow[],
+): FieldError[] {
   const wallets = new Map<string, string>();
   return markets.flatMap(({ market, network, operational_wallet }, i) => {
     const at = (field: string) => `markets.${i}.${field}`;
@@ -199,10 +230,8 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
       const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
       faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
     }
-    // The contract would take it, and what is paid there is lost.
-    if (known?.token.toLowerCase() === operational_wallet.toLowerCase()) {
-      faults.push(fieldError(at("operational_wallet"), "invalid_value", "Must not be the network's token."));
-    }
+    const what = known && noWallet(known, operational_wallet.toLowerCase(), escrows);
+    if (what) faults.push(fieldError(at("operational_wallet"), "invalid_value", `Must not be ${what}.`));
     if (network === undefined) return faults;
     const name = known?.network ?? network;
     const wallet = operational_wallet.toLowerCase();
@@ -215,6 +244,14 @@ function marketFaults(markets: readonly ProposedMarket[], deps: Deps, environmen
     wallets.set(name, wallet);
     return faults;
   });
+}
+
+/** What an address of a network is that is nobody's wallet: what is paid there is lost, or refused by the contract. */
+function noWallet(known: Network, wallet: string, escrows: readonly EscrowRow[]): string | null {
+  if (known.token.toLowerCase() === wallet) return "the network's token";
+  if (editionsOf(known).includes(wallet)) return "the settlement contract";
+  const own = escrows.some(({ network, vault }) => network === known.network && vault.toLowerCase() === wallet);
+  return own ? "the escrow's vault" : null;
 }
 
 function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void {

@@ -2,6 +2,7 @@
 import type { WalletChange } from "../chain/gateway.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 
 export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
 
@@ -53,6 +54,20 @@ export function wishedWallet(rows: readonly MarketRow[]): string | null {
     null
   );
 }
+
+/** Networks on which another wallet is asked for than the one that was asked for last, or that the contract has. */
+export const otherWallets = (
+  asked: readonly MarketRow[],
+  markets: readonly MarketRow[],
+  escrows: readonly Pick<EscrowRow, "network" | "operationalWallet">[],
+): string[] =>
+  [...new Set(asked.map(({ network }) => network))].filter((network) => {
+    const row = markets.find((one) => one.network === network);
+    const known = row
+      ? (askedWallet(row) ?? row.operationalWallet)
+      : escrows.find((one) => one.network === network)?.operationalWallet.toLowerCase();
+    return known !== undefined && known !== "" && known !== walletOn(asked, network);
+  });
 
 /** The wallet of the rows on a network. */
 export const walletOn = (rows: readonly MarketRow[], network: string): string =>

@@ -20,7 +20,7 @@ import { REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { market, marketsPath, openMarkets } from "./support.ts";
+import { market, marketsPath, openMarkets, refusedWallet } from "./support.ts";
 
 const LAB = "lab-delayed";
 const [A, B, C] = [account(8), account(7), account(6)].map((wallet) => wallet.toLowerCase()) as [
@@ -140,7 +140,7 @@ describe("another wallet", () => {
 
   it("that the contract would refuse is refused at once, and not after the delay", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
-    const refused = await ask(did, chainOf(LAB).settlement_contract);
+    const refused = await ask(did, await refusedWallet(did, LAB));
     expect(refused).toMatchObject({ status: "ACTIVE", operational_wallet: A, reason: "InvalidWallet" });
     expect(refused).not.toHaveProperty("pending_wallet");
   });

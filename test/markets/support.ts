@@ -1,7 +1,7 @@
 // Markets that a provider asks for, and the world of the files that ask for them on a lab's chain.
 import { afterEach, beforeAll } from "vitest";
 import type { Deps } from "../../src/context.ts";
-import { account } from "../support/chain.ts";
+import { account, vaultOf } from "../support/chain.ts";
 import { restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, env, type Json, type Reply, type World } from "../support/world.ts";
@@ -36,4 +36,10 @@ export function useLab(network: string, set: (world: World) => void) {
       return { ...world.deps, config: { ...world.deps.config, networks } };
     },
   };
+}
+
+/** A wallet that the chain refuses and that the service takes for one: the provider's vault, as if the service did not know it. */
+export async function refusedWallet(did: string, network = "base-sepolia"): Promise<string> {
+  await env.DB.prepare("update escrows set vault = '' where did = ?").bind(did).run();
+  return vaultOf(did, network);
 }

@@ -125,3 +125,11 @@ export const mintAbi = [
     outputs: [],
   },
 ] as const;
+
+/** The vault of a provider, which may not be there yet: the contract takes it as nobody's wallet. */
+export async function vaultOf(did: string, network = "base-sepolia"): Promise<string> {
+  const { settlement_contract: to } = chainOf(network);
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [didHash(did)] });
+  const word = await rpc<string>(network, "eth_call", [{ to, data }, "latest"]);
+  return `0x${word.slice(-40)}`;
+}

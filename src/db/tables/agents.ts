@@ -77,6 +77,8 @@ export const agents = sqliteTable(
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),
+    /** When it asked for other operational wallets in the last day; null where it never did (MKT-24). */
+    walletAsks: text({ mode: "json" }).$type<readonly number[]>(),
     /** When it came from the sandbox to production, in real time (AGT-34). */
     promotedAt: integer(),
     /** The end of its principal's attestation, as its slice has written it: what ended by its date alone is a range of the index (PRN-14). */
@@ -92,8 +94,8 @@ export const agents = sqliteTable(
     uniqueIndex("agents_by_external_ref")
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`external_ref is not null`),
-    // The delegates of an agent (AGT-33).
     index("agents_by_did_hash").on(t.didHash).where(sql`did_hash <> ''`),
+    // The delegates of an agent (AGT-33).
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),

@@ -12,15 +12,14 @@ import { moveEditions } from "../../../src/markets/move-editions.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
-import { account, chainOf } from "../../support/chain.ts";
+import { refusedWallet } from "../../markets/support.ts";
+import { account } from "../../support/chain.ts";
 import { withConfig, withHeldQueue, withSilentChain } from "../../support/variants.ts";
-import type { World } from "../../support/world.ts";
+import type { Json, World } from "../../support/world.ts";
 import { MINUTE, marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
 
 const WALLET = account(8);
 const OTHER_WALLET = account(7);
-/** An address that the contract refuses as a wallet: its own. */
-const REFUSED = chainOf().settlement_contract;
 const MORE_THAN_ANYBODY_HAS = 1_000_000;
 const IN_TIME = 20_000;
 
@@ -32,6 +31,11 @@ const ask =
   (wallet: string, of: (world: World) => World = (world) => world) =>
   (world: World, did: string) =>
     must(200, of(world).call("POST", marketsOf(did), { body: marketWith(wallet) }));
+/** The contract refuses the provider's own vault. */
+const askRefused =
+  (of?: (world: World) => World) =>
+  async (world: World, did: string): Promise<Json> =>
+    ask(await refusedWallet(did), of)(world, did);
 const askForProduction = (world: World, did: string) =>
   must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(WALLET) }));
 
@@ -54,12 +58,12 @@ async function unansweredOvertaken(world: World): Promise<string> {
 }
 async function unansweredRefused(world: World): Promise<string> {
   const did = await unmarketed(world);
-  await ask(REFUSED, withSilentChain)(world, did);
+  await askRefused(withSilentChain)(world, did);
   return did;
 }
 async function unansweredOtherWallet(world: World): Promise<string> {
   const did = await provider(world);
-  await ask(REFUSED, withSilentChain)(world, did);
+  await askRefused(withSilentChain)(world, did);
   return did;
 }
 async function marketedForProduction(world: World): Promise<string> {
@@ -179,7 +183,7 @@ export const MARKET_PLAYS: Plays = {
       openForProduction,
       askWhileProductionMoves,
     ),
-    "the chain refuses": ofAgent(unmarketed, ask(REFUSED)),
+    "the chain refuses": ofAgent(unmarketed, askRefused()),
     "another wallet": ofAgent(provider, ask(OTHER_WALLET)),
     "another wallet, the chain does not answer in time": ofAgent(provider, ask(OTHER_WALLET, withSilentChain)),
     "open already, as asked": ofAgent(provider, ask(WALLET)),

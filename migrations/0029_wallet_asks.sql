@@ -1,0 +1,1 @@
+ALTER TABLE `agents` ADD `wallet_asks` text;
