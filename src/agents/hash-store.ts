@@ -1,6 +1,6 @@
-// Store of the hashes by which the contract knows agents, for those that were registered before the hash was kept with them.
+// Finds the agents that were registered before the hash by which the contract knows them was kept.
 import { and, asc, eq, gt } from "drizzle-orm";
-import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, type Read, readAll } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { escrows } from "../db/tables/money.ts";
 
@@ -15,6 +15,3 @@ export const findUnhashed = (db: Database, after: string, limit: number): Read<{
       .orderBy(asc(agents.did))
       .limit(limit),
   );
-
-export const putDidHash = (db: Database, did: string, hash: string): Statement =>
-  db.update(agents).set({ didHash: hash }).where(eq(agents.did, did));

@@ -350,3 +350,7 @@ export const passOnAgents = (
   ]);
 
 // ---- The hash of a DID -----------------------------------------------------------------------------------------------------
+
+/** The hash by which the contract knows it. */
+export const putDidHash = (db: Database, did: string, hash: string): Statement =>
+  db.update(agents).set({ didHash: hash }).where(eq(agents.did, did));

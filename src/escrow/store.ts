@@ -116,7 +116,7 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
     db,
     db
       .update(escrows)
-      .set(after)
+      .set({ ...after, formerWallets: formerBefore(after.operationalWallet) })
       .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.balance, before.balance))),
   );
 

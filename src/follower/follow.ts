@@ -1,6 +1,7 @@
 // The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
 // network's confirmations, and notes how far it has read. Safe to run twice and at once: the place that it read from is part of its batch.
-import { findUnhashed, putDidHash } from "../agents/hash-store.ts";
+import { findUnhashed } from "../agents/hash-store.ts";
+import { putDidHash } from "../agents/store.ts";
 import type { EventAt, EventsReading } from "../chain/gateway.ts";
 import { didHash, shortHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";

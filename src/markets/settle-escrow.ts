@@ -58,7 +58,7 @@ export function escrowAfter(
     vault,
     contract,
     operationalWallet: wallet,
-    // A payment through an earlier edition may still be facilitated.
+    // A payment through an earlier edition may still be facilitated: moving the vault adds the wallet that was paid there.
     formerWallets: known?.formerWallets ?? "[]",
     balance,
     contributed: 0,

@@ -132,6 +132,26 @@ describe("a payment", () => {
   });
 });
 
+it("a payment to the wallet of the earlier edition is facilitated although the new one has another (FAC-17)", async () => {
+  const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+  const { did } = pair.provider;
+  await rpc(LAB, "evm_setNextBlockTimestamp", [Math.floor(Date.now() / 1_000)]);
+  const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+  const options = { network: LAB, intentId: intent["intent_id"], contract: chainOf(LAB).settlement_contract };
+  const tx = await payOnChain(pair.consumer.did, did, 10_000_000, options);
+  // A change that waits for its delay in the earlier edition is the first wallet in the new one.
+  await env.DB.prepare(
+    "update agent_markets set pending_wallet = ?, pending_until = ?, pending_nonce = 1 where did = ?",
+  )
+    .bind(account(7).toLowerCase(), Date.now() + 3_600_000, did)
+    .run();
+  await move();
+  await register(did);
+  expect((await escrowOf(did))?.["operational_wallet"]).toBe(account(7).toLowerCase());
+  await rpc(LAB, "anvil_mine", ["0x3"]);
+  expect(expectStatus(await asProvider(upgraded, { ...pair, intent, tx }), 200).status).toBe("settled");
+});
+
 it("a provider whose markets are gone is left where it is", async () => {
   const { did } = await provider();
   expectStatus(await world.call("DELETE", `${marketsPath(did)}/DE-USDC?network=${LAB}`), 204);
