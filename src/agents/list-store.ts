@@ -16,6 +16,7 @@ import {
   whereFits,
 } from "../db/pages.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { restatements } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 
@@ -56,9 +57,27 @@ const standing = {
 const shown = { agent: listed, principal: standing };
 type Row = { readonly agent: ListedAgent; readonly principal: PrincipalStanding };
 
+/** Whether a renewal has still to write agents' rows: then a list of those that run looks at one range more. */
+export const findRenewing = (db: Database): Read<boolean> =>
+  read(
+    db
+      .select({ one: sql<number>`1`.as("one") })
+      .from(restatements)
+      .where(sql`started_at >= 0`)
+      .limit(1),
+    (rows) => rows.length > 0,
+  );
+
 /** True for a list in the order of the attestations' ends: one that a range of a status gives. */
 export const isByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
   status !== undefined && principalId === undefined && externalRef === undefined;
+
+type AgentPage = {
+  readonly limit: number;
+  readonly after: Position | null;
+  /** While a renewal writes agents' rows, one of them may run on behind the end that its row has. */
+  readonly renewing: boolean;
+};
 
 /** Of a page by status, rows whose status at the instant is another one are left to the reader, which knows the principal's standing. */
 export const listAgents = (
@@ -66,9 +85,9 @@ export const listAgents = (
   tenant: Tenant,
   filter: AgentFilter,
   now: number,
-  page: { readonly limit: number; readonly after: Position | null },
+  page: AgentPage,
 ): Read<Found<Row>> => {
-  const ranges = rangesOf(tenant, filter, now, page.after);
+  const ranges = rangesOf(tenant, filter, now, page);
   const fits = fitsOf(tenant, filter, now);
   if (fits === undefined) {
     const rows = db
@@ -102,7 +121,7 @@ function ownersOf(filter: AgentFilter): SQL {
 const BY_END = sql`ends_at desc, did desc`;
 const BY_AGE = sql`created_at desc, did desc`;
 
-function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Position | null): Ranges {
+function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, { after, renewing }: AgentPage): Ranges {
   const { principalId, status, economicRole, externalRef } = filter;
   const columns = listed;
   if (externalRef !== undefined) {
@@ -122,12 +141,9 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
       const stopped = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, ended)) : [];
       return { columns, from: [inStatus(status, all), ...stopped], order: BY_END };
     }
-    const renewed = below(sql`ends_at`, sql`did`, after, now, RENEWING);
-    return {
-      columns,
-      from: [inStatus(status, all, sql`ends_at > ${now}`), inStatus(status, renewed)],
-      order: BY_END,
-    };
+    // The reader, which knows the principal's standing, leaves out those of this range that have ended.
+    const renewed = renewing ? [inStatus(status, below(sql`ends_at`, sql`did`, after, now))] : [];
+    return { columns, from: [inStatus(status, all, sql`ends_at > ${now}`), ...renewed], order: BY_END };
   }
   const older = below(sql`created_at`, sql`did`, after);
   const owned = principalId === undefined ? within(agents, tenant) : sql`principal_id = ${principalId}`;
@@ -135,12 +151,6 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, after: Posit
     principalId === undefined && economicRole !== undefined ? sql`economic_role = ${economicRole}` : undefined;
   return { columns, from: [rangeOf(owned, role, older)], order: BY_AGE };
 }
-
-/**
- * While a renewal has still to write agents' rows, one of them may run on behind the end that its row has. The reader, which knows the
- * principal's standing, leaves out the others of that range.
- */
-const RENEWING = sql`(select 1 from restatements where started_at >= 0 limit 1) = 1`;
 
 const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
 

@@ -2,10 +2,12 @@
 import { askedPage, type ManagementCall, type Precheck, precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
+import { isRunning } from "../core/vocabulary.ts";
+import { readBatch } from "../db/batch.ts";
 import { findEscrows, findMarkets } from "../identity/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
-import { isByEnd, listAgents } from "./list-store.ts";
+import { findRenewing, isByEnd, listAgents } from "./list-store.ts";
 import type { AgentQuery, AgentSummary, AgentView } from "./schema.ts";
 import { findAgent, findOwnAgent } from "./store.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
@@ -27,8 +29,11 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   const { principal_id: principalId, status, economic_role: economicRole, external_ref: externalRef } = query;
   const filter = { principalId, status, economicRole, externalRef };
   const page = await askedPage(call, query, listingOf("agents", [call.environment], filter));
-  const { found } = await call.read({ found: listAgents(call.db, call.tenant, filter, call.now, page) });
   const byEnd = isByEnd(filter);
+  const listed = (renewing: boolean) => listAgents(call.db, call.tenant, filter, call.now, { ...page, renewing });
+  const runs = byEnd && status !== undefined && isRunning(status);
+  const first = await call.read({ found: listed(false), ...(runs && { renewing: findRenewing(call.db) }) });
+  const { found } = first.renewing ? await readBatch(call.db, { found: listed(true) }) : first;
   const { data, ...rest } = toPage(
     found.rows,
     page,

@@ -61,14 +61,9 @@ export const foundOf = <Row extends { readonly beyond: number }>(rows: Row[]): F
   end: rows.find(({ beyond }) => beyond === 1) ?? null,
 });
 
-/**
- * The condition of the rows that follow on a position, the latest first; with `by`, of those up to that instant alone, and with `gate`, of none
- * while that is false. The gate stands in the bound, which is evaluated once: as a condition of its own it would be compared row by row.
- */
-export const below = (at: SQL, id: SQL, after: Position | null, by?: number, gate?: SQL): SQL | undefined => {
+/** The condition of the rows that follow on a position, the latest first; with `by`, of those up to that instant alone. */
+export const below = (at: SQL, id: SQL, after: Position | null, by?: number): SQL | undefined => {
   // One bound and not two: SQLite would begin with one of them, and compare the other row by row.
   const last = by === undefined || (after !== null && after.at <= by) ? after : { at: by + 1, id: "" };
-  if (last === null) return undefined;
-  const from = gate === undefined ? sql`${last.at}` : sql`(case when ${gate} then ${last.at} else -1 end)`;
-  return sql`(${at}, ${id}) < (${from}, ${last.id})`;
+  return last === null ? undefined : sql`(${at}, ${id}) < (${last.at}, ${last.id})`;
 };
