@@ -4,9 +4,8 @@ import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
-import { followers } from "../db/tables/chain.ts";
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
@@ -20,14 +19,14 @@ export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow
   );
 
 /**
- * The same for an agent that may be its consumer; where it has ended by `wall`, the service's clock, and nothing has recorded it, also up to
- * which instant payments on its network have been seen.
+ * The same for an agent that may be its consumer; where it has ended by then and nothing has recorded it, also up to which instant payments on
+ * its network have been seen.
  */
 export const findIntentFor = (
   db: Database,
   intentId: string,
   caller: string,
-  wall: number,
+  now: number,
 ): Read<(TimedFor<IntentRow> & { readonly readThrough: number | null }) | null> => {
   const { consumerDid, consumerPlatformId } = paymentIntents;
   const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
@@ -36,7 +35,7 @@ export const findIntentFor = (
       .select({
         ...getTableColumns(paymentIntents),
         clockOffsetMs,
-        readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${wall}
+        readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${now}
           then ${readThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
       })
       .from(paymentIntents)
@@ -126,12 +125,6 @@ export const findDueIntents = (
 /** Up to which instant a network's payments have been seen; null where it was never read. */
 export const readThrough = (network: SQL): SQL<number | null> =>
   sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
-
-export const findReadThrough = (db: Database, network: string): Read<number | null> =>
-  read(
-    db.select({ at: followers.readThrough }).from(followers).where(eq(followers.network, network)),
-    ([row]) => row?.at ?? null,
-  );
 
 const DIDS_AT_ONCE = 20;
 

@@ -1,35 +1,21 @@
 // Reads an intent for its parties (PAY-17).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { hasEnded } from "../intents/states.ts";
-import { findIntent, findIntentFor, findReadThrough } from "../intents/store.ts";
+import { findIntent, findIntentFor } from "../intents/store.ts";
 import { refuseStrangers } from "./order.ts";
 import type { IntentView } from "./schema.ts";
 import { toIntentView } from "./views.ts";
 
 export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {
   const { intent } = await call.read(
-    { intent: findIntentFor(call.db, intentId, call.did, call.deps.clock.now()) },
+    { intent: findIntentFor(call.db, intentId, call.did, call.now) },
     { clock: (found) => found.intent?.clockOffsetMs },
   );
   refuseOthers(call, intent);
-  return toIntentView(call.deps.config, intent, call.now, await isReleased(call, intent));
-}
-
-/** Whether the hold of one that has ended, and that nothing has recorded, holds no more. */
-async function isReleased(
-  call: AgentCall,
-  intent: IntentRow & { readonly readThrough: number | null },
-): Promise<boolean> {
-  if (intent.status !== "OPEN" || intent.expiresAt > call.now) return false;
-  // A moved clock is known after the trip alone.
-  const { seen } =
-    intent.readThrough === null
-      ? await readBatch(call.db, { seen: findReadThrough(call.db, intent.network) })
-      : { seen: intent.readThrough };
-  return hasEnded(intent, seen === null ? null : seen + call.ahead);
+  const seen = intent.readThrough === null ? null : intent.readThrough + call.ahead;
+  return toIntentView(call.deps.config, intent, call.now, hasEnded(intent, seen));
 }
 
 /** Refuses an unknown intent (404) and a stranger to it (403) before 422. */
