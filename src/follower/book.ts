@@ -6,14 +6,22 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
+import type { EscrowRow, RefundRow } from "../db/tables/money.ts";
 import { type EscrowChange, gained } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
-import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
+import {
+  findEscrowsByHash,
+  findNewestLines,
+  insertLines,
+  insertRefunds,
+  moveFollower,
+  noteBlock,
+  noteDifferences,
+} from "./store.ts";
 import { turnedStatements } from "./turn.ts";
 
 type Reading = {
@@ -22,6 +30,7 @@ type Reading = {
   /** How far the network is read, where that is its head. */
   readonly level: Partial<FollowerRow>;
   readonly movements: readonly Movement[];
+  readonly refunds: readonly RefundRow[];
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
   readonly through: number;
@@ -51,6 +60,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
+    ...insertRefunds(db, reading.refunds),
     ...paid.statements,
   ]);
   return paid.complete;

@@ -12,6 +12,7 @@ import type { FollowerRow } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { book } from "./book.ts";
 import type { PaymentAt } from "./payments.ts";
+import { refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
 import { findFollower } from "./store.ts";
 
@@ -99,6 +100,7 @@ async function record(
     },
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : {},
     movements: fits,
+    refunds: refundsIn(network, events, to.number),
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
   });

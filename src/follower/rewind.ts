@@ -8,7 +8,15 @@ import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { gainStatements } from "./book.ts";
-import { findEscrowsOfAll, findLinesOf, findNotes, forgetBehind, moveFollower, reverseLines } from "./store.ts";
+import {
+  findEscrowsOfAll,
+  findLinesOf,
+  findNotes,
+  forgetBehind,
+  forgetRefunds,
+  moveFollower,
+  reverseLines,
+} from "./store.ts";
 
 /** Lines of one vault that a reorganisation takes back at once. */
 const LINES = 500;
@@ -38,6 +46,7 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
   await commitAll(deps, [
     ...moveFollower(db, known, { ...known, bookedBlock: kept.number, bookedHash: kept.hash }),
     forgetBehind(db, name, kept.number),
+    forgetRefunds(db, name, kept.number),
     ...reverseLines(db, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),

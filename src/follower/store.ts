@@ -1,7 +1,7 @@
 // Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
 import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type BookedBlock, bookedBlocks, type FollowerRow, followers, type VaultRef } from "../db/tables/chain.ts";
 import {
   type EscrowRow,
@@ -10,6 +10,8 @@ import {
   type LedgerLine,
   ledgerDifferences,
   ledgerLines,
+  type RefundRow,
+  refunds,
 } from "../db/tables/money.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
@@ -193,6 +195,34 @@ export const reverseLines = (db: Database, lines: readonly LedgerLine[]): Statem
           ),
         guard(db, sql`changes() = ${sql.raw(String(lines.length))}`),
       ];
+
+// ---- Refunds ---------------------------------------------------------------------------------------------------------------
+
+export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Statement[] =>
+  Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
+    const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
+    const values = JSON.stringify(
+      part.map(({ network, blockNumber, txHash, logIndex, settlementKey, payer, amount, minedAt }) => [
+        ...[network, blockNumber, txHash, logIndex, settlementKey, payer, amount, minedAt],
+      ]),
+    );
+    const columns = sql.raw(Array.from({ length: 8 }, (_one, at) => `value ->> ${at}`).join(", "));
+    return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
+  });
+
+/** A reorganisation took them away, or books them anew. */
+export const forgetRefunds = (db: Database, network: string, behind: number): Statement =>
+  db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
+
+/** What was given back for a settlement: base units. */
+export const findRefunded = (db: Database, network: string, settlementKey: string): Read<number> =>
+  read(
+    db
+      .select({ amount: sql<number>`coalesce(sum(${refunds.amount}), 0)`.as("amount") })
+      .from(refunds)
+      .where(and(eq(refunds.network, network), eq(refunds.settlementKey, settlementKey))),
+    ([row]) => row?.amount ?? 0,
+  );
 
 /** The same two numbers are found once. */
 export const noteDifferences = (db: Database, differences: readonly LedgerDifference[]): Statement[] =>

@@ -1,12 +1,15 @@
 // A reorganisation takes booked movements back, and what came back in other blocks is booked anew (CHN-24, MKT-23). The network `lab-follower`
 // belongs to this file alone; what it books has three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { readBatch } from "../../src/db/batch.ts";
+import { findRefunded } from "../../src/follower/store.ts";
+import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { createWorld, env, expectStatus, type World } from "../support/world.ts";
-import { bookedOf, escrowOf, follow, linesOf } from "./support.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { bookedOf, escrowOf, follow, linesOf, refundOf } from "./support.ts";
 
 const LAB = "lab-follower";
 const UNIT = 1_000_000;
@@ -93,6 +96,44 @@ describe("a reorganisation behind a booked block", () => {
       ["deposit", 2 * UNIT, 2 * UNIT],
       ["deposit", UNIT, 3 * UNIT],
     ]);
+  });
+});
+
+describe("a refund that was booked", () => {
+  it("is taken back with its block, and booked once where it comes back", async () => {
+    const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+    const options = { intentId: intent.intent_id, network: LAB };
+    const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10 * UNIT, options);
+    await settle();
+    const { transaction_id: id } = expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
+    await followed();
+    const [{ settlement_key: key }] = (await rows(
+      "select settlement_key from transactions where transaction_id = ?",
+      id,
+    )) as [Json];
+    const sum = async () => (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, LAB, key) })).sum;
+    await refundOf(id, 5, LAB);
+    const { hash, signed } = await newest();
+    await settle();
+    await followed();
+    expect(await sum()).toBe(5);
+    await lab("evm_setAutomine", false);
+    await lab("anvil_rollback", 4);
+    await mine(2);
+    expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+    await mine(1);
+    await lab("evm_setAutomine", true);
+    await settle();
+    await followed();
+    await followed();
+    expect(await sum()).toBe(5);
+    expect(await rows("select tx_hash from refunds where settlement_key = ?", key)).toEqual([{ tx_hash: hash }]);
+    await lab("anvil_rollback", 4);
+    await mine(6);
+    await followed();
+    await followed();
+    expect(await sum()).toBe(0);
   });
 });
 

@@ -32,6 +32,29 @@ export async function heldBy(did: string, network = "base-sepolia"): Promise<num
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
 
+/** A provider gives base units back for a facilitated settlement, out of its own wallet. */
+export async function refundOf(transactionId: string, units: number, network = "base-sepolia"): Promise<void> {
+  const { settlement_contract, token } = chainOf(network);
+  const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
+  const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
+  const settlement = {
+    key: row.settlement_key,
+    providerDidHash: didHash(row.provider_did),
+    token: token as Hex,
+    gross: BigInt(row.gross),
+    refundTo: row.refund_to || row.payer,
+    settledAt: BigInt(block.timestamp),
+    paidOut: 0n,
+  };
+  const from = account(9);
+  const [owner, spender, amount] = [from as Hex, settlement_contract as Hex, BigInt(units)];
+  const call = encodeFunctionData;
+  await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [owner, amount] }));
+  await send(network, from, token, call({ abi: tokenAbi, functionName: "approve", args: [spender, 2n ** 255n] }));
+  const data = call({ abi: settlementAbi, functionName: "refund", args: [settlement, amount] });
+  await send(network, from, settlement_contract, data);
+}
+
 /** Sends base units to a vault past the contract, as anybody may. */
 export async function transferTo(vault: string, units: number, network = "base-sepolia"): Promise<void> {
   const { token } = chainOf(network);

@@ -295,3 +295,26 @@ export const spendHolds = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
 );
+
+/**
+ * What providers gave back out of their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
+ * settlement, which may be one that nobody facilitated.
+ */
+export const refunds = sqliteTable(
+  "refunds",
+  {
+    network: text().notNull(),
+    blockNumber: integer().notNull(),
+    txHash: text().notNull(),
+    logIndex: integer().notNull(),
+    settlementKey: text().notNull(),
+    payer: text().notNull(),
+    amount: integer().notNull(),
+    minedAt: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
+    index("refunds_by_settlement").on(t.network, t.settlementKey),
+  ],
+);
+export type RefundRow = typeof refunds.$inferSelect;

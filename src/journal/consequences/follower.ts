@@ -48,6 +48,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       activity: BY_ITSELF,
       ...UNSEEN,
     },
+    { when: "a provider gives something back", states: [], tables: ["refunds"], activity: BY_ITSELF, ...UNSEEN },
     {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],

@@ -2,7 +2,8 @@
 import { eq } from "drizzle-orm";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds } from "../../../src/db/tables/money.ts";
-import { paid } from "../../facilitation/support.ts";
+import { facilitated, paid } from "../../facilitation/support.ts";
+import { refundOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
@@ -98,6 +99,17 @@ const takenAway: Play = async (stage) => {
   };
 };
 
+/** For a settlement that was facilitated and booked. */
+const givenBack: Play = async (stage) => {
+  const settled = await facilitated(stage.world, await pairOf(stage));
+  await follow(stage.world);
+  await refundOf(settled.fac.transaction_id, 1_000);
+  return async () => {
+    await follow(stage.world);
+    return partiesOf(settled);
+  };
+};
+
 /** A slow node's answer is left to the next run. */
 async function compare(world: World, did: string): Promise<void> {
   for (let run = 0; run < 3 && (await rows("select * from ledger_differences where did = ?", did)).length === 0; run++)
@@ -115,6 +127,7 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
     "a payment of an open intent": paidFor,
     "a reorganisation took the payment away": takenAway,
+    "a provider gives something back": givenBack,
     "a vault holds less than its lines say": ofAgent(robbed, compare),
   },
 };

@@ -1,0 +1,42 @@
+// What a provider gives back is booked under its settlement, (CHN-25). What a reorganisation does to it is in reorganised.test.ts.
+import { beforeAll, describe, expect, it } from "vitest";
+import { readBatch } from "../../src/db/batch.ts";
+import { findRefunded } from "../../src/follower/store.ts";
+import { facilitated, pairOf } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { createWorld, type Json, type World } from "../support/world.ts";
+import { bookedOf, follow, refundOf } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const settlementOf = async (transactionId: string): Promise<Json> =>
+  (await rows("select * from transactions where transaction_id = ?", transactionId))[0];
+const refunded = async ({ network, settlement_key }: Json): Promise<number> =>
+  (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, network, settlement_key) })).sum;
+
+describe("a refund", () => {
+  it("is booked once, adds up with others of its settlement, and moves no vault", async () => {
+    const { fac, provider } = await facilitated(world);
+    await follow(world);
+    const before = await bookedOf(provider.did);
+    const settlement = await settlementOf(fac.transaction_id);
+    expect(await refunded(settlement)).toBe(0);
+    await refundOf(fac.transaction_id, 400_000);
+    await follow(world);
+    await follow(world);
+    expect(await refunded(settlement)).toBe(400_000);
+    await refundOf(fac.transaction_id, 1);
+    await refundOf(fac.transaction_id, 2);
+    await follow(world);
+    expect(await refunded(settlement)).toBe(400_003);
+    expect(await bookedOf(provider.did)).toEqual(before);
+    const booked = await rows("select payer, amount from refunds where settlement_key = ?", settlement.settlement_key);
+    expect(booked.map(({ amount }) => amount).sort()).toEqual([1, 2, 400_000]);
+    // Of another settlement of the same pair nothing was given back.
+    const other = await facilitated(world, await pairOf(world));
+    expect(await refunded(await settlementOf(other.fac.transaction_id))).toBe(0);
+  });
+});
