@@ -1,5 +1,6 @@
 // Compares what vaults hold with their lines, at the last booked block (MKT-23): more came without an event and is booked as a deposit, less
 // is a difference for the operator.
+import { editionsOf } from "../chain/events.ts";
 import { didHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
@@ -71,7 +72,8 @@ async function checkOnce(
   const { escrows: chosen, next } = choose(db, follower);
   const found = (await readBatch(db, { escrows: chosen })).escrows;
   const { rows, checkedDid } = next ? next(found) : { rows: found, checkedDid: follower.checkedDid };
-  const escrows = rows.filter((row) => row.network === name);
+  // An edition that is not configured any more can't be asked.
+  const escrows = rows.filter((row) => row.network === name && editionsOf(network).includes(editionOf(row, network)));
   const vaults = vaultsOf(network, escrows);
   if (vaults.length === 0 && follower.checkedDid === "") return "checked";
   const { lines } = await readBatch(db, {

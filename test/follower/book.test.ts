@@ -111,6 +111,19 @@ describe("what came to a vault without an event", () => {
     expect(await escrowOf(did)).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
     expect(await told(did)).toEqual(["agent.escrow_state_changed"]);
   });
+
+  it("is found beside a vault of an edition that is not configured any more", async () => {
+    const dids = [(await world.provider()).did, (await world.provider()).did];
+    const [one = "", other = ""] = dids.sort();
+    await follow(world);
+    await rows("update escrows set contract = ? where did = ?", `0x${"ed".repeat(20)}`, one);
+    const { vault } = await escrowOf(other);
+    await transferTo(vault, 3 * UNIT);
+    // Both are of the next page.
+    await rows("update followers set checked_did = ? where network = 'base-sepolia'", one.slice(0, -1));
+    await follow(world);
+    expect(await bookedOf(other)).toEqual([["deposit", 3 * UNIT, 3 * UNIT]]);
+  });
 });
 
 describe("what leaves a vault", () => {
