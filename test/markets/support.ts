@@ -40,6 +40,8 @@ export function useLab(network: string, set: (world: World) => void) {
 
 /** A wallet that the chain refuses and that the service takes for one: the provider's vault, as if the service did not know it. */
 export async function refusedWallet(did: string, network = "base-sepolia"): Promise<string> {
-  await env.DB.prepare("update escrows set vault = ? where did = ?").bind(`0x${"de".repeat(20)}`, did).run();
+  await env.DB.prepare("update escrows set vault = ? where did = ?")
+    .bind(`0x${"de".repeat(20)}`, did)
+    .run();
   return vaultOf(did, network);
 }
