@@ -23,11 +23,16 @@ afterEach(() => world.deps.db.delete(alerts));
 const PATH = "/v1/operator/alerts";
 const gas: Alert = { kind: "low_gas", subject: "registrar on base", message: "The account holds 1 wei." };
 const late: Alert = { kind: "job_lag", subject: "auto_confirm_tasks", message: "Due for 12 minutes." };
-const raise = (...found: Alert[]) =>
-  commit(
-    world.deps.db,
-    found.map((alert) => raiseAlert(world.deps.db, alert)),
+/** Raises them together. A later call raises in a later millisecond, so that its alerts are newer on every list. */
+async function raise(...found: Alert[]) {
+  const { db } = world.deps;
+  const raisedAt = Date.now();
+  await commit(
+    db,
+    found.map((alert) => raiseAlert(db, alert)),
   );
+  while (Date.now() === raisedAt) await new Promise((resolve) => setTimeout(resolve, 1));
+}
 const asOperator = (method: string, path: string) =>
   world.call(method, path, { key: null, headers: { Authorization: `Bearer ${inject("operatorKey")}` } });
 const list = async (query = "") => expectStatus(await asOperator("GET", `${PATH}${query}`), 200).data;
