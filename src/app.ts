@@ -25,6 +25,7 @@ import { newId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { customerRoutes } from "./customers/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
+import { followerRoutes } from "./follower/routes.ts";
 import type { AppEnv } from "./http/app-env.ts";
 import type { Entrances } from "./http/call.ts";
 import { depsOf } from "./http/deps.ts";
@@ -83,6 +84,7 @@ export const ROUTES: readonly Route[] = [
   ...marketRoutes,
   ...ratingRoutes,
   ...paymentRoutes,
+  ...followerRoutes,
   ...taskRoutes,
   ...facilitationRoutes,
   ...jobRoutes,

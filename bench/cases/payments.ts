@@ -82,6 +82,22 @@ export const PAYMENTS: readonly Case[] = [
     ask: async (play) => as(play.consumer, "GET", `/v1/payment-intents/${await openIntent(play, play)}`),
   },
   {
+    route: "GET /v1/payment-intents",
+    status: 200,
+    ask: async (play) => as(play.consumer, "GET", "/v1/payment-intents"),
+  },
+  {
+    route: "GET /v1/payment-intents",
+    variant: "status=SETTLED",
+    status: 200,
+    ask: async (play) => as(play.consumer, "GET", "/v1/payment-intents?status=SETTLED&role=consumer"),
+  },
+  {
+    route: "POST /v1/payment-intents/{intent_id}/cancel",
+    status: 200,
+    ask: async (play) => as(play.consumer, "POST", `/v1/payment-intents/${await openIntent(play, play)}/cancel`),
+  },
+  {
     route: "POST /v1/agents/{did}/spend-policy/evaluate",
     status: 200,
     ask: (play) => {

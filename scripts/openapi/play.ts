@@ -208,11 +208,13 @@ async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise
   const intent_id = pick<string>(intent, "intent_id");
   await stage.show("getPaymentIntent", { as: provider, params: { intent_id } });
   const order = { market: MARKET, network: chain.network, ...parties, amount: "2.00" };
-  await stage.show("getPaymentAddress", { as: consumer, query: order });
+  const address = await stage.show("getPaymentAddress", { as: consumer, query: order });
+  await stage.show("cancelPaymentIntent", { as: consumer, params: { intent_id: pick<string>(address, "intent_id") } });
 
   const payment_tx = await payOnChain(chain, intent);
   const headers = await boundHeaders(consumer, provider);
   const settled = await stage.show("facilitate", { headers, body: { intent_id, payment_tx } });
+  await stage.show("listPaymentIntents", { as: provider, query: { status: "SETTLED" } });
   const params = { task_id: pick<string>(settled, "task_id") };
   await stage.show("getTask", { as: provider, params });
   const confirmation = { outcome: "confirmed", note: "On time, and the glossary was kept." };

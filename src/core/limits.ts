@@ -69,6 +69,8 @@ export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
 /** Changes of operational wallets that an agent may ask for in 24 hours. */
 export const WALLET_CHANGES_A_DAY = 10;
+/** How long a call reads on to the head of a chain before it is 503. */
+export const CHAIN_LOOK_MS = 8_000;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;
 export const CAPABILITIES_MAX = 50;

@@ -104,6 +104,10 @@ export type MarketStatus = (typeof MARKET_STATUSES)[number];
 export const ESCROW_STATES = ["FUNDING", "ACTIVE", "CONSTRAINED"] as const;
 export type EscrowState = (typeof ESCROW_STATES)[number];
 
+/** The sides of a purchase. */
+export const SIDES = ["provider", "consumer"] as const;
+export type Side = (typeof SIDES)[number];
+
 export const INTENT_STATUSES = ["OPEN", "PAID", "SETTLED", "ABANDONED"] as const;
 export type IntentStatus = (typeof INTENT_STATUSES)[number];
 

@@ -60,7 +60,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const view = toFacilitationView(deps.config, { transaction, receipt });
   await call.commit(
     [
-      ...settleIntent(db, intent, transaction.transactionId),
+      ...settleIntent(db, intent, transaction),
       ...spendStatements(db, intent, now),
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),

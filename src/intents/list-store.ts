@@ -1,6 +1,75 @@
-// Store of how many intents of an agent are open (AGT-35).
-import { type SQL, sql } from "drizzle-orm";
+// Store of the intents of an agent: its list of them (PAY-22), and how many are open (AGT-35).
+import { and, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";
+import { type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
+import type { Database, Read } from "../db/batch.ts";
+import { read } from "../db/batch.ts";
+import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+
+/** An agent is on one side; which one, only its row tells. */
+export const SIDE_COLUMNS = {
+  provider: sql`provider_did`,
+  consumer: sql`consumer_did`,
+} as const satisfies Record<Side, SQL>;
+
+export type ListedIntent = IntentRow & {
+  readonly confirmBy: number | null;
+  /** Of the clock that rules it, where it is stored as OPEN (ACC-9). */
+  readonly clockOffsetMs: number | null;
+  /** Up to which instant payments on its network have been seen, where it is stored as OPEN. */
+  readonly readThrough: number | null;
+};
+
+const shown = bareColumns(paymentIntents);
+/** Nobody sets another clock in production. */
+const OFFSET = sql<number | null>`case when status = 'OPEN' and environment = 'sandbox' then
+  (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
+const READ_THROUGH = sql<number | null>`case when status = 'OPEN' then
+  (select f.read_through from followers f where f.network = listed.network) end`;
+const CONFIRM_BY = sql<number | null>`(select t.confirm_by from tasks t where t.task_id = listed.task_id)`;
+
+export type IntentFilter = { readonly status?: IntentStatus | undefined; readonly role?: Side | undefined };
+
+/**
+ * The intents of an agent in its environment, the latest first, from the ranges of its sides. `now`: real time, by which each intent's own clock
+ * is counted. A page by status looks at no more intents than others do (db/pages.ts).
+ */
+export const listIntents = (
+  db: Database,
+  did: string,
+  { status, role }: IntentFilter,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<Found<ListedIntent>> => {
+  const own = sql`environment = (select a.environment from agents a where a.did = ${did})`;
+  const older = below(sql`created_at`, sql`intent_id`, page.after);
+  const from = SIDES.filter((side) => role === undefined || role === side).map(
+    (side) => sql`payment_intents where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, own, older)}`,
+  );
+  const ranges = { columns: shown, from, order: sql`created_at desc, intent_id desc` };
+  const rows = db
+    .select({
+      ...shown,
+      beyond: BEYOND,
+      clockOffsetMs: OFFSET.as("clock_offset_ms"),
+      readThrough: READ_THROUGH.as("read_through"),
+      confirmBy: CONFIRM_BY.as("confirm_by"),
+    })
+    .from(scanOf(ranges))
+    .where(status === undefined ? undefined : whereFits(isShownAs(status, now)))
+    .limit(page.limit + 1);
+  return read(rows, foundOf);
+};
+
+/** Whether an intent counts as of a status: an OPEN one has ended at its instant, whether or not that is recorded (PAY-13). */
+function isShownAs(status: IntentStatus, now: number): SQL {
+  const ended = sql`expires_at <= ${now} + ${OFFSET}`;
+  if (status === "OPEN") return sql`(status = 'OPEN' and not (${ended}))`;
+  if (status === "ABANDONED") return sql`(status = 'ABANDONED' or (status = 'OPEN' and ${ended}))`;
+  return sql`status = ${status}`;
+}
 
 /**
  * The open intents of an agent at an instant, as an expression: those that wait for a payment, and those that were paid. A provider's are a range of their index; a consumer's are found by the holds

@@ -11,7 +11,7 @@ import {
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
 
-export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "settle_late"] as const;
+export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "cancel", "settle_late"] as const;
 export type IntentTrigger = (typeof INTENT_TRIGGERS)[number];
 
 export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
@@ -19,7 +19,7 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   states: INTENT_STATUSES,
   triggers: INTENT_TRIGGERS,
   table: {
-    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED" },
+    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED", cancel: "ABANDONED" },
     // Seen by the follower; a reorganisation may take the payment away (PAY-21).
     PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
     // A payment that was mined in time settles after the end (PAY-14).
@@ -32,10 +32,16 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   },
 });
 
-export type IntentStanding = { status: IntentStatus; createdAt: number; expiresAt: number };
+export type IntentStanding = {
+  status: IntentStatus;
+  createdAt: number;
+  expiresAt: number;
+  cancelledAt: number | null;
+};
+type Span = Pick<IntentStanding, "createdAt" | "expiresAt" | "cancelledAt">;
 
 /** An OPEN intent ends at its instant, whether or not a job has recorded it (PAY-13). */
-export function effectiveIntentStatus(intent: Omit<IntentStanding, "createdAt">, now: number): IntentStatus {
+export function effectiveIntentStatus(intent: Pick<IntentStanding, "status" | "expiresAt">, now: number): IntentStatus {
   return intent.status === "OPEN" && intent.expiresAt <= now ? "ABANDONED" : intent.status;
 }
 
@@ -47,7 +53,7 @@ export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 
 /** Whether nothing can have been paid in time: the network was read, without a payment, to later than the end (PAY-21). */
 export const hasEnded = (
-  { status, expiresAt }: Omit<IntentStanding, "createdAt">,
+  { status, expiresAt }: Pick<IntentStanding, "status" | "expiresAt">,
   readThrough: number | null,
 ): boolean => status === "OPEN" && readThrough !== null && expiresAt <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
@@ -55,9 +61,9 @@ export const hasEnded = (
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment came while the intent was open. */
-export const isInTime = (intent: Omit<IntentStanding, "status">, minedAt: number): boolean =>
-  !isOlderThan(intent, minedAt) && minedAt < intent.expiresAt;
+/** True when a payment came while the intent was open. One that is seen after a cancellation came too late: the chain was looked at before. */
+export const isInTime = (intent: Span, minedAt: number): boolean =>
+  intent.cancelledAt === null && !isOlderThan(intent, minedAt) && minedAt < intent.expiresAt;
 
 /**
  * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined
@@ -65,7 +71,7 @@ export const isInTime = (intent: Omit<IntentStanding, "status">, minedAt: number
  * milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
-  const inTime = minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;
+  const inTime = intent.cancelledAt === null && minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;
   const status = effectiveIntentStatus(intent, now);
   if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");

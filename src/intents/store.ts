@@ -9,6 +9,12 @@ import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
+/** Until when the task of a settled intent waits for its answer. */
+export const confirmByOf: SQL.Aliased<number | null> = sql<
+  number | null
+>`(select t.confirm_by from tasks t where t.task_id = ${sql`${paymentIntents.taskId}`})`.as("confirm_by");
+export type Answerable<T> = T & { readonly confirmBy: number | null };
+
 /** An intent with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow> | null> =>
   readOne(
@@ -27,7 +33,7 @@ export const findIntentFor = (
   intentId: string,
   caller: string,
   now: number,
-): Read<(TimedFor<IntentRow> & { readonly readThrough: number | null }) | null> => {
+): Read<Answerable<TimedFor<IntentRow> & { readonly readThrough: number | null }> | null> => {
   const { consumerDid, consumerPlatformId } = paymentIntents;
   const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
   return readOne(
@@ -35,6 +41,7 @@ export const findIntentFor = (
       .select({
         ...getTableColumns(paymentIntents),
         clockOffsetMs,
+        confirmBy: confirmByOf,
         readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${now}
           then ${readThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
       })
@@ -258,17 +265,43 @@ export const insertIntent = (db: Database, intent: IntentRow): Statement => db.i
 /**
  * Refuses (Conflict) when the status is no longer the one that was read. `judgeSettlement` has judged the payment before.
  */
-export function settleIntent(db: Database, intent: IntentRow, transactionId: string): Statement[] {
+export function settleIntent(
+  db: Database,
+  intent: IntentRow,
+  { transactionId, taskId }: { readonly transactionId: string; readonly taskId: string | null },
+): Statement[] {
   const { from, to } = move(intentMachine, intent.status, intent.status === "OPEN" ? "settle" : "settle_late");
   return mustChange(
     db,
     db
       .update(paymentIntents)
       // No other payment is looked for by its terms.
-      .set({ status: to, transactionId, terms: "" })
+      .set({ status: to, transactionId, taskId, terms: "" })
       .where(and(eq(paymentIntents.intentId, intent.intentId), eq(paymentIntents.status, from))),
   );
 }
+
+/** Ends an open intent for good: no payment is looked for by its terms, or settles it. `rated`: nobody is rated for it. */
+export const cancelIntent = (
+  db: Database,
+  intent: IntentRow,
+  { now, rated }: { readonly now: number; readonly rated: boolean },
+): Statement[] => {
+  const { from, to } = move(intentMachine, intent.status, "cancel");
+  return mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to, cancelledAt: now, terms: "", abandonRated: rated })
+      .where(
+        and(
+          eq(paymentIntents.intentId, intent.intentId),
+          eq(paymentIntents.status, from),
+          eq(paymentIntents.expiresAt, intent.expiresAt),
+        ),
+      ),
+  );
+};
 
 /** Moves all of the intents from one status to another, or none. */
 export const moveIntents = (

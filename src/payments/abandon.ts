@@ -68,7 +68,7 @@ async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Prom
   const events = due.flatMap((intent) =>
     recordEventForParties(db, intent, now, {
       type: "intent.abandoned",
-      object: toIntentView(config, intent, now, true),
+      object: toIntentView(config, intent, now, { released: true }),
     }),
   );
   const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));

@@ -64,7 +64,6 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     ...UNPAID,
     spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
     abandonRated: false,
-    transactionId: null,
     createdAt: now,
     expiresAt: now + deps.config.intentLifeSeconds * SECOND_MS,
   };
@@ -79,8 +78,17 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   return view;
 }
 
-/** The columns of a payment that is not seen yet. */
-export const UNPAID = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null, spentAt: null } as const;
+/** The columns of what has not happened to an intent yet. */
+export const UNPAID = {
+  paymentTx: null,
+  paymentLog: null,
+  paymentBlock: null,
+  paidAt: null,
+  spentAt: null,
+  transactionId: null,
+  taskId: null,
+  cancelledAt: null,
+} as const;
 
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {
   const counts = ({ spend }: SpenderRow) => spend.settled + spend.open - spend.expired + units <= BASE_UNITS_MAX;

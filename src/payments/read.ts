@@ -15,7 +15,8 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
   );
   refuseOthers(call, intent);
   const seen = intent.readThrough === null ? null : intent.readThrough + call.ahead;
-  return toIntentView(call.deps.config, intent, call.now, hasEnded(intent, seen));
+  const released = hasEnded(intent, seen);
+  return toIntentView(call.deps.config, intent, call.now, { released, confirmBy: intent.confirmBy });
 }
 
 /** Refuses an unknown intent (404) and a stranger to it (403) before 422. */
@@ -25,7 +26,7 @@ export const precheckReading = (call: AgentCall, intentId: string): Precheck =>
     return [];
   });
 
-function refuseOthers<I extends IntentRow>(call: AgentCall, intent: I | null): asserts intent is I {
+export function refuseOthers<I extends IntentRow>(call: AgentCall, intent: I | null): asserts intent is I {
   if (!intent) throw new ServiceError("not_found");
   refuseStrangers(call, intent);
 }

@@ -5,6 +5,7 @@ import { validFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { getPaymentAddress, precheckAddress } from "./address.ts";
 import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
+import { getIntents } from "./list.ts";
 import { createIntent, precheckIntent } from "./open.ts";
 import { getIntent, precheckReading } from "./read.ts";
 import {
@@ -13,7 +14,9 @@ import {
   evaluationInput,
   evaluationView,
   intentInput,
+  intentList,
   intentParams,
+  intentQuery,
   intentView,
 } from "./schema.ts";
 
@@ -48,6 +51,22 @@ export const paymentRoutes = [
     surfaces: ["agent"],
     handle: (call, { body }) => createIntent(call, body),
     precheck: (call, { body }) => precheckIntent(call, validFields(intentInput, body)),
+  }),
+  route({
+    method: "get",
+    path: "/v1/payment-intents",
+    operationId: "listPaymentIntents",
+    tag: "Payments",
+    summary: "List the agent's payment intents",
+    description:
+      "The calling agent's own, the latest first, as they are at this instant. A page by `status` may have fewer rows than `limit` although " +
+      "more follow: `has_more` tells.",
+    query: intentQuery,
+    status: 200,
+    response: { schema: intentList, description: "A page of intents." },
+    errors: [],
+    surfaces: ["agent"],
+    handle: (call, { query }) => getIntents(call, query),
   }),
   route({
     method: "get",

@@ -1,6 +1,6 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
-import { INTENT_STATUSES } from "../core/vocabulary.ts";
+import { INTENT_STATUSES, SIDES } from "../core/vocabulary.ts";
 import {
   amount,
   amountInput,
@@ -9,7 +9,9 @@ import {
   did,
   didInput,
   instant,
+  listOf,
   networkInput,
+  pageQuery,
 } from "../http/schemas.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
 import { POLICY_CHECKS } from "./spend-policy.ts";
@@ -75,10 +77,12 @@ const addressFields = {
   caip2: z.string(),
 };
 
+const intentStatus = z.enum(INTENT_STATUSES).register(z.globalRegistry, { id: "PaymentIntentState" });
+
 export const intentView = z
   .object({
     intent_id: z.string(),
-    status: z.enum(INTENT_STATUSES),
+    status: intentStatus,
     amount,
     amount_base_units: z.string(),
     ...addressFields,
@@ -92,12 +96,24 @@ export const intentView = z
     expires_at: instant,
     payment: z.object({ tx_hash: z.string(), mined_at: instant }).nullable(),
     hold_released: z.boolean(),
+    cancelled_at: instant.nullable(),
+    task_id: z.string().nullable(),
+    confirm_by: instant.nullable(),
   })
   .register(z.globalRegistry, { id: "PaymentIntent" });
 
 export type IntentView = z.infer<typeof intentView>;
 
 export const intentParams = z.object({ intent_id: z.string() });
+
+export const intentList = listOf(intentView).register(z.globalRegistry, { id: "PaymentIntentList" });
+
+export const intentQuery = z.strictObject({
+  ...pageQuery,
+  status: intentStatus.optional(),
+  role: z.enum(SIDES).optional(),
+});
+export type IntentQuery = z.infer<typeof intentQuery>;
 
 /** Loose, because faults of an order are answered as a 403, at which AEA/P clients stop (PAY-19). */
 const order = z.string().max(200).optional();

@@ -2,7 +2,7 @@
 import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, caip2Of, type Network, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
-import { toIso } from "../core/clock.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { effectiveIntentStatus } from "../intents/states.ts";
 import { settlementKey } from "../protocol/payment.ts";
@@ -29,8 +29,19 @@ export const toIntentAddressView = (config: Config, intent: IntentRow): AddressV
 const paymentView = ({ paymentTx, paidAt }: IntentRow): IntentView["payment"] =>
   paymentTx === null || paidAt === null ? null : { tx_hash: paymentTx, mined_at: toIso(paidAt) };
 
-/** `released`: its hold has ended, before that is recorded. */
-export function toIntentView(config: Config, intent: IntentRow, now: number, released = false): IntentView {
+type Shown = {
+  /** Its hold has ended, before that is recorded. */
+  readonly released?: boolean;
+  /** Until when its task waits for an answer. */
+  readonly confirmBy?: number | null;
+};
+
+export function toIntentView(
+  config: Config,
+  intent: IntentRow,
+  now: number,
+  { released = false, confirmBy = null }: Shown = {},
+): IntentView {
   const network = networkNamed(config.networks, intent.network);
   const [providerDidHash, consumerDidHash] = [didHash(intent.providerDid), didHash(intent.consumerDid)];
   const hash = intentHash(intent.intentId);
@@ -51,5 +62,8 @@ export function toIntentView(config: Config, intent: IntentRow, now: number, rel
     hold_released: intent.status === "ABANDONED" || released,
     settlement_key: settlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
     expires_at: toIso(intent.expiresAt),
+    cancelled_at: toIsoOrNull(intent.cancelledAt),
+    task_id: intent.taskId,
+    confirm_by: toIsoOrNull(confirmBy),
   };
 }

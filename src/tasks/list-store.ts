@@ -3,10 +3,11 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
-import { type Environment, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
+import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
+import { SIDE_COLUMNS } from "../intents/list-store.ts";
 
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;
@@ -17,10 +18,6 @@ export type TaskFilter = {
 
 const shown = bareColumns(tasks);
 const ORDER = sql`confirm_by desc, task_id desc`;
-/** An agent is on one side; which one, only its row tells. */
-export type Side = "provider" | "consumer";
-export const SIDES = { provider: sql`provider_did`, consumer: sql`consumer_did` } as const satisfies Record<Side, SQL>;
-
 /** Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
 export const listTasks = (
   db: Database,
@@ -31,7 +28,7 @@ export const listTasks = (
   page: { readonly limit: number; readonly after: Position | null },
 ): Read<TaskRow[]> | null => {
   const from = rangesOf(filter, now, page.after).map(
-    (range) => sql`tasks where ${and(sql`${SIDES[side]} = ${did}`, sql`environment = ${environment}`, range)}`,
+    (range) => sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment}`, range)}`,
   );
   if (from.length === 0) return null;
   return readAll(db.select(shown).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)));

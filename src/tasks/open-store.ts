@@ -2,8 +2,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { hasOpenIntent, openIntentsOf } from "../intents/list-store.ts";
-import { SIDES } from "./list-store.ts";
+import { hasOpenIntent, openIntentsOf, SIDE_COLUMNS } from "../intents/list-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
@@ -27,7 +26,7 @@ export const hasNothingOpen = (of: Party, now: number): SQL =>
 
 /** As an expression. */
 const openTasksOf = ({ did, environment }: Party, now: number, most: number): SQL<number> => {
-  const each = Object.values(SIDES).map(
+  const each = Object.values(SIDE_COLUMNS).map(
     (side) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
       and answer is null and confirm_by > ${now} and status = 'open'`,
   );

@@ -8,14 +8,14 @@ import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { grantMarket } from "../payments/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
 
 let world: World;
 let did: string;
 let otherDid: string;
-let traderDid: string;
-let otherTraderDid: string;
+let trader: Agent;
+let otherTrader: Agent;
 let principalId: string;
 let otherPrincipalId: string;
 let session: string;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   }
   const pair = await pairOf(world);
   for (let i = 0; i < 2; i++) await facilitated(world, pair);
-  [traderDid, otherTraderDid] = [pair.provider.did, pair.consumer.did];
+  [trader, otherTrader] = [pair.provider, pair.consumer];
   otherPrincipalId = await world.principal();
   for (const one of [principalId, otherPrincipalId]) {
     const renewal = { body: { placeholder: true } };
@@ -62,11 +62,14 @@ type Listing = {
   readonly route: string;
   readonly filter?: () => string;
   readonly key?: "live" | "operator" | "session" | "none";
+  /** The agent that calls. */
+  readonly agent?: () => Agent;
 };
 const AGENTS = "/v1/agents";
 const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
 const CUSTOMERS = "/v1/customers";
+const INTENTS = "/v1/payment-intents";
 const TASKS = "/v1/agents/{trader}/tasks";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
@@ -95,6 +98,9 @@ const CONTINUED: Record<string, Listing> = {
   "another agent's transactions": { route: "/v1/agents/{other_trader}/transactions" },
   "an agent's events": { route: "/v1/agents/{trader}/events" },
   "another agent's events": { route: "/v1/agents/{other_trader}/events" },
+  "a seller's intents": { route: INTENTS, agent: () => trader },
+  "a seller's settled intents": { route: INTENTS, agent: () => trader, filter: () => "status=SETTLED" },
+  "a buyer's intents": { route: INTENTS, agent: () => otherTrader },
   platforms: { route: "/v1/operator/platforms", key: "operator" },
   "ACCREDITED platforms": { route: "/v1/operator/platforms", key: "operator", filter: () => "status=ACCREDITED" },
   documents: { route: "/v1/platform/documents", key: "session" },
@@ -121,20 +127,22 @@ const OTHERS: Record<string, Listing> = {
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
 
-function open({ route, key, filter }: Listing, cursor = "") {
+function open({ route, key, filter, agent }: Listing, cursor = "") {
   const named: Record<string, string> = {
     did,
     other: otherDid,
-    trader: traderDid,
-    other_trader: otherTraderDid,
+    trader: trader.did,
+    other_trader: otherTrader.did,
     principal_id: principalId,
     other_principal: otherPrincipalId,
     platform_id: world.platformId,
   };
   const path = route.replace(/\{(\w+)\}/g, (_, name) => named[name] ?? "");
   const parts = ["limit=1", filter?.() ?? "", cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`];
+  const asked = `${path}?${parts.filter((part) => part !== "").join("&")}`;
+  if (agent) return world.as(agent(), "GET", asked);
   const headers = { Authorization: `Bearer ${key === "session" ? session : inject("operatorKey")}` };
-  return world.call("GET", `${path}?${parts.filter((part) => part !== "").join("&")}`, {
+  return world.call("GET", asked, {
     key: key === "live" ? world.liveKey : key === undefined ? world.key : null,
     ...((key === "operator" || key === "session") && { headers }),
   });

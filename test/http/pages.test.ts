@@ -4,11 +4,12 @@ import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
-import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
+import { type Agent, createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
 
 let world: World;
 let provider: string;
+let seller: Agent;
 let attested: string;
 let session: string;
 beforeAll(async () => {
@@ -18,6 +19,7 @@ beforeAll(async () => {
   for (let i = 0; i < 2; i++) expectStatus(await world.person("POST", "/v1/platform/documents", form), 201);
   const agent = await world.provider();
   provider = agent.did;
+  seller = agent;
   const markets = ["EU-USDC", "DE-USDC"].map((market) => ({
     market,
     network: "base-sepolia",
@@ -48,7 +50,9 @@ beforeAll(async () => {
 });
 
 /** A page of one row, under a filter where the list has one. */
-const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Record<string, string> }>> = {
+const LISTS: Readonly<
+  Record<string, { path: () => string; headers?: () => Record<string, string>; agent?: () => Agent }>
+> = {
   "/v1/principals": { path: () => "/v1/principals?status=ACTIVE&limit=1" },
   "/v1/principals/{principal_id}/attestations": { path: () => `/v1/principals/${attested}/attestations?limit=1` },
   "/v1/customers": { path: () => "/v1/customers?status=ACTIVE&limit=1" },
@@ -59,6 +63,7 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
   "/v1/agents/{did}/tasks": { path: () => `/v1/agents/${provider}/tasks?status=open&limit=1` },
   "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
   "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
+  "/v1/payment-intents": { path: () => "/v1/payment-intents?status=SETTLED&limit=1", agent: () => seller },
   "/v1/markets": { path: () => "/v1/markets?limit=1" },
   "/v1/operator/platforms": {
     path: () => "/v1/operator/platforms?status=ACCREDITED&limit=1",
@@ -90,6 +95,8 @@ const LISTS: Readonly<Record<string, { path: () => string; headers?: () => Recor
 const lists = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
 
 const read = (name: string, path: string): Promise<Reply> => {
+  const agent = LISTS[name]?.agent?.();
+  if (agent) return world.as(agent, "GET", path);
   const headers = LISTS[name]?.headers?.();
   return world.call("GET", path, headers ? { key: null, headers } : {});
 };

@@ -31,6 +31,8 @@ type Purchases = {
   readonly provider: Agent;
   readonly task: string;
   readonly intent: string;
+  /** An intent that nobody pays. */
+  readonly open: string;
   readonly tx: string;
 };
 
@@ -44,7 +46,8 @@ async function purchases(side: Side): Promise<Purchases> {
   };
   const { task_id } = await must(200, world.as(provider, "POST", "/v1/facilitate", await paid("10.00")));
   const { intent_id, payment_tx } = await paid("7.00");
-  return { consumer, provider, task: task_id, intent: intent_id, tx: payment_tx };
+  const open = await world.intent(consumer, provider, "1.00", { network });
+  return { consumer, provider, task: task_id, intent: intent_id, open: open.intent_id, tx: payment_tx };
 }
 
 let owner: Platform;
@@ -75,16 +78,21 @@ const byConsumerOf = (side: Side, name: string): Caller => {
 // ---- Requests --------------------------------------------------------------------------------------------------------------
 
 /** What a request names of the purchases. */
-type Named = Pick<Purchases, "task" | "intent"> & { readonly consumerDid: string; readonly providerDid: string };
-const namedOf = ({ consumer, provider, task, intent }: Purchases): Named => ({
+type Named = Pick<Purchases, "task" | "intent" | "open"> & {
+  readonly consumerDid: string;
+  readonly providerDid: string;
+};
+const namedOf = ({ consumer, provider, task, intent, open }: Purchases): Named => ({
   task,
   intent,
+  open,
   consumerDid: consumer.did,
   providerDid: provider.did,
 });
 const nothing = (): Named => ({
   task: nowhere("task_id"),
   intent: nowhere("intent_id"),
+  open: nowhere("intent_id"),
   consumerDid: nowhere("did"),
   providerDid: nowhere("did"),
 });
@@ -120,6 +128,15 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       request: (route, side, { intent }) => ({ path: pathOf(route, side, { intent_id: intent }) }),
       told: ["forbidden", "not_found"],
       why: "PAY-17: anyone but its two agents gets 403",
+      by: ({ provider }) => provider,
+    },
+  ],
+  cancelPaymentIntent: [
+    {
+      names: ["intent_id"],
+      request: (route, side, { open }) => ({ path: pathOf(route, side, { intent_id: open }) }),
+      told: ["forbidden", "not_found"],
+      why: "PAY-23: anyone but its two agents gets 403",
       by: ({ provider }) => provider,
     },
   ],

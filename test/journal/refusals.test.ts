@@ -207,6 +207,10 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
       () => world.as(provider, "POST", "/v1/payment-intents", order({ consumer_did: suspended })),
     ],
   ],
+  cancelPaymentIntent: [
+    ["an intent that there is not", "not_found", () => cancelled(consumer, "pin_none")],
+    ["a stranger", "forbidden", () => cancelled(stranger, intentId)],
+  ],
   getPaymentAddress: [
     ["a stranger's order", "spend_policy_violation", () => world.as(stranger, "GET", addressOf({ amount: "1.00" }))],
     ["an order without its amount", "spend_policy_violation", () => world.as(consumer, "GET", addressOf({}))],
@@ -234,6 +238,8 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
 
 const facilitate = (agent: Agent, intent_id: string) =>
   world.as(agent, "POST", "/v1/facilitate", { intent_id, payment_tx: UNKNOWN_TX });
+const cancelled = (agent: Agent, intent_id: string) =>
+  world.as(agent, "POST", `/v1/payment-intents/${intent_id}/cancel`);
 const acknowledgement = (id: string) => `/v1/operator/alerts/${id}/acknowledge`;
 function addressOf(query: Record<string, string>): string {
   const { consumer_did, provider_did } = order();

@@ -43,7 +43,6 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     providerPlatformId: platformId,
     openedBy: consumer.did,
     abandonRated: false,
-    transactionId: null,
     network: "base-sepolia",
     market: "GLOBAL-USDC",
     currency: "USDC",

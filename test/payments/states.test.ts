@@ -7,18 +7,34 @@ import {
   INTENT_TRIGGERS,
   type IntentTrigger,
   intentMachine,
+  isInTime,
   judgeSettlement,
   LATE_MS,
 } from "../../src/intents/states.ts";
 
 const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
-  OPEN: { pay: "PAID", unpay: "invalid_status", settle: "SETTLED", expire: "ABANDONED", settle_late: "invalid_status" },
-  PAID: { pay: "invalid_status", unpay: "OPEN", settle: "SETTLED", expire: "invalid_status", settle_late: "SETTLED" },
+  OPEN: {
+    pay: "PAID",
+    unpay: "invalid_status",
+    settle: "SETTLED",
+    expire: "ABANDONED",
+    cancel: "ABANDONED",
+    settle_late: "invalid_status",
+  },
+  PAID: {
+    pay: "invalid_status",
+    unpay: "OPEN",
+    settle: "SETTLED",
+    expire: "invalid_status",
+    cancel: "invalid_status",
+    settle_late: "SETTLED",
+  },
   ABANDONED: {
     pay: "PAID",
     unpay: "invalid_status",
     settle: "intent_expired",
     expire: "invalid_status",
+    cancel: "invalid_status",
     settle_late: "SETTLED",
   },
   SETTLED: {
@@ -26,6 +42,7 @@ const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
     unpay: "invalid_status",
     settle: "settlement_verification_failed",
     expire: "invalid_status",
+    cancel: "invalid_status",
     settle_late: "settlement_verification_failed",
   },
 };
@@ -55,7 +72,7 @@ describe("the status at an instant", () => {
 
 describe("whether a payment settles the intent", () => {
   const codeOf = (outcome: ReturnType<typeof judgeSettlement>) => (outcome.ok ? outcome.move.to : outcome.code);
-  const times = { createdAt: 1, expiresAt: 10_000 };
+  const times = { createdAt: 1, expiresAt: 10_000, cancelledAt: null };
   const { expiresAt } = times;
 
   it("an open intent settles, whatever the block's clock says", () => {
@@ -73,6 +90,13 @@ describe("whether a payment settles the intent", () => {
       expect(codeOf(judgeSettlement({ status, ...times }, 10_000, expiresAt + 1))).toBe("intent_expired");
     });
   }
+
+  it("a cancelled intent takes no payment, however early it was mined", () => {
+    const cancelled = { status: "ABANDONED" as const, ...times, cancelledAt: 5_000 };
+    expect(codeOf(judgeSettlement(cancelled, 2, 6_000))).toBe("intent_expired");
+    expect(isInTime(cancelled, 2)).toBe(false);
+    expect(isInTime({ ...cancelled, cancelledAt: null }, 2)).toBe(true);
+  });
 
   it("a settled intent takes no second payment", () => {
     expect(codeOf(judgeSettlement({ status: "SETTLED", ...times }, 1, 2))).toBe("settlement_verification_failed");

@@ -159,7 +159,7 @@ export const intentOf = async (world: World, intentId: string): Promise<IntentRo
 
 /** The statements that settle an intent, without their facilitation. */
 export const settlementOf = ({ deps: { db } }: World, intent: IntentRow, now: number) => [
-  ...settleIntent(db, intent, intent.intentId.replace("pin_", "fac_")),
+  ...settleIntent(db, intent, { transactionId: intent.intentId.replace("pin_", "fac_"), taskId: null }),
   ...spendStatements(db, intent, now),
 ];
 

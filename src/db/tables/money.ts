@@ -144,8 +144,11 @@ export const paymentIntents = sqliteTable(
     spentAt: integer(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
-    /** Its settlement; null until a payment is facilitated for it. */
+    /** Its settlement and the task of that; null until a payment is facilitated for it. */
     transactionId: text(),
+    taskId: text(),
+    /** When a party cancelled it, on the intent's clock: no payment settles it any more. */
+    cancelledAt: integer(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
   },
@@ -169,6 +172,9 @@ export const paymentIntents = sqliteTable(
     uniqueIndex("payment_intents_by_payment")
       .on(t.paymentTx, t.paymentLog, t.network)
       .where(sql`payment_tx is not null`),
+    // The lists of a side. No status is in them: SQLite would write them again with each change of it.
+    index("payment_intents_sold").on(t.providerDid, t.environment, t.createdAt, t.intentId),
+    index("payment_intents_bought").on(t.consumerDid, t.environment, t.createdAt, t.intentId),
   ],
 );
 export type IntentRow = typeof paymentIntents.$inferSelect;

@@ -25,6 +25,31 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
     { when: "without an order", ...NOTHING },
   ],
 
+  cancelPaymentIntent: [
+    {
+      when: "nobody has paid it",
+      states: ["intent OPEN → ABANDONED"],
+      tables: ["payment_intents", "spend_holds", "spend_sums"],
+      activity: NOT_MANAGEMENT,
+      events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "refused, because the look at the chain finds its payment",
+      states: ["intent OPEN → PAID"],
+      tables: ["ledger_lines", "payment_intents", "spend_holds"],
+      activity: NOT_MANAGEMENT,
+      events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+
   facilitate: [
     {
       when: "settled",

@@ -49,6 +49,9 @@ const addressFor =
     };
   };
 
+const cancel = (world: World, { consumer }: Pair, { intent_id }: { readonly intent_id: string }) =>
+  world.as(consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`);
+
 /** A facilitation of a payment; `then` runs between the payment and it. */
 const settling =
   (
@@ -194,6 +197,27 @@ export const PURCHASE_PLAYS: Plays = {
   getPaymentAddress: {
     "with an order": addressFor((pair) => ({ ...orderOf(pair), amount: "10.00" })),
     "without an order": addressFor(() => ({})),
+  },
+  cancelPaymentIntent: {
+    "nobody has paid it": async (stage) => {
+      const pair = await pairOf(stage);
+      const intent = await openAs(stage.world, pair, "consumer");
+      // What others have paid is booked before.
+      await follow(stage.world);
+      return async () => {
+        await must(200, cancel(stage.world, pair, intent));
+        return partiesOf(pair);
+      };
+    },
+    "refused, because the look at the chain finds its payment": async (stage) => {
+      const pair = await pairOf(stage);
+      await follow(stage.world);
+      const { intent } = await paid(stage.world, pair, "10.00");
+      return async () => {
+        await must(409, cancel(stage.world, pair, intent));
+        return partiesOf(pair);
+      };
+    },
   },
   facilitate: {
     settled: settling("10.00"),

@@ -1,0 +1,54 @@
+// Cancels an intent for either party (PAY-23). The chain is looked at first: what was paid is not cancelled, and no payment that is seen
+// afterwards settles it, so its hold can end at once.
+import type { AgentCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { CHAIN_LOOK_MS } from "../core/limits.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { effectiveIntentStatus } from "../intents/states.ts";
+import { cancelIntent as cancelStatements, findIntentFor } from "../intents/store.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { refuseOthers } from "../payments/read.ts";
+import type { IntentView } from "../payments/schema.ts";
+import { releaseStatements } from "../payments/spend-store.ts";
+import { toIntentView } from "../payments/views.ts";
+import { followNetwork } from "./follow.ts";
+
+export async function cancelIntent(call: AgentCall, intentId: string): Promise<IntentView> {
+  const { db, deps, now } = call;
+  const { intent: found } = await call.read(
+    { intent: findIntentFor(db, intentId, call.did, call.now) },
+    { clock: ({ intent: one }) => one?.clockOffsetMs },
+  );
+  refuseOthers(call, found);
+  const { clockOffsetMs: _ruling, confirmBy: _none, readThrough: _read, ...intent } = found;
+  refuseEnded(intent, now);
+  if ((await followNetwork(deps, intent.network, Date.now() + CHAIN_LOOK_MS)) !== "level") {
+    const headers = { "Retry-After": String(RETRY_SECONDS) };
+    throw new ServiceError("chain_unavailable", { headers });
+  }
+  // A payment that was seen just now has moved it: the commit is refused then, and the call decided again.
+  const cancelled = { ...intent, status: "ABANDONED", cancelledAt: now } as const;
+  const view = toIntentView(deps.config, cancelled, now);
+  const rated = call.did !== intent.consumerDid;
+  await call.commit(
+    [
+      ...cancelStatements(db, intent, { now, rated }),
+      ...releaseStatements(db, [intent]),
+      ...recordEventForParties(db, intent, now, { type: "intent.abandoned", object: view }),
+    ],
+    view,
+  );
+  return view;
+}
+
+const RETRY_SECONDS = 2;
+
+/** Only an open intent is cancelled; of one that was paid the refusal names the transaction. */
+function refuseEnded(intent: IntentRow, now: number): void {
+  const status = effectiveIntentStatus(intent, now);
+  if (status === "OPEN") return;
+  throw new ServiceError("invalid_status", {
+    message: `The payment intent is ${status}: only an OPEN one is cancelled.`,
+    detail: { status, ...(status === "PAID" && { tx_hash: intent.paymentTx, network: intent.network }) },
+  });
+}

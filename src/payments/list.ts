@@ -1,0 +1,29 @@
+// Lists an agent's own intents (PAY-22).
+import { type AgentCall, askedPage } from "../call.ts";
+import { aheadOf } from "../core/clock.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { listIntents } from "../intents/list-store.ts";
+import { hasEnded } from "../intents/states.ts";
+import type { IntentQuery, IntentView } from "./schema.ts";
+import { toIntentView } from "./views.ts";
+
+export async function getIntents(call: AgentCall, query: IntentQuery): Promise<Page<IntentView>> {
+  const { db, deps, did } = call;
+  const { status, role } = query;
+  const page = await askedPage(call, query, listingOf("intents", [did], { status, role }));
+  const real = deps.clock.now();
+  const { intents } = await call.read({ intents: listIntents(db, did, { status, role }, real, page) });
+  return toPage(
+    intents.rows,
+    page,
+    ({ createdAt, intentId }) => ({ at: createdAt, id: intentId }),
+    (intent) => {
+      // Each by its own clock, by which blocks are shifted too.
+      const offset = intent.clockOffsetMs ?? 0;
+      const seen = intent.readThrough === null ? null : intent.readThrough + aheadOf(deps.clock) + offset;
+      const shown = { released: hasEnded(intent, seen), confirmBy: intent.confirmBy };
+      return toIntentView(deps.config, intent, real + offset, shown);
+    },
+    intents.end,
+  );
+}
