@@ -43,6 +43,13 @@ async function move(): Promise<number> {
   return upgraded.run(moveEditions);
 }
 
+/** The chain's clock stands while nothing is mined. It never goes back: many blocks of one second run ahead. */
+async function startClock(): Promise<void> {
+  const { timestamp } = await rpc<{ timestamp: string }>(LAB, "eth_getBlockByNumber", ["latest", false]);
+  const now = Math.floor(Date.now() / 1_000);
+  if (now > Number(timestamp)) await rpc(LAB, "evm_setNextBlockTimestamp", [now]);
+}
+
 async function finishAll(): Promise<void> {
   await move();
   const { results } = await env.DB.prepare("select distinct did from agent_markets where status = 'PROVISIONING'").all<{
@@ -113,8 +120,7 @@ describe("a payment", () => {
       const options = { network: LAB, intentId: intent["intent_id"], contract };
       return { ...pair, intent, tx: await payOnChain(pair.consumer.did, did, 10_000_000, options) };
     };
-    // The chain's clock stands while nothing is mined.
-    await rpc(LAB, "evm_setNextBlockTimestamp", [Math.floor(Date.now() / 1_000)]);
+    await startClock();
     const early = await paid(await ordered(world), chainOf(LAB).settlement_contract);
     await move();
     const refused = await upgraded.as(pair.consumer, "POST", "/v1/payment-intents", {
@@ -135,7 +141,7 @@ describe("a payment", () => {
 it("a payment to the wallet of the earlier edition is facilitated although the new one has another (FAC-17)", async () => {
   const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
   const { did } = pair.provider;
-  await rpc(LAB, "evm_setNextBlockTimestamp", [Math.floor(Date.now() / 1_000)]);
+  await startClock();
   const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
   const options = { network: LAB, intentId: intent["intent_id"], contract: chainOf(LAB).settlement_contract };
   const tx = await payOnChain(pair.consumer.did, did, 10_000_000, options);

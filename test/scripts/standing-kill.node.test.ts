@@ -127,11 +127,23 @@ const inStatus = (database: DatabaseSync, status: string): number =>
 
 // ---- The kill ---------------------------------------------------------------------------------------------------------
 
+/** What the cascade before has just finished may not be noted yet: 409 until then. */
+async function onceFree(act: () => Promise<unknown>): Promise<unknown> {
+  for (;;) {
+    try {
+      return await act();
+    } catch (thrown) {
+      if (!(thrown instanceof Error) || !thrown.message.includes("answered 409")) throw thrown;
+      await sleep(200);
+    }
+  }
+}
+
 /** Kills the runtime once the first two slices are in the status, and starts it again on what it left. */
 async function killAmong(status: string, act: () => Promise<unknown>): Promise<void> {
   const runtime = runtimeOf(stack);
   // It is answered after the first slice, or not at all.
-  const answered = act().catch(() => undefined);
+  const answered = onceFree(act).catch(() => undefined);
   {
     using database = databaseWith(dir, "d1", "agents");
     while (inStatus(database, status) < 2 * SLICE) await new Promise(setImmediate);
