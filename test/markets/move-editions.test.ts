@@ -6,6 +6,7 @@ import { moveEditions } from "../../src/markets/move-editions.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { account, chainOf, payOnChain, rpc } from "../support/chain.ts";
+import { withHeldQueue } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { marketsPath, openMarkets, useLab } from "./support.ts";
 
@@ -37,11 +38,15 @@ const escrowOf = (did: string): Promise<Json | null> =>
   env.DB.prepare("select * from escrows where did = ? and network = ?").bind(did, LAB).first<Json>();
 const register = (did: string, environment: "sandbox" | "production" = "sandbox") =>
   provisionMarkets(upgraded.deps, { did, environment, network: LAB }, Date.now() + SOON_MS);
-/** The edition is new to the service: providers are registered in the earlier one before each move. */
+/**
+ * The edition is new to the service: providers are registered in the earlier one before each move. What is sent is held: the worker behind the
+ * queue has the earlier configuration.
+ */
 async function move(): Promise<number> {
   await env.DB.prepare("delete from registered_editions").run();
-  return upgraded.run(moveEditions);
+  return moveOn();
 }
+const moveOn = (): Promise<number> => upgraded.run(moveEditions, withHeldQueue(upgraded).deps);
 
 /** The chain's clock stands while nothing is mined. It never goes back: many blocks of one second run ahead. */
 async function startClock(): Promise<void> {
@@ -197,13 +202,13 @@ describe("all providers are looked through", () => {
     await move();
     const { did } = await provider();
     // Registered by a Worker that had the earlier configuration still.
-    expect(await upgraded.run(moveEditions)).toBe(0);
+    expect(await moveOn()).toBe(0);
     await env.DB.prepare("update registered_editions set planned_at = planned_at - 600000").run();
-    expect(await upgraded.run(moveEditions)).toBe(1);
+    expect(await moveOn()).toBe(1);
     expect(await marketsOf(did)).toMatchObject([{ status: "PROVISIONING", reason: "new_edition" }]);
     await env.DB.prepare("update registered_editions set planned_at = 0").run();
     const late = await provider();
-    expect(await upgraded.run(moveEditions)).toBe(0);
+    expect(await moveOn()).toBe(0);
     expect(await marketsOf(late.did)).toMatchObject([{ status: "ACTIVE" }]);
     expect(await plans()).toEqual({ plans: 2, planned_at: 0 });
   });
