@@ -46,6 +46,9 @@ describe("the payment intent", () => {
       settlement_key: JSON.parse(Buffer.from(settled.receipt.split(".")[1], "base64url").toString()).settlement_key,
       payment: null,
       hold_released: false,
+      cancelled_at: null,
+      task_id: null,
+      confirm_by: null,
       expires_at: expect.any(String),
     });
   });
@@ -59,7 +62,12 @@ describe("the payment intent", () => {
   it("PAY-17: is read by its parties; for a third agent it is 403 forbidden, an unknown one 404", async () => {
     const path = `/v1/payment-intents/${intent.intent_id}`;
     for (const party of [consumer, provider]) {
-      expect(expectStatus(await world.as(party, "GET", path), 200)).toEqual({ ...intent, status: "SETTLED" });
+      expect(expectStatus(await world.as(party, "GET", path), 200)).toEqual({
+        ...intent,
+        status: "SETTLED",
+        task_id: settled.task_id,
+        confirm_by: settled.confirm_by,
+      });
     }
     const third = await world.as(await world.consumer(), "GET", path);
     expect([third.status, third.body.code]).toEqual([403, "forbidden"]);
