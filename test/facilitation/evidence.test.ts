@@ -23,6 +23,7 @@ const intent = {
   status: "OPEN",
   createdAt: 0,
   expiresAt: 1_000,
+  cancelledAt: null,
   paymentTx: null,
   paymentLog: null,
 } as IntentRow;

@@ -26,6 +26,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
   },
   query: {
     ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "outcome", "economic_role"]),
+    role: "which side of a payment the agent is on",
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
     ...words("instants", ["occurred_after", "occurred_before", "since"]),
     ...words("of a public document", ["version", "revision"]),
@@ -89,7 +90,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["getPlatform", "patchPlatform", "promotePlatform", "closePlatform", "listKeys", "rotateKey"],
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
-  ...["listJobs", "listAlerts", "listOperatorActivity", "getAuthority"],
+  ...["listJobs", "listAlerts", "listOperatorActivity", "getAuthority", "listPaymentIntents"],
 ];
 
 const namesObject = (route: Route): boolean =>
