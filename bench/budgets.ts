@@ -18,15 +18,16 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/agents": mutation(14, 16, 6 * KIB),
   // An activity entry is four rows written, its own and three in indexes, and one read: the number before it.
   "POST /v1/agents/{did}/activate": mutation(13, 19, 6 * KIB, { objects: 3 }),
-  "POST /v1/facilitate (intent)": mutation(22, 22, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (client form)": mutation(23, 22, 4 * KIB, { objects: 1, fetches: 1 }),
+  // A row of a list of transactions for each platform that is a side (FAC-19).
+  "POST /v1/facilitate (intent)": mutation(22, 23, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (client form)": mutation(23, 23, 4 * KIB, { objects: 1, fetches: 1 }),
   // About seven rows for a second platform, three for each delegator.
-  "POST /v1/facilitate (second platform)": mutation(32, 24, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (one delegator)": mutation(26, 25, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (two delegators)": mutation(29, 28, 4 * KIB, { objects: 1, fetches: 1 }),
-  "POST /v1/facilitate (the vault reaches its threshold)": mutation(25, 25, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (second platform)": mutation(32, 26, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (one delegator)": mutation(26, 26, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (two delegators)": mutation(29, 29, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (the vault reaches its threshold)": mutation(25, 26, 4 * KIB, { objects: 1, fetches: 1 }),
   // The log index of every settlement of the transaction is read, one row each and one beyond their range.
-  "POST /v1/facilitate (100 settlements of its transaction before)": mutation(25 + 102, 25, 4 * KIB, {
+  "POST /v1/facilitate (100 settlements of its transaction before)": mutation(25 + 102, 26, 4 * KIB, {
     objects: 1,
     fetches: 1,
   }),
@@ -106,6 +107,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/tasks (since=2026-01-01T00:00:00Z)": read(38, 24 * KIB),
   "GET /v1/agents/{did}/transactions": read(30, 32 * KIB),
   "GET /v1/agents/{did}/events": read(40, 64 * KIB),
+  // The key and its platform 2, the key again for each of three ranges and the first row of each, and one row more than the page has.
+  "GET /v1/transactions": read(30, 32 * KIB),
+  "GET /v1/transactions (role=provider)": read(28, 32 * KIB),
+  "GET /v1/transactions (role=consumer)": read(28, 32 * KIB),
+  "GET /v1/transactions (did)": read(30, 32 * KIB),
+  "GET /v1/transactions (since=2026-01-01T00:00:00Z)": read(30, 32 * KIB),
   "POST /v1/agents/{did}/certificate": mutation(17, 11, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(19, 20, 6 * KIB, { objects: 3 }),
   // Both environments: a market and an escrow in each, on one vault; each write that the consumer has not is one of theirs or a count.

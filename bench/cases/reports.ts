@@ -1,4 +1,4 @@
-// Reports of the agent that sells: pages of a long history, by every filter.
+// Reports of the agent that sells and of its account: pages of a long history, by every filter.
 import type { Case } from "../case.ts";
 import { agentPath, manage, type Play } from "../play.ts";
 import type { Ask } from "../wire.ts";
@@ -20,6 +20,16 @@ const list = (name: string, filter?: string): Case => ({
   filling: true,
   ask: ({ stage, provider }) =>
     manage(stage, "GET", `${agentPath(provider.did)}/${name}?limit=20${filter === undefined ? "" : `&${filter}`}`),
+});
+
+/** Across the account; `did` is the agent that sells. */
+const across = (filter: string): Case => ({
+  route: "GET /v1/transactions",
+  ...(filter !== "" && { variant: filter }),
+  status: 200,
+  filling: true,
+  ask: ({ stage, provider }) =>
+    manage(stage, "GET", `/v1/transactions?limit=20&${filter === "did" ? `did=${provider.did}` : filter}`),
 });
 
 const askOverview = ({ stage, provider }: Play): Ask => manage(stage, "GET", `${agentPath(provider.did)}/overview`);
@@ -44,4 +54,5 @@ export const REPORTS: readonly Case[] = [
   ...FILTERS.map((filter) => list("tasks", filter)),
   list("transactions"),
   list("events"),
+  ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z"].map(across),
 ];

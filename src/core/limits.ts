@@ -10,6 +10,8 @@ export const ATTESTATION_MAX_AGE_MONTHS = 12;
 export const PAGE_SIZE_DEFAULT = 20;
 export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
+/** How much of a listing one CSV covers (HTTP-37). */
+export const EXPORT_DAYS = 31;
 /** For how long events are listed (EVT-17). */
 export const EVENT_RETENTION_DAYS = 30;
 /** Events in the overview of an agent, and how many of its open intents and tasks are counted one by one (AGT-35). */

@@ -108,6 +108,10 @@ export type EscrowState = (typeof ESCROW_STATES)[number];
 export const SIDES = ["provider", "consumer"] as const;
 export type Side = (typeof SIDES)[number];
 
+/** What became of a settlement. */
+export const TRANSACTION_STATUSES = ["settled"] as const;
+export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
+
 export const INTENT_STATUSES = ["OPEN", "PAID", "SETTLED", "ABANDONED"] as const;
 export type IntentStatus = (typeof INTENT_STATUSES)[number];
 

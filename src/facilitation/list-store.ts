@@ -1,23 +1,48 @@
-// Store of the list of an agent's transactions (AGT-37): a range of each side's index.
-import { and, sql } from "drizzle-orm";
+// Store of the lists of transactions: of an agent (AGT-37) and of an account (FAC-19). Ranges of the indexes of each side, merged.
+import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import type { Environment } from "../core/vocabulary.ts";
+import { type Environment, SIDES, type TransactionStatus } from "../core/vocabulary.ts";
+import { type AccountFilter, accountRanges, agentRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TransactionRow, transactions } from "../db/tables/money.ts";
+import type { Tenant } from "../db/tenant.ts";
 
+type AskedRows = { readonly limit: number; readonly after: Position | null };
+
+const TABLE = sql`transactions`;
+const AT = sql`settled_at`;
+const ID = sql`transaction_id`;
 const shown = bareColumns(transactions);
-const ORDER = sql`settled_at desc, transaction_id desc`;
+
+const readPage = (db: Database, from: readonly SQL[], limit: number): Read<TransactionRow[]> =>
+  readAll(
+    db.select(shown).from(pageOf({ columns: shown, from, order: sql`settled_at desc, transaction_id desc` }, limit)),
+  );
 
 export const listTransactions = (
   db: Database,
   { did, environment }: { readonly did: string; readonly environment: Environment },
-  page: { readonly limit: number; readonly after: Position | null },
+  { limit, after }: AskedRows,
+): Read<TransactionRow[]> =>
+  readPage(db, agentRanges({ table: TABLE, environment }, did, SIDES, below(AT, ID, after)), limit);
+
+export type TransactionFilter = AccountFilter & {
+  /** Each transaction has it, as long as there is one status. */
+  readonly status?: TransactionStatus | undefined;
+  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+};
+
+/** The transactions of an account in an environment, the latest first. One between two of its agents is listed once. */
+export const listAccountTransactions = (
+  db: Database,
+  tenant: Tenant,
+  { since, until, ...whose }: TransactionFilter,
+  { limit, after }: AskedRows,
 ): Read<TransactionRow[]> => {
-  const older = below(sql`settled_at`, sql`transaction_id`, page.after);
-  // An agent is on one side; which one, only its row tells.
-  const from = [sql`provider_did`, sql`consumer_did`].map(
-    (side) => sql`transactions where ${and(sql`${side} = ${did}`, sql`environment = ${environment}`, older)}`,
-  );
-  return readAll(db.select(shown).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)));
+  const by = until === undefined ? undefined : until - 1;
+  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, after, by));
+  return readPage(db, accountRanges(TABLE, tenant, whose, bounds), limit);
 };

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { parseTxHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
+import { TRANSACTION_STATUSES } from "../core/vocabulary.ts";
 import {
   amount,
   did,
@@ -78,12 +79,14 @@ export function partiesNamed(raw: unknown): NamedParties {
   return { intentId: data?.intent_id, providerDid: data?.provider_did };
 }
 
+export const transactionStatus = z.enum(TRANSACTION_STATUSES).register(z.globalRegistry, { id: "TransactionStatus" });
+
 const facilitated = {
   facilitation_id: z.string(),
   transaction_id: z.string(),
   intent_id: z.string(),
   task_id: z.string().nullable(),
-  status: z.literal("settled"),
+  status: transactionStatus,
   gross_amt: amount,
   fee_amt: amount,
   escrow_credited: amount,

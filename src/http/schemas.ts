@@ -12,6 +12,7 @@ import {
   ENVIRONMENTS,
   ESCROW_STATES,
   PRINCIPAL_STATUSES,
+  SIDES,
   TIERS,
 } from "../core/vocabulary.ts";
 
@@ -22,6 +23,9 @@ export const tier = z.enum(TIERS).register(z.globalRegistry, { id: "Tier" });
 export const economicRole = z.enum(ECONOMIC_ROLES).register(z.globalRegistry, { id: "EconomicRole" });
 export const agentStatus = z.enum(AGENT_STATUSES).register(z.globalRegistry, { id: "AgentState" });
 export const principalStatus = z.enum(PRINCIPAL_STATUSES).register(z.globalRegistry, { id: "PrincipalState" });
+/** The side of a purchase that an agent is on. */
+export const side = z.enum(SIDES).register(z.globalRegistry, { id: "Side" });
+
 export const escrowState = z.enum(ESCROW_STATES).register(z.globalRegistry, { id: "EscrowState" });
 export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegistry, { id: "AttestationModel" });
 

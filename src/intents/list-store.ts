@@ -1,18 +1,12 @@
 // Store of the intents of an agent: its list of them (PAY-22), and how many are open (AGT-35).
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import type { Environment } from "../core/vocabulary.ts";
-import { type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
+import { type Environment, type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
+import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
 import { read } from "../db/batch.ts";
 import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-
-/** An agent is on one side; which one, only its row tells. */
-export const SIDE_COLUMNS = {
-  provider: sql`provider_did`,
-  consumer: sql`consumer_did`,
-} as const satisfies Record<Side, SQL>;
 
 export type ListedIntent = IntentRow & {
   readonly confirmBy: number | null;

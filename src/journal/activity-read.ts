@@ -1,9 +1,8 @@
 // Reads a platform's activity log (EVT-14): a page of it, or all of a range of time.
 import { askedPage, type ManagementCall } from "../call.ts";
-import { fieldError, validationError } from "../core/errors.ts";
-import { DAY_MS } from "../core/limits.ts";
+import { exportedRange, slicesOf } from "../core/export.ts";
 import { encodeCursor, listingOf, type Page } from "../core/page.ts";
-import { type Database, readBatch } from "../db/batch.ts";
+import { readBatch } from "../db/batch.ts";
 import type { ActivityEntry, ActivityQuery } from "./activity-schema.ts";
 import { type ActivityFilter, entryReads, rangeOf, type ShownRow } from "./activity-store.ts";
 import { toEntryView } from "./activity-views.ts";
@@ -39,7 +38,6 @@ function ofType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRo
 
 // ---- All entries of a range of time --------------------------------------------------------------------------------------
 
-const EXPORT_MS = 31 * DAY_MS;
 const EXPORT_SLICE = 500;
 
 /** The entries of at most 31 days, newest first, slice by slice. */
@@ -47,33 +45,14 @@ export async function exportActivity(
   call: ManagementCall,
   query: ActivityQuery,
 ): Promise<AsyncIterator<readonly ActivityEntry[]>> {
+  const { db, now } = call;
   const { caller } = await call.read({});
-  return slicesOf(call.db, caller.platformId, exportFilter(call, query));
-}
-
-async function* slicesOf(db: Database, platformId: string, filter: ActivityFilter) {
-  for (let below: number | null = Number.MAX_SAFE_INTEGER; below !== null; ) {
-    const range = rangeOf(platformId, filter, below);
-    const found = await readBatch(db, entryReads(db, range, EXPORT_SLICE));
-    const { rows, next }: Slice<ShownRow> = ofType(filter, toSlice(found, EXPORT_SLICE));
-    yield rows.map(toEntryView);
-    below = next;
-  }
-}
-
-function exportFilter({ now }: ManagementCall, query: ActivityQuery): ActivityFilter {
-  const { occurred_before: before, cursor } = query;
-  const after = query.occurred_after ?? (before ?? now) - EXPORT_MS;
-  // Nothing is left out without a word: a range that begins longer ago names its end.
-  const end = before ?? now;
-  const faults = [
-    ...(cursor === undefined
-      ? []
-      : [fieldError("cursor", "invalid_value", "A CSV has no pages: leave the cursor out.")]),
-    ...(end - after <= EXPORT_MS
-      ? []
-      : [fieldError("occurred_after", "invalid_value", "A CSV covers at most 31 days.")]),
-  ];
-  if (faults.length > 0) throw validationError(faults);
-  return { ...filterOf(query), after, before };
+  const { occurred_after, occurred_before, cursor } = query;
+  const range = exportedRange({ from: occurred_after, to: occurred_before, cursor }, now, "occurred_after");
+  const filter = { ...filterOf(query), after: range.from, before: range.to };
+  return slicesOf(async (below: number | null) => {
+    const found = await readBatch(db, entryReads(db, rangeOf(caller.platformId, filter, below), EXPORT_SLICE));
+    const { rows, next } = ofType(filter, toSlice(found, EXPORT_SLICE));
+    return { rows: rows.map(toEntryView), next };
+  });
 }

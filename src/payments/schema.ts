@@ -1,6 +1,6 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
-import { INTENT_STATUSES, SIDES } from "../core/vocabulary.ts";
+import { INTENT_STATUSES } from "../core/vocabulary.ts";
 import {
   amount,
   amountInput,
@@ -12,6 +12,7 @@ import {
   listOf,
   networkInput,
   pageQuery,
+  side,
 } from "../http/schemas.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
 import { POLICY_CHECKS } from "./spend-policy.ts";
@@ -111,7 +112,7 @@ export const intentList = listOf(intentView).register(z.globalRegistry, { id: "P
 export const intentQuery = z.strictObject({
   ...pageQuery,
   status: intentStatus.optional(),
-  role: z.enum(SIDES).optional(),
+  role: side.optional(),
 });
 export type IntentQuery = z.infer<typeof intentQuery>;
 

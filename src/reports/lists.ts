@@ -12,6 +12,7 @@ import { firstListed, toEventView } from "../journal/event-views.ts";
 import { listTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/schema.ts";
 import { toTaskView } from "../tasks/views.ts";
+import { positionOf } from "./account.ts";
 import type { ReportQuery, TaskQuery } from "./schema.ts";
 import { findReported } from "./store.ts";
 
@@ -61,12 +62,7 @@ export async function getAgentTransactions(
     transactions: listTransactions(db, { did, environment }, page),
   });
   if (!agent) throw new ServiceError("not_found");
-  return toPage(
-    transactions,
-    page,
-    ({ settledAt, transactionId }) => ({ at: settledAt, id: transactionId }),
-    (transaction) => toTransactionView(deps.config, transaction),
-  );
+  return toPage(transactions, page, positionOf, (transaction) => toTransactionView(deps.config, transaction));
 }
 
 export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {

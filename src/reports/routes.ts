@@ -1,14 +1,67 @@
-// Routes of the reports of an agent, for its platform (AGT-35 to AGT-37).
-
+// Routes of the reports of an agent (AGT-35 to AGT-37) and of an account (FAC-19), for its platform.
 import { precheckAgent } from "../agents/read.ts";
+import type { TransactionView } from "../facilitation/schema.ts";
+import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { eventList } from "../journal/event-schema.ts";
+import { exportTransactions, getTransactions } from "./account.ts";
 import { getAgentEvents, getAgentTasks, getAgentTransactions, precheckReported } from "./lists.ts";
 import { getOverview } from "./overview.ts";
-import { overviewView, reportQuery, taskList, taskQuery, transactionList } from "./schema.ts";
+import { overviewView, reportQuery, taskList, taskQuery, transactionList, transactionQuery } from "./schema.ts";
+
+const TRANSACTION_COLUMNS = (
+  [
+    "transaction_id",
+    "settled_at",
+    "status",
+    "environment",
+    "provider_did",
+    "consumer_did",
+    "intent_id",
+    "task_id",
+    "currency",
+    "gross_amt",
+    "fee_amt",
+    "escrow_credited",
+    "operational_amt",
+    "network",
+    "caip2",
+    "tx_hash",
+    "escrow_state",
+    "escrow_balance",
+    "confirm_by",
+    "dispute_window_days",
+    "dispute_window_closes_at",
+    "provider_aid_version",
+  ] as const
+).map((name): CsvColumn<TransactionView> => [name, (transaction) => transaction[name]]);
 
 export const reportRoutes = [
+  route({
+    method: "get",
+    path: "/v1/transactions",
+    operationId: "listTransactions",
+    tag: "Facilitation",
+    summary: "List the account's transactions",
+    description:
+      "Of all agents of the environment, newest first; one between two of them once. `Accept: text/csv` streams all of at most 31 days, by " +
+      "default the last ones; it takes no cursor, and `limit` does not count.",
+    surfaces: ["management"],
+    query: transactionQuery,
+    status: 200,
+    response: {
+      schema: transactionList,
+      description: "A page of transactions.",
+      types: ["application/json", "text/csv"],
+    },
+    errors: [],
+    headers: ["accept"],
+    handle: async (call, { query, headers }) =>
+      prefersCsv(headers["accept"])
+        ? csvAnswer("transactions", TRANSACTION_COLUMNS, await exportTransactions(call, query))
+        : getTransactions(call, query),
+  }),
   route({
     method: "get",
     path: "/v1/agents/{did}/overview",

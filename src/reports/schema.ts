@@ -1,8 +1,8 @@
 // Reports of an agent on the wire (AGT-35 to AGT-37).
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
-import { transactionView } from "../facilitation/schema.ts";
-import { did, escrowState, instantInput, listOf, pageQuery } from "../http/schemas.ts";
+import { transactionStatus, transactionView } from "../facilitation/schema.ts";
+import { did, didInput, escrowState, instantInput, listOf, pageQuery, side } from "../http/schemas.ts";
 import { performancePillar } from "../identity/schema.ts";
 import { eventView } from "../journal/event-schema.ts";
 import { taskOutcome, taskStatus, taskView } from "../tasks/schema.ts";
@@ -31,6 +31,18 @@ export type TaskQuery = z.infer<typeof taskQuery>;
 
 export const reportQuery = z.strictObject(pageQuery);
 export type ReportQuery = z.infer<typeof reportQuery>;
+
+/** What the lists across an account are filtered by, beside their status. */
+const accountQuery = {
+  ...pageQuery,
+  did: didInput.optional(),
+  role: side.optional(),
+  since: instantInput.optional(),
+  until: instantInput.optional(),
+};
+
+export const transactionQuery = z.strictObject({ ...accountQuery, status: transactionStatus.optional() });
+export type TransactionQuery = z.infer<typeof transactionQuery>;
 
 export const taskList = listOf(taskView).register(z.globalRegistry, { id: "TaskList" });
 export const transactionList = listOf(transactionView).register(z.globalRegistry, { id: "TransactionList" });

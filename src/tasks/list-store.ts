@@ -4,10 +4,10 @@ import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
 import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
+import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
-import { SIDE_COLUMNS } from "../intents/list-store.ts";
 
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;

@@ -1,8 +1,9 @@
 // Store of what an agent has open at an instant: intents and tasks, on either side (AGT-34, AGT-35).
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
+import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { hasOpenIntent, openIntentsOf, SIDE_COLUMNS } from "../intents/list-store.ts";
+import { hasOpenIntent, openIntentsOf } from "../intents/list-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 

@@ -10,6 +10,7 @@ it.each([
   ["attestation age, months", limits.ATTESTATION_MAX_AGE_MONTHS, 12],
   ["page size", limits.PAGE_SIZE_DEFAULT, 20],
   ["largest page", limits.PAGE_SIZE_MAX, 100],
+  ["a CSV, days", limits.EXPORT_DAYS, 31],
   ["change record retention, days", limits.CHANGE_RETENTION_DAYS, 30],
   ["rotation grace, hours", limits.ROTATION_GRACE_HOURS_MAX, 24],
   // Requests

@@ -13,7 +13,17 @@ const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
     ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
     ...["platform_id", "verifier_id", "attestation_id", "alert_id"],
   ],
-  query: ["customer_id", "principal_id", "external_ref", "subject_id", "from", "to", "consumer_did", "provider_did"],
+  query: [
+    "customer_id",
+    "principal_id",
+    "external_ref",
+    "subject_id",
+    "from",
+    "to",
+    "did",
+    "consumer_did",
+    "provider_did",
+  ],
   body: ["customer_id", "principal_id", "delegated_by", "consumer_did", "provider_did", "intent_id"],
 };
 
@@ -28,7 +38,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "outcome", "economic_role"]),
     role: "which side of a payment the agent is on",
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
-    ...words("instants", ["occurred_after", "occurred_before", "since"]),
+    ...words("instants", ["occurred_after", "occurred_before", "since", "until"]),
     ...words("of a public document", ["version", "revision"]),
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),

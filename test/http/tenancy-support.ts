@@ -6,7 +6,7 @@ import { encodeCursor } from "../../src/core/page.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import { must, operator } from "../journal/plays/stage.ts";
-import { account } from "../support/chain.ts";
+import { account, payOnChain } from "../support/chain.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { deliverEvents, takeSnapshot } from "../support/snapshot.ts";
 import {
@@ -205,9 +205,23 @@ const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   },
   principal_id: async (side) => (await newConsumer(side)).principalId,
   subject_id: async (side) => (await newConsumer(side)).did,
+  did: newBuyer,
   from: newestEntry,
   to: newestEntry,
 };
+
+/** A consumer with a settled purchase. */
+async function newBuyer(side: Side): Promise<string> {
+  const { world, network } = side;
+  const [consumer, provider] = [await newConsumer(side), await newProvider(side)];
+  const { intent_id, amount_base_units } = await world.intent(consumer, provider, "1.00", { network });
+  const payment_tx = await payOnChain(consumer.did, provider.did, Number(amount_base_units), {
+    network,
+    intentId: intent_id,
+  });
+  await must(200, world.as(consumer, "POST", "/v1/facilitate", { intent_id, payment_tx }));
+  return consumer.did;
+}
 
 async function newestEntry(side: Side): Promise<string> {
   await newCustomer(side);
