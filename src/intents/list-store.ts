@@ -7,6 +7,8 @@ import type { Database, Read } from "../db/batch.ts";
 import { read } from "../db/batch.ts";
 import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
+import { readThrough } from "./store.ts";
 
 export type ListedIntent = IntentRow & {
   readonly confirmBy: number | null;
@@ -66,35 +68,53 @@ function isShownAs(status: IntentStatus, now: number): SQL {
 }
 
 /**
- * The open intents of an agent at an instant, as an expression: those that wait for a payment, and those that were paid. A provider's are a range of their index; a consumer's are found by the holds
- * on its window, where those of its delegates stand too. No more than `most` are looked at.
+ * Which intents count as open: those that are so at an instant on the agent's clock (milliseconds), and with `ahead`, by how much the service's
+ * clock is ahead of the chains', also those that may have been paid in time: each until its hold has ended (PAY-11).
+ */
+export type OpenAt = { readonly now: number; readonly ahead?: number };
+
+/**
+ * The open intents of an agent, as an expression: those that wait for a payment, and those that were paid. A provider's are a range of their
+ * index; a consumer's are found by the holds on its window, where those of its delegates stand too. No more than `most` are looked at.
  */
 export const openIntentsOf = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
-  now: number,
+  at: OpenAt,
   most: number,
 ): SQL<number> => {
   // Literal text, so that SQLite uses the partial index.
-  const stored = sql`select i.expires_at, i.environment, i.status from payment_intents i
+  const stored = sql`select i.expires_at, i.environment, i.status, i.spent_at, i.network, i.consumer_platform_id from payment_intents i
     where i.provider_did = ${did} and i.status in ('OPEN', 'PAID') and i.spent_at is null limit ${most}`;
-  const sold = sql`select count(*) from (${stored}) listed where environment = ${environment} and (expires_at > ${now} or status = 'PAID')`;
-  const held = sql`select h.intent_id from spend_holds h where h.did = ${did} and h.environment = ${environment} and h.expires_at > ${now} limit ${most}`;
+  const sold = sql`select count(*) from (${stored}) listed where listed.environment = ${environment} and ${isOpen(at, "listed")}`;
+  const held = sql`select h.intent_id from spend_holds h where ${isHeld({ did, environment }, at)} limit ${most}`;
   const bought = sql`select count(*) from (${held}) listed cross join payment_intents i on i.intent_id = listed.intent_id
-    where i.consumer_did = ${did} and ${isOpen(now)} and i.environment = ${environment}`;
+    where i.consumer_did = ${did} and ${isOpen(at)} and i.environment = ${environment}`;
   return sql<number>`((${sold}) + (${bought}))`;
 };
 
 /** Literal text, so that SQLite uses the partial index. One that was paid is open until it is facilitated or its time is over. */
-const isOpen = (now: number): SQL =>
-  sql`i.status in ('OPEN', 'PAID') and i.spent_at is null and (i.expires_at > ${now} or i.status = 'PAID')`;
+function isOpen(at: OpenAt, of: "i" | "listed" = "i"): SQL {
+  const i = sql.raw(of);
+  return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${i}.expires_at > ${endOf(at, i)})`;
+}
+
+/** Those of an intent that has ended are looked at only where it may count. */
+const isHeld = ({ did, environment }: { did: string; environment: Environment }, { now, ahead }: OpenAt): SQL =>
+  sql`h.did = ${did} and h.environment = ${environment}${ahead === undefined ? sql` and h.expires_at > ${now}` : sql``}`;
+
+/** Up to which instant intents have ended: the agent's, or that up to which the network was read, on the intent's own clock. */
+function endOf({ now, ahead }: OpenAt, i: SQL): SQL {
+  if (ahead === undefined) return sql`${now}`;
+  const offset = sql`case when ${i}.environment = 'sandbox' then
+    (select p.clock_offset_ms from platforms p where p.platform_id = ${i}.consumer_platform_id) else 0 end`;
+  return sql`coalesce(${readThrough(sql`${i}.network`)}, 0) + ${offset} + ${ahead - BLOCK_CLOCK_SKEW_MS}`;
+}
 
 /** Whether it has one, as an expression. */
-export const hasOpenIntent = (
-  { did, environment }: { readonly did: string; readonly environment: Environment },
-  now: number,
-): SQL => {
-  const open = sql`i.environment = ${environment} and ${isOpen(now)}`;
+export const hasOpenIntent = (of: { readonly did: string; readonly environment: Environment }, at: OpenAt): SQL => {
+  const { did, environment } = of;
+  const open = sql`i.environment = ${environment} and ${isOpen(at)}`;
   return sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and ${open})
     or exists (select 1 from spend_holds h cross join payment_intents i on i.intent_id = h.intent_id
-      where h.did = ${did} and h.environment = ${environment} and h.expires_at > ${now} and i.consumer_did = ${did} and ${open}))`;
+      where ${isHeld(of, at)} and i.consumer_did = ${did} and ${open}))`;
 };

@@ -9,7 +9,7 @@ import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
-import { systemClock } from "../core/clock.ts";
+import { aheadOf, systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
@@ -27,6 +27,7 @@ import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
+import type { OpenAt } from "../intents/list-store.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { ownAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
@@ -38,12 +39,12 @@ import type { PromotionInput } from "./schema.ts";
 import { findDelegator, findHolder, findNextPrincipal, whilePromotable } from "./store.ts";
 import { lookAtVaults } from "./vaults.ts";
 
-const factsOf = ({ db, tenant, now }: ManagementCall, did: string, named: string | undefined) => ({
+const factsOf = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
   found: findOwnAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
-  open: findOpen(db, { did, environment: "sandbox" }, now, OPEN_COUNTED_MAX),
+  open: findOpen(db, { did, environment: "sandbox" }, { now, ahead: aheadOf(deps.clock) }, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
   principal: findNextPrincipal(db, tenant, did, named),
   holder: findHolder(db, did),
@@ -97,7 +98,7 @@ async function promote(
   // What rules the agent until then is on its sandbox's clock.
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
-  const openAt = sells(agent.economicRole) ? now : sandboxNow;
+  const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: aheadOf(deps.clock) };
   refuseOpen(agent, await openOf(call, did, facts, openAt));
   refuseLeftBehind(facts.delegator);
   const principal = nextPrincipal(facts, now);
@@ -158,11 +159,11 @@ async function promote(
 }
 
 /**
- * What a consumer has open is ruled by the clock of its sandbox, which the first reading finds (ACC-9). What a provider has is ruled by its
- * consumers' clocks: none is behind real time.
+ * The tasks that a consumer has open are ruled by the clock of its sandbox, which the first reading finds (ACC-9). Those of a provider are ruled
+ * by its consumers' clocks: none is behind real time.
  */
-const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, openAt: number): Promise<Read["open"]> =>
-  openAt === now
+const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, openAt: OpenAt): Promise<Read["open"]> =>
+  openAt.now === now
     ? facts.open
     : (await readBatch(db, { open: findOpen(db, { did, environment: "sandbox" }, openAt, OPEN_COUNTED_MAX) })).open;
 

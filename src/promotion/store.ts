@@ -5,6 +5,7 @@ import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
+import type { OpenAt } from "../intents/list-store.ts";
 import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
 import { hasNothingOpen } from "../tasks/open-store.ts";
 
@@ -55,8 +56,7 @@ export const findHolder = (db: Database, did: string): Read<{ did: string } | nu
 type Resting = {
   /** Its open markets in production. */
   readonly markets: readonly MarketRow[];
-  /** The instant that rules what it has open. */
-  readonly openAt: number;
+  readonly openAt: OpenAt;
   readonly sandboxNow: number;
   readonly now: number;
 };

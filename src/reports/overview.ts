@@ -22,7 +22,7 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
-    open: findOpen(db, { did, environment }, now, OPEN_COUNTED_MAX),
+    open: findOpen(db, { did, environment }, { now }, OPEN_COUNTED_MAX),
     events: listEventsAbout(db, tenant, did, firstListed(now), newest),
   });
   if (!found) throw new ServiceError("not_found");

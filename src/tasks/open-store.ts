@@ -3,27 +3,22 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { hasOpenIntent, openIntentsOf } from "../intents/list-store.ts";
+import { hasOpenIntent, type OpenAt, openIntentsOf } from "../intents/list-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
 /** Each counted up to `most`. */
-export const findOpen = (
-  db: Database,
-  of: Party,
-  now: number,
-  most: number,
-): Read<{ intents: number; tasks: number }> =>
+export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
   read(
     db
-      .select({ intents: openIntentsOf(of, now, most).as("intents"), tasks: openTasksOf(of, now, most).as("tasks") })
+      .select({ intents: openIntentsOf(of, at, most).as("intents"), tasks: openTasksOf(of, at.now, most).as("tasks") })
       .from(sql`(select 1)`),
     ([row]) => row ?? { intents: 0, tasks: 0 },
   );
 
 /** A condition: it has neither. */
-export const hasNothingOpen = (of: Party, now: number): SQL =>
-  sql`not ${hasOpenIntent(of, now)} and ${openTasksOf(of, now, 1)} = 0`;
+export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
+  sql`not ${hasOpenIntent(of, at)} and ${openTasksOf(of, at.now, 1)} = 0`;
 
 /** As an expression. */
 const openTasksOf = ({ did, environment }: Party, now: number, most: number): SQL<number> => {

@@ -159,23 +159,6 @@ describe("a PAID intent", () => {
     const [before] = await spendState(world, pair.consumer.did);
     expect([before?.open, before?.holds.length]).toEqual([10 * UNIT, 1]);
   });
-
-  it("keeps its parties from being promoted", async () => {
-    const pair = await pairOf(world);
-    await paid(world, pair, "2.00");
-    await follow(world);
-    try {
-      world.offset = DAY;
-      const body = { environment: "production" };
-      const reply = await world.call("POST", `/v1/agents/${pair.consumer.did}/environment`, {
-        key: world.liveKey,
-        body,
-      });
-      expect([reply.status, reply.body.detail.open]).toEqual([409, { intents: 1, tasks: 0, disputes: 0 }]);
-    } finally {
-      world.offset = 0;
-    }
-  });
 });
 
 describe("a payment that was seen after its intent's end", () => {
