@@ -1,8 +1,8 @@
 // What a transfer changes for what comes after it, and what stays as it was earned (AGT-33).
 import { beforeAll, expect, it } from "vitest";
-import { confirm, facilitated } from "../facilitation/support.ts";
+import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { rowsOf } from "./support.ts";
 
 let world: World;
@@ -12,6 +12,9 @@ beforeAll(async () => {
 
 const transferred = async (did: string, principal_id: string): Promise<Json> =>
   expectStatus(await world.call("POST", `/v1/agents/${did}/transfer`, { body: { principal_id } }), 200);
+
+const publicRating = async (did: string): Promise<Json> =>
+  expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200);
 
 it("the new principal's country decides a consumer's markets from then on", async () => {
   const shop = await seller(world, { market: "EU-USDC" });
@@ -30,8 +33,7 @@ it("a rating stays as it was earned, under the principal that the counterparty h
   const purchase = await facilitated(world);
   const { consumer, provider } = purchase;
   expectStatus(await confirm(world, consumer, purchase.task), 200);
-  const ratingOf = async (did: string): Promise<Json> =>
-    expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200).agent_rating;
+  const ratingOf = async (did: string): Promise<Json> => (await publicRating(did)).agent_rating;
   const earned = async () => [
     await rowsOf("rating_counterparties", "did", provider.did),
     await rowsOf("rating_counterparties", "did", consumer.did),
@@ -43,4 +45,20 @@ it("a rating stays as it was earned, under the principal that the counterparty h
   await transferred(consumer.did, await world.principal());
   await transferred(provider.did, await world.principal());
   expect(await earned()).toEqual(before);
+});
+
+it("a task that ends after it is earned under the principals of that moment, beside what was earned before", async () => {
+  const pair = await pairOf(world);
+  const [first, second] = [await facilitated(world, pair), await facilitated(world, pair)];
+  expectStatus(await confirm(world, pair.consumer, first.task), 200);
+  const to = await world.principal();
+  const { certificate } = await transferred(pair.consumer.did, to);
+  const { counterparties: before } = await publicRating(pair.provider.did);
+  expectStatus(await confirm(world, { ...pair.consumer, certificate }, second.task), 200);
+  const earnedUnder = async ({ did }: Agent): Promise<string[]> =>
+    (await rowsOf("rating_counterparties", "did", did)).map((row) => row.counterparty_principal_id).sort();
+  expect(await earnedUnder(pair.provider)).toEqual([pair.consumer.principalId, to].sort());
+  expect(await earnedUnder(pair.consumer)).toEqual([pair.provider.principalId]);
+  const { counterparties, interactions } = await publicRating(pair.provider.did);
+  expect([before, counterparties, interactions]).toEqual([1, 2, 2]);
 });
