@@ -5,7 +5,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
-import { asConsumer, asProvider, paid, pairOf } from "../facilitation/support.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { asConsumer, asProvider, confirm, facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { buyer, dailyLimit, delegateOf, intentOf, openIntent, seller, spendState } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -108,22 +109,22 @@ describe("a revocation", () => {
       { changes: { status: { from: "ACTIVE", to: "REVOKED" } } },
     ]);
   });
-
-  it("stops the agent's delegates, which nobody has ended", async () => {
-    const shop = await seller(world);
-    const head = await world.consumer();
-    const delegate = await delegateOf(world, head);
-    expectStatus(await openIntent(world, delegate, shop, "1.00"), 201);
-    expectStatus(await revoke(head.did), 200);
-    expect(outcome(await openIntent(world, delegate, shop, "1.00"))).toEqual([409, "agent_not_active"]);
-    expect((await readAgent(world, delegate.did)).status).toBe("ACTIVE");
-  });
 });
 
 describe.each([
   ["a revocation", (did: string) => revoke(did)],
   ["a termination", (did: string) => terminate(did)],
 ])("by %s", (_name, end) => {
+  it("the agent's delegates are stopped, which nobody has ended", async () => {
+    const shop = await seller(world);
+    const head = await world.consumer();
+    const delegate = await delegateOf(world, head);
+    expectStatus(await openIntent(world, delegate, shop, "1.00"), 201);
+    expectStatus(await end(head.did), 200);
+    expect(outcome(await openIntent(world, delegate, shop, "1.00"))).toEqual([409, "agent_not_active"]);
+    expect((await readAgent(world, delegate.did)).status).toBe("ACTIVE");
+  });
+
   const isAbandoned = async (consumer: Agent, intent: Json): Promise<string> =>
     expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200).status;
 
@@ -184,6 +185,55 @@ describe.each([
   });
 });
 
+const close = async ({ did, principalId }: Agent): Promise<Reply> => {
+  expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
+  return world.call("POST", `/v1/principals/${principalId}/close`);
+};
+
+describe.each([
+  ["its revocation", ({ did }: Agent) => revoke(did)],
+  ["its termination", ({ did }: Agent) => terminate(did)],
+  ["the closing of its principal", close],
+])("after %s", (_name, end) => {
+  it("the task of a provider waits for its consumer, whose answer rates both", async () => {
+    const { consumer, provider, task } = await facilitated(world);
+    expectStatus(await end(provider), 200);
+    expect(expectStatus(await confirm(world, consumer, task), 200)).toMatchObject({ status: "confirmed" });
+    for (const { did } of [consumer, provider]) expect(await ratingOf(did)).toMatchObject({ ratingInteractions: 1 });
+  });
+
+  it("the task of a consumer, which answers nothing any more, ends with its window and rates both", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    const { consumer, provider } = purchase;
+    const { task_id: task } = expectStatus(await asConsumer(world, purchase), 200);
+    expectStatus(await end(consumer), 200);
+    expect(outcome(await confirm(world, consumer, task))).toEqual([401, "aeap_verification_failed"]);
+    expect(expectStatus(await world.as(provider, "GET", `/v1/tasks/${task}`), 200).status).toBe("open");
+    world.advance(4 * DAY_MS);
+    try {
+      await world.run(autoConfirmTasks);
+    } finally {
+      world.advance(-4 * DAY_MS);
+    }
+    expect(expectStatus(await world.as(provider, "GET", `/v1/tasks/${task}`), 200).status).toBe("auto_confirmed");
+    for (const { did } of [consumer, provider]) expect(await ratingOf(did)).toMatchObject({ ratingInteractions: 1 });
+  });
+
+  it("the markets and the escrow of a provider stay as they are, and nobody buys from it", async () => {
+    const { consumer, provider } = await facilitated(world, undefined, "200.00");
+    const before = await readAgent(world, provider.did);
+    expect([before.markets.length, before.escrow[0].balance]).toEqual([1, "15.00"]);
+    expectStatus(await end(provider), 200);
+    const { markets, escrow, escrow_state } = await readAgent(world, provider.did);
+    expect({ markets, escrow, escrow_state }).toEqual({
+      markets: before.markets,
+      escrow: before.escrow,
+      escrow_state: before.escrow_state,
+    });
+    expect(outcome(await openIntent(world, consumer, provider, "1.00"))).toEqual([409, "agent_not_active"]);
+  });
+});
+
 describe("a revocation and an intent at the same moment", () => {
   it("never leave an intent that was opened after the answer", async () => {
     for (let round = 0; round < 50; round++) {
@@ -196,5 +246,5 @@ describe("a revocation and an intent at the same moment", () => {
       // It was opened before: the revocation has ended it, or had not read it and was then refused and read again.
       expect((await intentOf(world, opened.body.intent_id)).expiresAt).toBeLessThanOrEqual(world.now());
     }
-  });
+  }, 120_000);
 });
