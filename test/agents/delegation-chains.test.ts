@@ -7,7 +7,7 @@ import { type Act, Chains, type Step } from "./delegation-play.ts";
 
 const LONG = inject("scale") === 1;
 // Each agent's objects keep files open to the end: about fifty a history.
-const [HISTORIES, STEPS, TIMEOUT_MS] = LONG ? [250, 80, 7_200_000] : [12, 60, 60_000];
+const [HISTORIES, STEPS, TIMEOUT_MS] = LONG ? [250, 80, 7_200_000] : [12, 60, 240_000];
 
 const among = <T>(...values: readonly T[]) => fc.constantFrom(...values);
 const amounts = among("4.99", "5", "5.0000001", "5.0000009", "1e1", "20.000001");
