@@ -1,5 +1,7 @@
 // Delegation (AGT-24 to AGT-26): registering a delegate within the bounds of its delegator.
+import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { CertificateClaims } from "../../src/protocol/certificate.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { type Body, faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";
 
@@ -98,5 +100,21 @@ describe("a delegate", () => {
     expect(faultsOf(await register(bodyOf("CONSUMER", { delegated_by: by })))).toEqual([
       ["delegated_by", "invalid_value"],
     ]);
+  });
+
+  it("states its whole chain, the nearest first, in its document and in its certificate", async () => {
+    const top = await world.agent("CONSUMER", { principal_id: principalId });
+    const middle = await world.agent("CONSUMER", { principal_id: principalId, delegated_by: top.did });
+    const last = await world.agent("CONSUMER", { principal_id: principalId, delegated_by: middle.did });
+    for (const [agent, delegation] of [
+      [last, { delegated_by: middle.did, chain: [middle.did, top.did] }],
+      [middle, { delegated_by: top.did, chain: [top.did] }],
+      [top, null],
+    ] as const) {
+      const { identity } = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
+      expect([identity.delegation, identity.certificate]).toEqual([delegation, agent.certificate]);
+      const { aeap } = decodeJwt<CertificateClaims>(agent.certificate);
+      expect(aeap.delegation ?? null).toEqual(delegation);
+    }
   });
 });
