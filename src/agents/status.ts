@@ -8,8 +8,8 @@ import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
-import { certify, type IssuedCertificate, namesEarlierAttestation } from "../identity/certificate.ts";
-import { type DrawnPlace, findPlace } from "../identity/certificate-store.ts";
+import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
+import { type DrawnPlace, findPlace, findPresentEnd } from "../identity/certificate-store.ts";
 import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
@@ -37,15 +37,16 @@ export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
   const { db, tenant, now } = call;
-  const { caller, place, ...found } = await call.read({
+  const returns = patch.status === "ACTIVE";
+  const { caller, place, end, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
-    ...present({ place: patch.status === "ACTIVE" ? findPlace(db) : null }),
+    ...present({ place: returns ? findPlace(db) : null, end: returns ? findPresentEnd(db, did) : null }),
   });
   const before = sourceOf(found);
   const moved = moveOf(before, triggerOf(before, patch), now);
   const act = { reason: patch.reason ?? null, actor: caller.actor };
   if (moved.from === moved.to) return keepSuspended(call, before, act);
-  return changeStatus(call, before, moved, act, place ?? null);
+  return changeStatus(call, before, moved, act, { place: place ?? null, ends: (end?.replacedAt ?? null) !== null });
 }
 
 /** Withdraws an agent for good: it is listed as revoked, its certificates are invalid, and what nobody has paid it ends (AGT-31). */
@@ -53,24 +54,27 @@ export async function revokeAgent(call: ManagementCall, did: string, { reason }:
   const { caller, ...found } = await call.read(sourceReads(call.db, call.tenant, did));
   const before = sourceOf(found);
   const moved = moveOf(before, "revoke", call.now);
-  return changeStatus(call, before, moved, { reason, actor: caller.actor }, null);
+  return changeStatus(call, before, moved, { reason, actor: caller.actor }, NO_CERTIFICATE);
 }
 
 type Act = { readonly reason: string | null; readonly actor: Actor };
+/** What a return rests on: a place for another certificate, and whether the present one is to end. */
+type Certifying = { readonly place: DrawnPlace | null; readonly ends: boolean };
+const NO_CERTIFICATE: Certifying = { place: null, ends: false };
 
 async function changeStatus(
   call: ManagementCall,
   before: AidSource,
   { from, to }: Move<AgentStatus>,
   { reason, actor }: Act,
-  place: DrawnPlace | null,
+  certifying: Certifying,
 ): Promise<MovedAgentView> {
   const { db, now, deps } = call;
   const runs = isRunning(to);
   const { attestationExpiresAt: endsAt } = before.principal;
   if (runs) refuseReturn(before, now);
   const { action, listing } = reportOf(to);
-  const certificate = runs ? await recertify(call, before, to, place) : null;
+  const certificate = runs ? await recertify(call, before, to, certifying) : null;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -86,7 +90,7 @@ async function changeStatus(
       },
       newVersion: certificate !== null,
       certificate,
-      ...(certificate !== null && { earlierCountUntil: systemClock.now() }),
+      ...(certificate !== null && isOfEarlierAttestation(before) && { earlierCountUntil: systemClock.now() }),
       ...(runs && { also: whileAttested(now, endsAt) }),
       activity: { action, actor, changes: { status: { from, to } } },
       events: ["agent.status_changed"],
@@ -102,16 +106,24 @@ async function changeStatus(
   return view;
 }
 
-/** A certificate ends with the attestation that it names: under the next one the agent returns with another one, for the same key (PRN-21). */
+/**
+ * A certificate ends with the attestation that it names: under the next one the agent returns with another one, for the same key (PRN-21). So
+ * it does where its scope was changed while none could be issued (AGT-22).
+ */
 async function recertify(
   call: ManagementCall,
-  { agent, principal, certificate }: AidSource,
+  before: AidSource,
   status: AgentStatus,
-  place: DrawnPlace | null,
+  { place, ends }: Certifying,
 ): Promise<IssuedCertificate | null> {
-  if (certificate === null || !namesEarlierAttestation(certificate, principal)) return null;
+  const { agent, principal, certificate } = before;
+  if (certificate === null) return null;
+  if (!ends && !isOfEarlierAttestation(before) && !statesOtherScope(certificate, agent)) return null;
   return certify(call, { ...agent, status }, principal, place);
 }
+
+const isOfEarlierAttestation = ({ certificate, principal }: AidSource): boolean =>
+  certificate !== null && namesEarlierAttestation(certificate, principal);
 
 /**
  * Suspends an agent that its principal or its account has stopped already: it stays stopped when they let it go (AGT-19). Its state is the

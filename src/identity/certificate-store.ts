@@ -38,6 +38,15 @@ export const findLiveCertificate = (db: Database, issued: Issued, now: number): 
 export const findCertificate = (db: Database, issued: Issued): Read<Pick<CertificateRow, "replacedAt"> | null> =>
   readOne(db.select({ replacedAt: certificates.replacedAt }).from(certificates).where(isRowOf(issued)));
 
+/** Whether the present certificate of an agent is to be replaced, though no other one was issued (AGT-22). */
+export const findPresentEnd = (db: Database, did: string): Read<Pick<CertificateRow, "replacedAt"> | null> =>
+  readOne(
+    db
+      .select({ replacedAt: certificates.replacedAt })
+      .from(certificates)
+      .where(and(eq(certificates.did, did), sql`jti = (select a.certificate_jti from agents a where a.did = ${did})`)),
+  );
+
 /** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
 export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
   db

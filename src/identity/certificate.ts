@@ -8,6 +8,7 @@ import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
 import { type CertificateCheck, type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";
 import { delegationOf, scopeOf } from "./aid.ts";
@@ -46,6 +47,10 @@ export function namesEarlierAttestation(certificate: string, principal: Principa
     attestation.verifier_id !== principal.attestationVerifierId
   );
 }
+
+/** True of a certificate that states another scope than the agent's: it was changed while none could be issued (AGT-22). */
+export const statesOtherScope = (certificate: string, agent: AgentRow): boolean =>
+  canonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== canonicalJson(scopeOf(agent));
 
 /**
  * It never outlives the principal's attestation. Its dates are of real time, whatever a test clock says, because an offline reader has no

@@ -1,7 +1,10 @@
 // A certificate that states a wider scope than the agent's ends 24 hours after the scope was narrowed (AGT-22).
 import { eq } from "drizzle-orm";
+import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { certificates } from "../../src/db/tables/agents.ts";
+import type { CertificateClaims } from "../../src/protocol/certificate.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
@@ -80,5 +83,59 @@ describe("certificates issued before", () => {
       .set({ replacedAt: Date.now() - 1 })
       .where(eq(certificates.did, agent.did));
     expect((await read()).body.code).toBe("aeap_verification_failed");
+  });
+});
+
+describe("a scope that was changed while the principal was stopped", () => {
+  const onPrincipal = async ({ principalId }: Agent, verb: string) =>
+    expectStatus(await world.call("POST", `/v1/principals/${principalId}/${verb}`), 200);
+  const returned = async ({ did }: Agent) =>
+    expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } }), 200);
+  const changedMeanwhile = async (body: Record<string, unknown>) => {
+    const agent = await wide();
+    await onPrincipal(agent, "suspend");
+    await world.run(finishCascades);
+    await patch(agent.did, body);
+    expect(await endsOf(agent)).toHaveLength(1);
+    await onPrincipal(agent, "reactivate");
+    return agent;
+  };
+  const admitted = async (agent: Agent): Promise<boolean> =>
+    (await world.as(agent, "GET", "/v1/payment-intents/pin_none")).status === 404;
+
+  it.each<[string, Record<string, unknown>, boolean]>([
+    ["was narrowed: the earlier one ends as ever", { max_transaction_value: "49.00" }, true],
+    ["was widened: the earlier one stays good", { max_transaction_value: "51.00" }, false],
+  ])("is stated by another certificate from the agent's return on, where it %s", async (_name, body, ends) => {
+    const agent = await changedMeanwhile(body);
+    const { certificate, version } = await returned(agent);
+    const { aeap } = decodeJwt<CertificateClaims>(certificate);
+    expect(aeap.scope).toMatchObject(body);
+    const aid = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
+    expect([aid.version, aid.identity.certificate]).toEqual([version, certificate]);
+    const [earlier, present] = await endsOf(agent);
+    expect([earlier === null, present]).toEqual([!ends, null]);
+    expect([await admitted(agent), await admitted({ ...agent, certificate })]).toEqual([true, true]);
+  });
+
+  it("and back is stated by another certificate too, because the narrowing ends the earlier one", async () => {
+    const agent = await wide();
+    await onPrincipal(agent, "suspend");
+    await world.run(finishCascades);
+    await patch(agent.did, { max_transaction_value: "51" });
+    await patch(agent.did, { max_transaction_value: "50" });
+    await onPrincipal(agent, "reactivate");
+    await returned(agent);
+    const [earlier, present] = await endsOf(agent);
+    expect([earlier === null, present]).toEqual([false, null]);
+  });
+
+  it("is no matter where it was not: the agent returns with the certificate that it has", async () => {
+    const agent = await wide();
+    await onPrincipal(agent, "suspend");
+    await world.run(finishCascades);
+    await onPrincipal(agent, "reactivate");
+    expect((await returned(agent)).certificate).toBeUndefined();
+    expect(await endsOf(agent)).toEqual([null]);
   });
 });

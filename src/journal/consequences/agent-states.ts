@@ -58,6 +58,17 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     {
+      when: "ACTIVE, with a scope that was changed while its principal was stopped",
+      states: ["agent SUSPENDED → ACTIVE"],
+      tables: ["agents"],
+      activity: ["agent.reactivated"],
+      events: { agent: ["agent.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: { agent: ["new version"] },
+      certificate: { agent: ["issued", "reinstated"] },
+      ...NO_NOTICE,
+    },
+    {
       when: "SUSPENDED while it waits for its escrow",
       states: ["agent FUNDING → SUSPENDED"],
       tables: ["agents"],

@@ -47,6 +47,16 @@ async function suspendedAndAttested(world: World): Promise<string> {
   return did;
 }
 
+/** Its principal was stopped, and stands again. */
+async function suspendedAndWidened(world: World): Promise<string> {
+  const { did, principalId } = await world.consumer();
+  const onPrincipal = (verb: string) => must(200, world.call("POST", `/v1/principals/${principalId}/${verb}`));
+  await onPrincipal("suspend");
+  await widen(world, did);
+  await onPrincipal("reactivate");
+  return did;
+}
+
 const registering =
   (role: "CONSUMER" | "PROVIDER"): Play =>
   async ({ world }) => {
@@ -149,6 +159,10 @@ export const AGENT_PLAYS: Plays = {
     "SUSPENDED, which its principal has stopped already": ofAgent(stopped, become("SUSPENDED")),
     ACTIVE: ofAgent(suspended, become("ACTIVE")),
     "ACTIVE, under another attestation than before": ofAgent(suspendedAndAttested, become("ACTIVE")),
+    "ACTIVE, with a scope that was changed while its principal was stopped": ofAgent(
+      suspendedAndWidened,
+      become("ACTIVE"),
+    ),
     "SUSPENDED while it waits for its escrow": ofAgent(waiting, become("SUSPENDED")),
     "ACTIVE, suspended while it waited for its escrow": ofAgent(waitingSuspended, become("ACTIVE")),
     TERMINATED: ofAgent(consumer, become("TERMINATED")),
