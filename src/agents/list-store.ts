@@ -38,7 +38,7 @@ const {
   ratingInteractions: _interactions,
   ratingCounterparties: _counterparties,
   ratingHeaviest: _heaviest,
-  settledVolume: _volume,
+  settledVolumes: _volumes,
   escrowStates: _escrows,
   disputesOpen: _open,
   walletAsks: _asks,

@@ -9,16 +9,20 @@ import { recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { addSignal, type SignalChange } from "../ratings/signals.ts";
-import { updateRating } from "./store.ts";
+import { addedVolume, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The rows of an agent that a signal can move. */
 export type RatedSource = Omit<AidSource, "certificate">;
+/** What a closed task was paid, in base units of its currency; it is added to the settled volume. */
+export type Volume = { readonly currency: string; readonly units: number };
+type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
+
 export type Rated = { readonly rating: number | null; readonly statements: Statement[] };
 
 /** Guarded by the agent's sums: after a conflict the caller reads and decides again. */
-export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Omit<SignalChange, "by">): Rated {
-  const { now } = change;
+export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Change): Rated {
+  const { now, volume } = change;
   const before = source.agent;
   const signal = addSignal(db, before, { ...change, by: ratingMethod(deps.env, before.environment) });
   const rating = signal.columns.agentRating;
@@ -30,7 +34,7 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
   return {
     rating,
     statements: [
-      ...updateRating(db, before, { ...set, ...movedStates(turned) }),
+      ...updateRating(db, before, { ...set, ...movedStates(turned), ...(volume && addedVolume(volume)) }),
       ...signal.statements,
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, moved, listed, now),

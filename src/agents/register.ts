@@ -158,7 +158,7 @@ export const NOTHING_EARNED = {
   ratingCounterparties: 0,
   agentRating: null,
   ratingHeaviest: [],
-  settledVolume: 0,
+  settledVolumes: {},
   disputesOpen: 0,
   disputesResolvedFor: 0,
   disputesResolvedAgainst: 0,

@@ -114,11 +114,20 @@ export const noteWalletAsks = (
   walletAsks: readonly number[],
 ): Statement => db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
 
+type AddedVolume = { readonly settledVolumes?: SQL };
+
+/** Added to what stands there: batches that do not know of each other add to the volumes of one agent. */
+export const addedVolume = ({ currency, units }: { currency: string; units: number }): AddedVolume => {
+  const volumes = agents.settledVolumes;
+  const added = sql`coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer)`;
+  return { settledVolumes: sql`json_set(${volumes}, ${`$.${currency}`}, ${added})` };
+};
+
 /** Writes only onto the sums that the new ones were computed from (AGT-28). */
 export const updateRating = (
   db: Database,
   before: AgentRow,
-  set: RatingColumns & MovedStates & { readonly updatedAt?: number },
+  set: RatingColumns & MovedStates & AddedVolume & { readonly updatedAt?: number },
 ): Statement[] =>
   mustChange(
     db,

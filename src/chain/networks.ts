@@ -1,6 +1,7 @@
 // The configured chains, from the variable NETWORKS (CHN-13), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
 // would lose money.
 import * as z from "zod";
+import { TOKEN_DECIMALS_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
@@ -18,7 +19,8 @@ const networkSchema = z.strictObject({
   earlier_editions: z.array(editionSchema).default([]),
   token: address,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
-  decimals: z.number().int().min(0).max(18),
+  /** No more than lets the threshold of an escrow be counted in base units (HTTP-5). */
+  decimals: z.number().int().min(0).max(TOKEN_DECIMALS_MAX),
   required_confirmations: z.number().int().min(1),
   /** The block before which none of its contracts took a payment. */
   first_block: z.number().int().min(0).default(0),
@@ -42,16 +44,20 @@ const networksSchema = z.array(networkSchema);
 
 export function parseNetworks(text: string): readonly Network[] {
   const networks = networksSchema.parse(JSON.parse(text));
-  refuseSeveralCurrencies(networks);
+  refuseUnequalDecimals(networks);
   return networks;
 }
 
-/** Spending and volumes are kept in one sum for each agent, so a second currency would be added to the first (HTTP-6). */
-function refuseSeveralCurrencies([first, ...others]: readonly Network[]): void {
-  const other = others.find(({ currency, decimals }) => currency !== first?.currency || decimals !== first.decimals);
-  if (!first || !other) return;
-  const [one, two] = [first, other].map(({ currency, decimals }) => `${currency} with ${decimals} decimals`);
-  throw new Error(`sums of ${one} and of ${two} are not kept apart yet`);
+/** Spending and volumes of one currency are added on all its networks, so its tokens have the same decimals (HTTP-6). */
+function refuseUnequalDecimals(networks: readonly Network[]): void {
+  for (const { network, currency, decimals } of networks) {
+    const other = networks.find((known) => known.currency === currency && known.decimals !== decimals);
+    if (other === undefined) continue;
+    const [one, two] = [`${decimals} decimals on ${network}`, `${other.decimals} on ${other.network}`];
+    throw new Error(
+      `${currency} has ${one} and ${two}: amounts in one currency are added, so its tokens have the same`,
+    );
+  }
 }
 
 export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
@@ -80,8 +86,9 @@ export function onEdition(network: Network, contract: string): Network | null {
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);
 
-/** The one currency that every configured network settles in. */
-export function soleCurrency([first]: readonly Network[]): Pick<Network, "currency" | "decimals"> {
-  if (!first) throw new Error("no network is configured");
-  return first;
+/** The currency of a stored sum, with the decimals that its token has on every network. */
+export function currencyNamed(networks: readonly Network[], currency: string): Pick<Network, "currency" | "decimals"> {
+  const network = networks.find((known) => known.currency === currency);
+  if (!network) throw new Error(`the currency ${currency} is stored and not configured any more`);
+  return network;
 }

@@ -91,6 +91,8 @@ export const AUTHORITY_NOTICE_MS = 24 * HOUR_MS;
 
 /** The threshold of an unrated provider, in whole units of the market's currency (MKT-16). */
 export const ESCROW_BASE_THRESHOLD = "15.00";
+/** Base units are counted to 2^53-1, which is 90 whole units of such a token. */
+export const TOKEN_DECIMALS_MAX = 14;
 
 /** Places in a status list, how full the newest may be before another begins, and how long a reader may keep one (IDN-13, IDN-14). */
 export const STATUS_LIST_SIZE = 1 << 16;

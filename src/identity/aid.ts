@@ -1,17 +1,17 @@
 // Builds the five pillars of an agent's identity document from the stored rows, and signs it (IDN-15 to IDN-20).
-import { amountOn, caip2Of, networkNamed, soleCurrency } from "../chain/networks.ts";
+import { amountOn, caip2Of, currencyNamed, type Network, networkNamed } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
 import { buys } from "../core/roles.ts";
-import type { Environment } from "../core/vocabulary.ts";
+import type { Environment, EscrowState } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { shownBalance, worstEscrowState } from "../escrow/states.ts";
+import { baseThreshold } from "../escrow/threshold.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
-import { type AidContent, signAid } from "../protocol/aid.ts";
+import { type AidContent, type LiabilityProfile, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
 import type { SigningKey } from "../protocol/jwks.ts";
 import { type AidVersionRow, insertAidVersion, storeAid } from "./store.ts";
@@ -122,11 +122,11 @@ export const performanceOf = (config: Config, agent: AgentRow, now: number) => (
   as_of: toIso(now),
 });
 
-function settledVolume(config: Config, agent: AgentRow): { currency: string; amount: string }[] {
-  if (agent.settledVolume === 0) return [];
-  const sole = soleCurrency(config.networks);
-  return [{ currency: sole.currency, amount: amountOn(sole, agent.settledVolume) }];
-}
+const settledVolume = ({ networks }: Config, { settledVolumes }: AgentRow): { currency: string; amount: string }[] =>
+  Object.entries(settledVolumes)
+    .filter(([, units]) => units > 0)
+    .map(([currency, units]) => ({ currency, amount: amountOn(currencyNamed(networks, currency), units) }))
+    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 
 function escrowPillar(
   config: Config,
@@ -136,19 +136,10 @@ function escrowPillar(
 ): AidContent["escrow"] {
   const state = worstEscrowState(agent.economicRole, escrows);
   if (state === null) return null;
-  const sole = soleCurrency(config.networks);
-  const sum = (pick: (escrow: EscrowRow) => number) => escrows.reduce((total, escrow) => total + pick(escrow), 0);
-  const threshold = amountOn(
-    sole,
-    sum((escrow) => escrow.threshold),
-  );
+  const profiles = liabilityProfiles(config, agent, escrows);
   return {
-    liability_profile: {
-      total_balance: amountOn(sole, sum(shownBalance)),
-      effective_threshold: escrows.length === 0 ? ESCROW_BASE_THRESHOLD : threshold,
-      escrow_state: state,
-      currency: sole.currency,
-    },
+    liability_profile: profiles.find(({ escrow_state }) => escrow_state === state) ?? firstProfile(config.networks),
+    liability_profiles: profiles,
     wallets: markets.flatMap(({ market, network, status, escrowWallet, operationalWallet }) =>
       status === "ACTIVE" && escrowWallet !== null
         ? [
@@ -164,6 +155,48 @@ function escrowPillar(
     ),
   };
 }
+
+/** One for each currency that the agent has escrows in, in the order of the configuration: amounts of two are never added (HTTP-6). */
+function liabilityProfiles(
+  { networks }: Config,
+  { economicRole }: AgentRow,
+  escrows: readonly EscrowRow[],
+): LiabilityProfile[] {
+  const settled = escrows.map((escrow) => ({ ...escrow, on: networkNamed(networks, escrow.network) }));
+  const currencies = new Set(networks.map(({ currency }) => currency));
+  return [...currencies].flatMap((currency) => {
+    const own = settled.filter(({ on }) => on.currency === currency);
+    const sum = (pick: (escrow: EscrowRow) => number) => own.reduce((total, escrow) => total + pick(escrow), 0);
+    const state = worstEscrowState(economicRole, own);
+    if (own.length === 0 || state === null) return [];
+    return [
+      profileOf(
+        currencyNamed(networks, currency),
+        sum(shownBalance),
+        sum(({ threshold }) => threshold),
+        state,
+      ),
+    ];
+  });
+}
+
+/** What an agent shows that has no escrow yet. */
+function firstProfile([first]: readonly Network[]): LiabilityProfile {
+  if (!first) throw new Error("no network is configured");
+  return profileOf(first, 0, baseThreshold(first), "FUNDING");
+}
+
+const profileOf = (
+  currency: Pick<Network, "currency" | "decimals">,
+  balance: number,
+  threshold: number,
+  state: EscrowState,
+): LiabilityProfile => ({
+  total_balance: amountOn(currency, balance),
+  effective_threshold: amountOn(currency, threshold),
+  escrow_state: state,
+  currency: currency.currency,
+});
 
 /**
  * The statements that sign a change by the platform. The new version is signed in its batch and kept for good; so is the whole document,

@@ -84,13 +84,13 @@ export const performancePillar = z.looseObject({
   as_of: instant,
 });
 
+const liabilityProfile = z
+  .looseObject({ total_balance: amount, effective_threshold: amount, escrow_state: escrowState, currency: z.string() })
+  .register(z.globalRegistry, { id: "LiabilityProfile" });
+
 const escrowPillar = z.looseObject({
-  liability_profile: z.looseObject({
-    total_balance: amount,
-    effective_threshold: amount,
-    escrow_state: escrowState,
-    currency: z.string(),
-  }),
+  liability_profile: liabilityProfile,
+  liability_profiles: z.array(liabilityProfile),
   wallets: z.array(
     z.looseObject({
       market: z.string(),

@@ -22,7 +22,7 @@ export async function evaluateOrder(call: Asking, did: string, input: Evaluation
   const { provider_did: providerDid, amount, currency, network = null } = input;
   const order = { consumerDid: did, providerDid, amount, currency, network };
   const candidates = networksFor(deps.config, order);
-  const reads = { ...proposalReads(call, order, candidates), firsts: findFirstInWindows(db, did, now) };
+  const reads = { ...proposalReads(call, order, candidates), firsts: findFirstInWindows(db, did, currency, now) };
   const found = await readFor(call, did, reads);
   const { parties, request, wanted } = proposalOf(call, order, candidates, found);
   const judgements = judgeOrder(parties, request, wanted, now);

@@ -16,13 +16,17 @@ type Call = { readonly db: Database; readonly now: number; readonly ahead: numbe
 export const proposalReads = ({ db, now, ahead }: Call, order: Order, candidates: readonly Network[]) => {
   const { consumerDid, providerDid } = order;
   return {
-    spenders: findSpenders(db, consumerDid, { now, ahead }),
+    spenders: findSpenders(db, consumerDid, currencyOf(order, candidates), { now, ahead }),
     provider: findTimedAgent(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
   };
 };
 type Found = ReadResults<ReturnType<typeof proposalReads>>;
+
+/** All candidates are of the order's currency, or the one network that it names. Without any the order is refused. */
+export const currencyOf = ({ currency }: Order, [candidate]: readonly Network[]): string =>
+  currency ?? candidate?.currency ?? "";
 
 /** The clock of the consumer's platform rules. */
 export const consumersClock = { clock: ({ spenders }: Pick<Found, "spenders">) => spenders[0]?.clockOffsetMs };

@@ -65,7 +65,6 @@ async function rateAbandoned(
       add: consumerSignal(method, "intent_abandoned", intent.amount / 10 ** decimals),
       at: intent.expiresAt,
       interaction: false,
-      volume: 0,
       counterpartyPrincipalId,
       counterparty,
       heaviest,

@@ -75,25 +75,33 @@ function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment
   };
 }
 
+/** A limit of another currency bounds a payment to nothing, and is shown as it was set: its token may have other decimals (PAY-9). */
+type Window = {
+  readonly did: string;
+  readonly bound: number;
+  readonly limit: string;
+  readonly currency?: string;
+};
+
 function judgeWindow(spenders: readonly Spender[], payment: Payment): CheckOutcome | null {
-  const windows = spenders.flatMap(({ did, spendingLimit, spend }) => {
+  const format = (value: number) => formatAmount(value, payment.decimals);
+  const windows = spenders.flatMap(({ did, spendingLimit, spend }): Window[] => {
     if (spendingLimit === null) return [];
     const foreign = spendingLimit.currency !== payment.currency;
+    if (foreign) return [{ did, bound: 0, limit: spendingLimit.amount, currency: spendingLimit.currency }];
     const limit = floorAmount(spendingLimit.amount, payment.decimals);
-    const bound = foreign ? 0 : Math.max(0, limit - spentInWindow(spend));
-    return [{ did, bound, foreign, spendingLimit, limit }];
+    return [{ did, bound: Math.max(0, limit - spentInWindow(spend)), limit: format(limit) }];
   });
   const narrowest = lowest(windows);
   if (!narrowest) return null;
-  const format = (value: number) => formatAmount(value, payment.decimals);
-  const { did, bound, foreign, limit, spendingLimit } = narrowest;
+  const { did, bound, limit, currency } = narrowest;
   return {
     check: "spending_limit",
     passed: payment.units <= bound,
-    limit: format(limit),
+    limit,
     attempted: format(payment.units),
     remaining: format(bound),
-    ...(foreign && { currency: spendingLimit.currency }),
+    ...(currency !== undefined && { currency }),
     ...delegatorOf(spenders, did),
   };
 }

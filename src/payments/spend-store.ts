@@ -1,9 +1,9 @@
-// Store of spending: sums, the ledger of running totals, and the holds of open intents. A window is a difference of running totals, so it
-// costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
+// Store of spending: sums, the ledger of running totals, and the holds of open intents, of each currency by itself (HTTP-6). A window is a
+// difference of running totals, so it costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job
+// has recorded it (PAY-11).
 import { and, eq, getTableColumns, gte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
-import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
@@ -16,15 +16,25 @@ import type { SpendSums } from "./spend-policy.ts";
 export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
 export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
 
-/** An agent and the environment that it spends in: what it spent in the sandbox is not counted in production (AGT-34). */
-type Purse = { readonly did: SQL; readonly environment: SQL };
-const ofPurse = (alias: string, { did, environment }: Purse): SQL =>
-  sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment}`;
+/**
+ * An agent, the environment that it spends in and the currency: what it spent in the sandbox is not counted in production (AGT-34), and no
+ * currency in another.
+ */
+type Purse = { readonly did: SQL; readonly environment: SQL; readonly currency: SQL };
+const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
+  sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment} and ${sql.raw(alias)}.currency = ${currency}`;
 
-const purseOf = (did: string, { environment }: Pick<IntentRow, "environment">): Purse => ({
+type Spent = Pick<IntentRow, "environment" | "currency">;
+
+const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
   did: sql`${did}`,
   environment: sql`${environment}`,
+  currency: sql`${currency}`,
 });
+
+/** The sums that an intent of the agent counts in. */
+const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
+  and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
 /** The running total when a window began: one row, whatever the ledger's length. */
 const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> =>
@@ -45,10 +55,15 @@ const ended = (purse: Purse, { ahead }: SpendClock): SQL =>
 const expiredHolds = (purse: Purse, clock: SpendClock): SQL<number> =>
   sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
 
-/** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows. */
-export const findSpenders = (db: Database, consumerDid: string, clock: SpendClock): Read<SpenderRow[]> => {
+/** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows of a currency. */
+export const findSpenders = (
+  db: Database,
+  consumerDid: string,
+  currency: string,
+  clock: SpendClock,
+): Read<SpenderRow[]> => {
   const { now } = clock;
-  const purse = { did: sql`${agents.did}`, environment: sql`${agents.environment}` };
+  const purse = { did: sql`${agents.did}`, environment: sql`${agents.environment}`, currency: sql`${currency}` };
   const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
   return read(
     db
@@ -76,7 +91,14 @@ export const findSpenders = (db: Database, consumerDid: string, clock: SpendCloc
         sql`chain.did = ${agents.did}`,
       )
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(spendSums, and(eq(spendSums.did, agents.did), eq(spendSums.environment, agents.environment))),
+      .leftJoin(
+        spendSums,
+        and(
+          eq(spendSums.did, agents.did),
+          eq(spendSums.environment, agents.environment),
+          eq(spendSums.currency, currency),
+        ),
+      ),
     (rows) =>
       rows
         .sort((a, b) => a.depth - b.depth)
@@ -94,9 +116,14 @@ export const findSpenders = (db: Database, consumerDid: string, clock: SpendCloc
   );
 };
 
-/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID. */
-export const findFirstInWindows = (db: Database, did: string, now: number): Read<Record<string, number>> => {
-  const purse = { did: sql`a.did`, environment: sql`a.environment` };
+/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID: of limits in a currency. */
+export const findFirstInWindows = (
+  db: Database,
+  did: string,
+  currency: string,
+  now: number,
+): Read<Record<string, number>> => {
+  const purse = { did: sql`a.did`, environment: sql`a.environment`, currency: sql`${currency}` };
   const began = sql`${now} - ${DAY_MS} * json_extract(a.spending_limit, '$.window_days')`;
   const first = sql<
     number | null
@@ -105,7 +132,8 @@ export const findFirstInWindows = (db: Database, did: string, now: number): Read
   return read(
     db
       .select({ did: sql<string>`a.did`.as("did"), first: first.as("first") })
-      .from(sql`${spenders} cross join agents a on a.did = chain.did and a.spending_limit is not null`),
+      .from(sql`${spenders} cross join agents a on a.did = chain.did
+          and json_extract(a.spending_limit, '$.currency') = ${currency}`),
     (rows) => Object.fromEntries(rows.flatMap(({ did: of, first: at }) => (at === null ? [] : [[of, at]]))),
   );
 };
@@ -123,27 +151,35 @@ export function holdStatements(
   clock: SpendClock,
 ): Statement[] {
   const { now } = clock;
-  const { environment } = intent;
+  const { environment, currency } = intent;
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
   const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
   return [
-    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, environment, clock) : []),
-    ...(consumer ? holdSpend(db, consumer, intent.amount, decimals, now, also) : []),
-    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent.amount, decimals, now)),
-    db
-      .insert(spendHolds)
-      .select(
-        sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network} from json_each(${dids})`,
-      ),
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
+    ...(consumer ? holdSpend(db, consumer, intent, decimals, now, also) : []),
+    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent, decimals, now)),
+    db.insert(spendHolds).select(
+      sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
+            from json_each(${dids})`,
+    ),
   ];
 }
 
-/** Removes expired holds together with the next intent, so that no sum over them grows. */
-function releaseExpiredHolds(db: Database, dids: string, environment: Environment, clock: SpendClock): Statement[] {
-  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}` };
+/** Removes expired holds together with the next intent of their currency, so that no sum over them grows. */
+function releaseExpiredHolds(
+  db: Database,
+  dids: string,
+  { environment, currency }: Spent,
+  clock: SpendClock,
+): Statement[] {
+  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
   const own = (table: typeof spendSums | typeof spendHolds) =>
-    and(sql`${table.did} in (select value from json_each(${dids}))`, eq(table.environment, environment));
+    and(
+      sql`${table.did} in (select value from json_each(${dids}))`,
+      eq(table.environment, environment),
+      eq(table.currency, currency),
+    );
   return [
     db
       .update(spendSums)
@@ -164,13 +200,13 @@ function releaseExpiredHolds(db: Database, dids: string, environment: Environmen
 function holdSpend(
   db: Database,
   { agent }: SpenderRow,
-  units: number,
+  { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
   decimals: number,
   now: number,
   also: SQL = sql`true`,
 ): Statement[] {
-  const { did, version, spendingLimit: limit } = agent;
-  const purse = purseOf(did, agent);
+  const { did, environment, version, spendingLimit: limit } = agent;
+  const purse = purseOf(did, { environment, currency });
   const sums = (what: "settled" | "open" | "both"): SQL => {
     const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
     return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
@@ -184,12 +220,12 @@ function holdSpend(
       .insert(spendSums)
       .select(
         // The judged scope and an owner in good standing, at the instant of the write.
-        sql`select q.did, q.environment, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+        sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
             and ${principalStands(sql`q.principal_id`, now)}
             and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
       )
       .onConflictDoUpdate({
-        target: [spendSums.did, spendSums.environment],
+        target: [spendSums.did, spendSums.environment, spendSums.currency],
         set: { open: sql`${spendSums.open} + ${units}` },
       }),
   );
@@ -251,15 +287,14 @@ const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
 export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
   intent.spenders.flatMap((did) => [
     db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
-    db
-      .insert(spendHolds)
-      .select(
-        sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network} where changes() = 0`,
-      ),
+    db.insert(spendHolds).select(
+      sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
+          where changes() = 0`,
+    ),
     db
       .update(spendSums)
       .set({ open: sql`${spendSums.open} + ${intent.amount}` })
-      .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment), sql`changes() = 1`)),
+      .where(and(isPurse(did, intent), sql`changes() = 1`)),
   ]);
 
 /** A reorganisation has taken the payment away: the hold ends with the intent again. */
@@ -277,11 +312,12 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
         settled: sql`${spendSums.settled} + ${intent.amount}`,
         open: sql`${spendSums.open} - ${intent.amount} * changes()`,
       })
-      .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment))),
+      .where(isPurse(did, intent)),
     // One row a settlement, at an instant of its own: the order of totals is the order of instants.
     db.insert(spendLedger).values({
       did,
       environment: intent.environment,
+      currency: intent.currency,
       at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
       total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
     }),
@@ -297,16 +333,19 @@ export function releaseStatements(db: Database, intents: readonly IntentRow[]): 
   const keys = JSON.stringify(
     holds.map(({ did, intent }) => [did, intent.environment, intent.expiresAt, intent.intentId]),
   );
-  const released = sql`(select h.did, h.environment, sum(h.amount) as amount from json_each(${keys}) k
+  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
       join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
         and h.intent_id = k.value ->> 3
-      group by h.did, h.environment) as released`;
+      group by h.did, h.environment, h.currency) as released`;
   return [
     db
       .update(spendSums)
       .set({ open: sql`${spendSums.open} - released.amount` })
       .from(released)
-      .where(sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment`),
+      .where(
+        sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment
+            and ${spendSums.currency} = released.currency`,
+      ),
     db.delete(spendHolds).where(
       sql`(did, environment, expires_at, intent_id) in
           (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
@@ -328,5 +367,5 @@ const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] =
   db
     .update(spendSums)
     .set({ open: sql`${spendSums.open} - ${intent.amount}` })
-    .where(and(eq(spendSums.did, did), eq(spendSums.environment, intent.environment), sql`changes() = 1`)),
+    .where(and(isPurse(did, intent), sql`changes() = 1`)),
 ];

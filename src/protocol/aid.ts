@@ -60,14 +60,20 @@ export type PerformancePillar = {
   readonly as_of: string;
 };
 
-/** The escrow behind the agent's sales. Amounts are decimal strings in whole units. */
+/** The escrows of one currency. Amounts are decimal strings in whole units of it. */
+export type LiabilityProfile = {
+  readonly total_balance: string;
+  readonly effective_threshold: string;
+  readonly escrow_state: string;
+  readonly currency: string;
+};
+
+/** The escrow behind the agent's sales. */
 export type EscrowPillar = {
-  readonly liability_profile: {
-    readonly total_balance: string;
-    readonly effective_threshold: string;
-    readonly escrow_state: string;
-    readonly currency: string;
-  };
+  /** Of the currency whose escrows are in the worst state. */
+  readonly liability_profile: LiabilityProfile;
+  /** One for each currency. */
+  readonly liability_profiles: readonly LiabilityProfile[];
   readonly wallets: readonly {
     readonly market: string;
     readonly network: string;

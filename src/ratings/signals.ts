@@ -18,8 +18,6 @@ export type SignalChange = {
   readonly replaces?: { readonly signal: Signal; readonly at: number };
   /** False for a signal without a closed task: it has weight and is not counted. */
   readonly interaction?: false;
-  /** Base units to add to the settled volume. */
-  readonly volume: number;
   readonly now: number;
 };
 
@@ -52,7 +50,6 @@ export function addSignal(
       ratingCounterparties: counterparties,
       agentRating: liveRating(sums, heaviest, by, now),
       ratingHeaviest: clippable(sums, heaviest),
-      settledVolume: agent.settledVolume + change.volume,
     },
     statements: [putCounterparty(db, row)],
   };

@@ -14,7 +14,6 @@ export type RatedAgent = Pick<
   | "ratingCounterparties"
   | "agentRating"
   | "ratingHeaviest"
-  | "settledVolume"
 >;
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
@@ -31,7 +30,6 @@ export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | nul
         ratingCounterparties: agents.ratingCounterparties,
         agentRating: agents.agentRating,
         ratingHeaviest: agents.ratingHeaviest,
-        settledVolume: agents.settledVolume,
       })
       .from(agents)
       .where(eq(agents.did, did)),

@@ -105,7 +105,7 @@ function rateBoth(
 ): { provider: Rated; consumer: Rated } {
   const { provider, consumer } = facts;
   if (!provider || !consumer) throw new Error("a task without its parties");
-  const shared = { at, now, volume: transaction.gross };
+  const shared = { at, now, volume: { currency: transaction.currency, units: transaction.gross } };
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
   return {

@@ -126,7 +126,8 @@ describe("the scope patch", () => {
 
   it("never sets back the sums that intents and ratings move in the meantime", async () => {
     const { did } = await world.consumer();
-    const sums = "rating_interactions = 3, settled_volume = 5, revision = revision + 1";
+    const volumes = JSON.stringify({ USDC: 5 });
+    const sums = `rating_interactions = 3, settled_volumes = '${volumes}', revision = revision + 1`;
     const moving = failingBatches(env.DB, async (batch): Promise<Moment> => {
       if (batch === 2) await env.DB.prepare(`update agents set ${sums} where did = ?`).bind(did).run();
       return "never";
@@ -134,7 +135,7 @@ describe("the scope patch", () => {
     expectStatus(await patchScope(did, change, withDatabase(world, moving)), 200);
     expect(await rowsOf("agents", "did", did)).toEqual([
       expect.objectContaining({
-        settled_volume: 5,
+        settled_volumes: volumes,
         rating_interactions: 3,
         revision: 4,
         capabilities: JSON.stringify(change.capabilities),

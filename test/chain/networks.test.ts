@@ -1,6 +1,12 @@
-// The configuration of networks (CHN-13), and the refusal of several currencies, whose sums would be added (HTTP-6).
+// The configuration of networks (CHN-13), and the refusal of a currency with different decimals, whose amounts are added (HTTP-6).
 import { describe, expect, it } from "vitest";
-import { findNetwork, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
+import {
+  currencyNamed,
+  findNetwork,
+  type NetworkInput,
+  networkNamed,
+  parseNetworks,
+} from "../../src/chain/networks.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 
 const CONTRACT = `0x${"ab".repeat(20)}`;
@@ -55,7 +61,7 @@ describe("the configuration of networks", () => {
     ["earlier_editions", [{ settlement_contract: CONTRACT }]],
     ["token", "USDC"],
     ["currency", "usdc"],
-    ["decimals", 19],
+    ["decimals", 15],
     ["required_confirmations", 0],
     ["max_fee_gwei", 0],
     ["max_tip_gwei", -1],
@@ -77,13 +83,30 @@ describe("the configuration of networks", () => {
   });
 });
 
-describe("the currency of all networks", () => {
-  it.each([
-    ["another currency", { currency: "EURC" }],
-    ["another number of decimals", { decimals: 18 }],
-  ])("is one: a network with %s is refused", async (_case, other) => {
-    const networks = [...configured(), { ...NETWORK, ...other }];
-    expect(() => parse(...networks)).toThrow("are not kept apart");
-    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow("are not kept apart");
+describe("the currencies of all networks", () => {
+  it("are several, each with decimals of its own", async () => {
+    const euro = { ...NETWORK, currency: "EURC", decimals: 8 };
+    const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), euro]) });
+    const { body } = await world.call("GET", "/v1/markets?limit=100", { key: null });
+    const decimals = (code: string) => {
+      const { networks } = body.data.find(({ market }: Json) => market === code);
+      return [...new Set(networks.map((network: Json) => network.decimals))];
+    };
+    expect([decimals("GLOBAL-EURC"), decimals("GLOBAL-USDC")]).toEqual([[8], [6]]);
+  });
+
+  it("have the same decimals on all their networks: others are refused in one line, also beside another currency (HTTP-6)", async () => {
+    const euro = { ...NETWORK, network: "arbitrum", chain_id: 42161, currency: "EURC" };
+    const networks = [...configured(), euro, { ...NETWORK, decimals: 8 }];
+    const line =
+      "USDC has 6 decimals on base-sepolia and 8 on optimism: amounts in one currency are added, so its tokens have the same";
+    expect(() => parse(...networks)).toThrow(line);
+    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow(line);
+  });
+
+  it("are known: a stored sum of another one is an error, and no amount", () => {
+    const networks = parse(NETWORK, { ...NETWORK, network: "arbitrum", currency: "EURC", decimals: 8 });
+    expect(currencyNamed(networks, "EURC").decimals).toBe(8);
+    expect(() => currencyNamed(networks, "GBPC")).toThrow("the currency GBPC is stored and not configured any more");
   });
 });

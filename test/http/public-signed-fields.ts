@@ -79,6 +79,7 @@ export const AID_CONTENT = {
   },
   escrow: {
     liability_profile: { total_balance: true, effective_threshold: true, escrow_state: true, currency: true },
+    liability_profiles: [{ total_balance: true, effective_threshold: true, escrow_state: true, currency: true }],
     wallets: [{ market: true, network: true, caip2: true, escrow_wallet: true, operational_wallet: true }],
   },
   disputes: {

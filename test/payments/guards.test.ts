@@ -32,7 +32,7 @@ const endAttestation = (principalId: string) =>
 async function openAcross(consumer: Agent, between: () => Promise<unknown>): Promise<void> {
   const { db } = world.deps;
   const now = world.now();
-  const { spenders } = await readBatch(db, { spenders: findSpenders(db, consumer.did, { now, ahead: 0 }) });
+  const { spenders } = await readBatch(db, { spenders: findSpenders(db, consumer.did, "USDC", { now, ahead: 0 }) });
   const platformId = world.platformId;
   const intent = {
     intentId: newId("pin", now),

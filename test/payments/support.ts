@@ -128,8 +128,8 @@ export async function setEscrow(
 
 export async function setSpend(world: World, did: string, set: { settled?: number; open?: number }): Promise<void> {
   const { db } = world.deps;
-  const row = { did, environment: "sandbox" as const, settled: 0, open: 0, ...set };
-  const target = [spendSums.did, spendSums.environment];
+  const row = { did, environment: "sandbox" as const, currency: "USDC", settled: 0, open: 0, ...set };
+  const target = [spendSums.did, spendSums.environment, spendSums.currency];
   await commit(db, [db.insert(spendSums).values(row).onConflictDoUpdate({ target, set })]);
 }
 

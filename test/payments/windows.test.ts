@@ -36,7 +36,7 @@ async function history(did: string, entries: readonly { at: number; amount: numb
   let total = 0;
   const rows = entries.map(({ at, amount }) => {
     total += amount;
-    return { did, environment: "sandbox" as const, at, total };
+    return { did, environment: "sandbox" as const, currency: "USDC", at, total };
   });
   const { db } = world.deps;
   await commit(
@@ -113,9 +113,9 @@ describe("the window", () => {
     const cost = async (rows: number) => {
       const consumer = await buyer(world, dailyLimit("100.00", 30));
       await env.DB.prepare(
-        `insert into spend_ledger (did, environment, at, total)
+        `insert into spend_ledger (did, environment, currency, at, total)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < ?2)
-         select ?1, 'sandbox', ?3 - (?2 - i) * 100000, i * 1000 from n`,
+         select ?1, 'sandbox', 'USDC', ?3 - (?2 - i) * 100000, i * 1000 from n`,
       )
         .bind(consumer.did, rows, world.now() - 1_000)
         .run();

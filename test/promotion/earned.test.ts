@@ -21,14 +21,14 @@ it("a rating of the sandbox that is written between a promotion's trips is not c
   expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
   world.meter.beforeBatch(2, () => world.run(autoConfirmTasks));
   await promoted(world, pair.consumer.did);
-  const { ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolume, ratingHeaviest } =
+  const { ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolumes, ratingHeaviest } =
     (await storedAgent(world, pair.consumer.did)) ?? {};
-  expect([ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolume]).toEqual([
+  expect([ratingInteractions, ratingWeight, ratingCounterparties, agentRating, settledVolumes]).toEqual([
     0,
     0,
     0,
     null,
-    0,
+    {},
   ]);
   expect(ratingHeaviest).toEqual([]);
 });

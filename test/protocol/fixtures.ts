@@ -139,6 +139,9 @@ export const aidContent = (): AidContent => ({
       escrow_state: "ACTIVE",
       currency: "USDC",
     },
+    liability_profiles: [
+      { total_balance: "15.00", effective_threshold: "12.50", escrow_state: "ACTIVE", currency: "USDC" },
+    ],
     wallets: [
       {
         market: "EU-USDC",

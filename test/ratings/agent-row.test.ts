@@ -31,7 +31,7 @@ function play(steps: readonly Step[]): Played {
   const others = new Map<string, CounterpartyRow>();
   const given = new Map<string, Given[]>();
   const columns = { ratingWeight: 0, ratingWeighted: 0, ratingInteractions: 0, ratingCounterparties: 0 };
-  const none = { ...columns, ratingHeaviest: [], agentRating: null, settledVolume: 0 };
+  const none = { ...columns, ratingHeaviest: [], agentRating: null };
   let row: RatedAgent = { did: "did:aeap:rated", environment: "sandbox", ...none };
   for (const { counterparty, signal, at, replaces } of steps) {
     const earlier = given.get(counterparty) ?? [];
@@ -39,7 +39,7 @@ function play(steps: readonly Step[]): Played {
     const counterpartyPrincipalId = counterparty;
     const known = others.get(counterparty) ?? null;
     const heaviest = heaviestOf([...others.values()]);
-    const change = { add: signal, at, by: METHOD, volume: 1, now: NOW, ...(replaced && { replaces: replaced }) };
+    const change = { add: signal, at, by: METHOD, now: NOW, ...(replaced && { replaces: replaced }) };
     row = {
       ...row,
       ...addSignal(db, row, { ...change, counterpartyPrincipalId, counterparty: known, heaviest }).columns,

@@ -203,7 +203,11 @@ describe("a confirmation", () => {
     expect(replies.map((reply) => reply.status)).toEqual(done.map(() => 200));
     const { agents } = await stateOf(world, pair.provider.did, pair.consumer.did);
     for (const agent of agents)
-      expect(agent).toMatchObject({ ratingInteractions: 12, ratingCounterparties: 1, settledVolume: 12_000_000 });
+      expect(agent).toMatchObject({
+        ratingInteractions: 12,
+        ratingCounterparties: 1,
+        settledVolumes: { USDC: 12_000_000 },
+      });
   });
 });
 

@@ -71,7 +71,8 @@ export const agents = sqliteTable(
       .$type<readonly { weight: number; weighted: number }[]>()
       .notNull()
       .default([]),
-    settledVolume: integer().notNull().default(0),
+    /** What closed tasks were paid, in base units, by currency (HTTP-6). */
+    settledVolumes: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull().default({}),
     /** The state of its escrow on each network, in its environment: written by each batch that moves one of them (MKT-18). */
     escrowStates: text({ mode: "json" }).$type<Readonly<Record<string, EscrowState>>>().notNull().default({}),
     disputesOpen: integer().notNull().default(0),

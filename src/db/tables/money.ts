@@ -270,16 +270,17 @@ export const tasks = sqliteTable(
 );
 export type TaskRow = typeof tasks.$inferSelect;
 
-/** The total that an agent and its delegates have settled in an environment, and the total that open intents hold. Base units. */
+/** The total that an agent and its delegates have settled in an environment and currency, and the total that open intents hold. Base units. */
 export const spendSums = sqliteTable(
   "spend_sums",
   {
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
+    currency: text().notNull(),
     settled: integer().notNull(),
     open: integer().notNull(),
   },
-  (t) => [primaryKey({ columns: [t.did, t.environment] })],
+  (t) => [primaryKey({ columns: [t.did, t.environment, t.currency] })],
 );
 
 /** The running total after each settlement: a window is the newest total less the one before it. */
@@ -288,15 +289,16 @@ export const spendLedger = sqliteTable(
   {
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
+    currency: text().notNull(),
     at: integer().notNull(),
     total: integer().notNull(),
   },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.at] })],
+  (t) => [primaryKey({ columns: [t.did, t.environment, t.currency, t.at] })],
 );
 
 /**
  * The hold of each open intent on a spender's window, keyed by the instant at which it ends, so that expired holds are found without
- * a job (PAY-11). `spend_sums.open` is the sum of an agent's rows here.
+ * a job (PAY-11). `spend_sums.open` is the sum of an agent's rows of the currency here.
  */
 export const spendHolds = sqliteTable(
   "spend_holds",
@@ -308,6 +310,7 @@ export const spendHolds = sqliteTable(
     amount: integer().notNull(),
     /** The hold ends only when the network has been read far enough (PAY-21). */
     network: text().notNull().default(""),
+    currency: text().notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
 );

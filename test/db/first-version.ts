@@ -1,0 +1,174 @@
+// The rows of a database of the first version, for the test of the migrations.
+
+type Insert = (table: string, ...values: Record<string, unknown>[]) => Promise<void>;
+
+async function insertInto(db: D1Database, table: string, values: Record<string, unknown>[]): Promise<void> {
+  const statements = values.map((row) => {
+    const names = Object.keys(row);
+    const places = names.map(() => "?").join(", ");
+    return db.prepare(`insert into ${table} (${names.join(", ")}) values (${places})`).bind(...Object.values(row));
+  });
+  await db.batch(statements);
+}
+
+/** The two heaviest hold more than a quarter each, and no number of theirs is short in decimals. */
+export const COUNTERPARTIES = [0.7, 0.5, 0.1, 0.05, 0.03].map((part) => ({
+  weight: part * Math.PI * 2 ** 0.3,
+  weighted: part * Math.E * 2 ** -0.7,
+}));
+
+export async function insertFirstVersion(db: D1Database): Promise<void> {
+  const insert = (table: string, ...values: Record<string, unknown>[]) => insertInto(db, table, values);
+  await insert("agents", agent("did:a"), agent("did:b", "did:a"), agent("did:c", "did:b"), agent("did:draft"));
+  await db.batch([
+    db.prepare("update agents set status = 'DRAFT' where did = 'did:draft'"),
+    db.prepare("update agents set status = 'SUSPENDED' where did = 'did:b'"),
+    db.prepare("update agents set spend_settled = 700, spend_open = 50, settled_volume = 2000 where did = 'did:a'"),
+  ]);
+  const own = COUNTERPARTIES.map((sums, n) => ({ ...sums, did: "did:a", counterparty_principal_id: `prn_${n}` }));
+  await insert("rating_counterparties", ...own);
+  await db
+    .prepare("update agents set rating_counterparties = 5, rating_weight = ? where did = 'did:a'")
+    .bind(COUNTERPARTIES.reduce((sum, { weight }) => sum + weight, 0))
+    .run();
+  await insert("spend_ledger", { did: "did:a", at: 5, total: 300 }, { did: "did:a", at: 9, total: 700 });
+  await insert("spend_holds", { did: "did:a", expires_at: 20, intent_id: "pin_1", amount: 50 });
+  const aid = { version: 2, revision: 3, content: "{}", stale: 0 };
+  await insert(
+    "aids",
+    { ...aid, did: "did:a", proof: "proof-a" },
+    { ...aid, did: "did:b", proof: "proof-b", stale: 1 },
+  );
+  await insert("aids", { ...aid, did: "did:draft", proof: null });
+  const signed = (certificate: string | null) => JSON.stringify({ identity: { certificate } });
+  const version = { proof: "proof", issued_at: 1 };
+  await insert("aid_versions", { ...version, did: "did:a", version: 1, content: signed(null) });
+  await insert("aid_versions", { ...version, did: "did:a", version: 2, content: signed("eyJ") });
+  const certificate = { key_id: "key", issued_at: 1, expires_at: 9 };
+  await insert("certificates", { ...certificate, did: "did:a", jti: "1", status_list_idx: 77, replaced_at: 5 });
+  await insert("certificates", { ...certificate, did: "did:b", jti: "2", status_list_idx: 900_000, replaced_at: null });
+  const event = { platform_id: "plt_1", environment: "sandbox", type: "agent.activated" };
+  const about = (object: Record<string, string>) => ({ ...event, object: JSON.stringify(object) });
+  const [both, one] = [about({ provider_did: "did:a", consumer_did: "did:c" }), { provider_did: "did:x" }];
+  await insert("events", { ...both, id: "evt_2", occurred_at: 20, dispatched_at: null });
+  await insert("events", { ...about({ did: "did:b" }), id: "evt_1", occurred_at: 10, dispatched_at: 11 });
+  await insert("events", {
+    ...about({ ...one, consumer_did: "did:c" }),
+    id: "evt_3",
+    occurred_at: 30,
+    dispatched_at: 31,
+  });
+  const open = { network: "base-sepolia", operational_wallet: "0x", status: "ACTIVE", created_at: 1, updated_at: 1 };
+  const first = { ...open, did: "did:a", environment: "sandbox", market: "DE-USDC" };
+  const second = { ...first, did: "did:b" };
+  await insert(
+    "agent_markets",
+    first,
+    second,
+    { ...second, market: "AT-USDC" },
+    { ...second, environment: "production" },
+  );
+  await insertSettlements(insert);
+  await insertActivity(insert);
+}
+
+async function insertActivity(insert: Insert): Promise<void> {
+  const platform = { status: "ACCREDITED", legal_name: "Acme", country: "DE", email: "ops@acme.test", created_at: 1 };
+  await insert(
+    "platforms",
+    { ...platform, platform_id: "plt_1", tenant_principal_id: "prn_1", updated_at: 1 },
+    { ...platform, platform_id: "plt_2", tenant_principal_id: "prn_2", updated_at: 1 },
+  );
+  const entry = { environment: "sandbox", action: "agent.registered", actor_type: "system", actor_id: "job" };
+  const own = { ...entry, platform_id: "plt_1", subject_type: "agent" };
+  await insert(
+    "activity_entries",
+    { ...own, id: "act_2", occurred_at: 20, subject_id: "second" },
+    { ...own, id: "act_1", occurred_at: 10, subject_id: "first" },
+    { ...own, id: "act_3", occurred_at: 20, subject_id: "third" },
+    { ...own, id: "act_0", occurred_at: 15, subject_id: "other", platform_id: "plt_2" },
+  );
+}
+
+async function insertSettlements(insert: Insert): Promise<void> {
+  const place = { environment: "sandbox", network: "base-sepolia", currency: "USDC" };
+  const parties = {
+    consumer_did: "did:c",
+    provider_did: "did:a",
+    consumer_platform_id: "p",
+    provider_platform_id: "p",
+  };
+  await insert("escrows", {
+    ...place,
+    did: "did:a",
+    vault: "0xvault",
+    operational_wallet: "0xwallet",
+    base_threshold: 1,
+    threshold: 1,
+    chain_threshold: 1,
+    state: "ACTIVE",
+    updated_at: 1,
+  });
+  for (const [n, openedBy] of [
+    [1, "did:c"],
+    [2, "did:a"],
+  ] as const) {
+    const intent = { ...place, ...parties, market: "DE-USDC", amount: 1_000, status: "SETTLED", spenders: "[]" };
+    await insert("payment_intents", {
+      ...intent,
+      intent_id: `pin_${n}`,
+      opened_by: openedBy,
+      created_at: 1,
+      expires_at: 2,
+    });
+    await insert("tasks", {
+      task_id: `tsk_${n}`,
+      transaction_id: `fac_${n}`,
+      environment: "sandbox",
+      consumer_did: "did:c",
+      provider_did: "did:a",
+      ...(n === 1 ? { status: "confirmed", outcome: "partial" } : { status: "auto_confirmed", outcome: "confirmed" }),
+      opened_at: 1,
+      confirm_by: 2,
+    });
+    const amounts = { gross: 1_000, fee: 10, escrow: 90, operational: 900, escrow_balance: 90 };
+    await insert("transactions", {
+      ...place,
+      ...parties,
+      ...amounts,
+      transaction_id: `fac_${n}`,
+      intent_id: `pin_${n}`,
+      tx_hash: `0x${n}`,
+      log_index: 4,
+      settlement_id: `0x${n}`,
+      payer: "0xpayer",
+      escrow_state: "ACTIVE",
+      dispute_window_days: 7,
+      provider_aid_version: 1,
+      block_number: 1,
+      block_hash: "0xblock",
+      receipt: `receipt-${n}`,
+      settled_at: 1,
+    });
+  }
+}
+
+const agent = (did: string, delegatedBy: string | null = null) => ({
+  did,
+  delegated_by: delegatedBy,
+  platform_id: "plt_1",
+  environment: "sandbox",
+  principal_id: "prn_1",
+  economic_role: "CONSUMER",
+  cert_tier: "TIER_1",
+  display_name: did,
+  endpoint_url: "https://agent.example",
+  authorized_actions: "[]",
+  capabilities: "[]",
+  dispute_window_days: 7,
+  status: "ACTIVE",
+  version: 2,
+  revision: 3,
+  created_at: 1,
+  updated_at: 1,
+});
