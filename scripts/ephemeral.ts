@@ -1,6 +1,9 @@
 // The chains and secrets of one run of the tests or of the bench, of which nothing is kept.
+
+import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
+import { baseThreshold } from "../src/escrow/threshold.ts";
 import { generateDid } from "../src/protocol/did.ts";
 import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
 import { deployContracts } from "./chain/deploy.ts";
@@ -15,7 +18,13 @@ type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly delays?: Delays;
   /** Epoch seconds of the first block. */
   readonly genesis?: number;
+  /** Its currency, where that is not the test token's, and what creates the token on the new chain. */
+  readonly money?: Pick<NetworkInput, "currency" | "decimals"> & {
+    readonly create: (rpcUrl: string, deployer: Hex) => Promise<Hex>;
+  };
 };
+
+const TEST_MONEY = { currency: "USDC", decimals: 6 } as const;
 
 /** The accounts of the contracts' roles. */
 export function roleAccounts(): Record<keyof Keys | "feeRecipient", AnvilAccount> {
@@ -33,10 +42,14 @@ export const addressesOf = (accounts: Record<keyof Keys, AnvilAccount>): Keys =>
 
 /** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
 export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
-  const { network, chainId, kind, confirmations = 1, delays = NO_DELAYS, ...options } = plan;
+  const { network, chainId, kind, confirmations = 1, delays = NO_DELAYS, money, ...options } = plan;
+  const { currency, decimals } = money ?? TEST_MONEY;
   const { feeRecipient, ...holders } = roleAccounts();
   const anvil = await startAnvil({ chainId, port: 0, ...options });
+  const created = money && { token: await money.create(anvil.rpcUrl, holders.admin.address) };
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
+    ...created,
+    base: BigInt(baseThreshold({ decimals })),
     deployerKey: holders.admin.privateKey,
     keys: addressesOf(holders),
     feeRecipient: feeRecipient.address,
@@ -50,8 +63,8 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
     settlement_contract: settlementContract,
     authority,
     token,
-    currency: "USDC",
-    decimals: 6,
+    currency,
+    decimals,
     required_confirmations: confirmations,
     block_seconds: 0,
   };

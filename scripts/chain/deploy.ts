@@ -23,6 +23,8 @@ export type DeployOptions = {
   delays?: Delays;
   /** The token, where it is not the test token. */
   token?: Hex;
+  /** The threshold of an unrated provider in it, base units; that of the test token where it is not given. */
+  base?: bigint;
   /** Another salt gives other contracts of the same code. */
   salt?: Hex;
   /** The result of an earlier run; nothing is deployed while the chain still has it. */
@@ -53,7 +55,7 @@ export const artifacts: Record<"AccessManager" | "SettlementContract" | "EscrowV
  * contracts are kept.
  */
 export async function deployContracts(rpcUrl: string, options: DeployOptions): Promise<Deployment> {
-  const { deployerKey, keys, feeRecipient, delays = NO_DELAYS, salt, known } = options;
+  const { deployerKey, keys, feeRecipient, delays = NO_DELAYS, base = TEST_BASE, salt, known } = options;
   const client = clientFor(rpcUrl);
   if (
     known !== undefined &&
@@ -65,7 +67,7 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
   const deployer = privateKeyToAccount(deployerKey).address;
   const token = options.token ?? (await deploy(rpcUrl, deployerKey, "TestUSDC", [], salt)).address;
   const { address: authority } = await deploy(rpcUrl, deployerKey, "AccessManager", [deployer], salt);
-  const args = [authority, feeRecipient, token, TEST_BASE];
+  const args = [authority, feeRecipient, token, base];
   const settlement = await deploy(rpcUrl, deployerKey, "SettlementContract", args, salt);
   const manager = { address: authority, abi: authorityAbi } as const;
   const [isRoot] = await client.readContract({ ...manager, functionName: "hasRole", args: [0n, deployer] });

@@ -31,9 +31,10 @@ describe("the configuration of networks", () => {
   it("is all that the service needs to offer another one", async () => {
     const optimism = { ...NETWORK, explorer: "https://explorer.example" };
     const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), optimism]) });
-    const { body } = await world.call("GET", "/v1/markets", { key: null });
+    const { body } = await world.call("GET", "/v1/markets?limit=100", { key: null });
     const { rpc_url: _private, authority: _inside, currency: _market, ...shown } = optimism;
-    expect(body.data[0].networks.find(({ network }: Json) => network === "optimism")).toEqual({
+    const { networks } = body.data.find(({ market }: Json) => market === "GLOBAL-USDC");
+    expect(networks.find(({ network }: Json) => network === "optimism")).toEqual({
       ...shown,
       caip2: "eip155:10",
     });

@@ -6,19 +6,28 @@ import { receiptOf } from "../../scripts/chain/client.ts";
 import type { World } from "./support.ts";
 
 type Artifact = { readonly abi: Abi; readonly bytecode: Hex };
-type Name = "UsdcLike" | "UsdcProxy" | "ReentrantToken" | "SmartWallet";
+type Name = "UsdcLike" | "EurcLike" | "UsdcProxy" | "ReentrantToken" | "SmartWallet";
 
 export const testContracts: Readonly<Record<Name, Artifact>> = JSON.parse(
   readFileSync(join(import.meta.dirname, "contracts/artifacts.json"), "utf8"),
 );
 
-export async function createTestContract(world: World, name: Name, args: readonly unknown[]): Promise<Hex> {
+export const createTestContract = (world: World, name: Name, args: readonly unknown[]): Promise<Hex> =>
+  createFrom(world.client, world.people.other.address, name, args);
+
+/** `from`: an account that the node has the key of. */
+export async function createFrom(
+  client: World["client"],
+  from: Hex,
+  name: Name,
+  args: readonly unknown[] = [],
+): Promise<Hex> {
   const data = encodeDeployData({ ...testContracts[name], args });
-  const hash: Hex = await world.client.transport.request({
+  const hash: Hex = await client.transport.request({
     method: "eth_sendTransaction",
-    params: [{ from: world.people.other.address, data, gas: "0x4c4b40" }],
+    params: [{ from, data, gas: "0x4c4b40" }],
   });
-  const { contractAddress } = await receiptOf(world.client, hash);
+  const { contractAddress } = await receiptOf(client, hash);
   if (!contractAddress) throw new Error(`${name} was not created`);
   return contractAddress;
 }

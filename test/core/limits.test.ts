@@ -26,6 +26,7 @@ it.each([
   ["changes of wallets in 24 hours", limits.WALLET_CHANGES_A_DAY, 10],
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],
+  ["decimals of a token", limits.TOKEN_DECIMALS_MAX, 14],
   // Idempotency
   ["idempotency window, hours", limits.IDEMPOTENCY_WINDOW_HOURS, 24],
   ["a crashed request frees its key, seconds", limits.IDEMPOTENCY_LEASE_SECONDS, 30],

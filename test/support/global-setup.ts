@@ -1,11 +1,14 @@
 // Runs once in Node before the workerd tests: two real chains with the contracts on them, and the secrets of a service.
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
+import type { Hex } from "viem";
 import type { TestProject } from "vitest/node";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
+import { clientFor } from "../../scripts/chain/client.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { addressesOf, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { randomText } from "../../scripts/secrets.ts";
+import { createFrom } from "../chain/test-contracts.ts";
 import { startAccessTeams } from "./access-teams.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
@@ -16,7 +19,7 @@ const DAY_SECONDS = 86_400;
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
  * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
  * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts,
- * `lab-follower` to test/follower/reorganised.test.ts.
+ * `lab-follower` to test/follower/reorganised.test.ts. `lab-euro` settles in another currency, for test/payments/currencies.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -36,6 +39,17 @@ const CHAINS = [
   { network: "lab-delayed", chainId: 31344, kind: "testnet", confirmations: 1, delays: DELAYS },
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
   { network: "lab-follower", chainId: 31345, kind: "testnet", confirmations: 3 },
+  {
+    network: "lab-euro",
+    chainId: 31346,
+    kind: "testnet",
+    confirmations: 1,
+    money: {
+      currency: "EURC",
+      decimals: 8,
+      create: (rpcUrl: string, deployer: Hex) => createFrom(clientFor(rpcUrl), deployer, "EurcLike"),
+    },
+  },
 ] as const;
 
 export const ISSUER = "http://service.test";

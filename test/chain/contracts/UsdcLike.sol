@@ -30,7 +30,7 @@ contract UsdcLike is EIP712 {
         _;
     }
 
-    function decimals() external pure returns (uint8) {
+    function decimals() external pure virtual returns (uint8) {
         return 6;
     }
 
@@ -96,6 +96,13 @@ contract UsdcLike is EIP712 {
         _balances[from] -= amount;
         _balances[to] += amount;
         emit Transfer(from, to, amount);
+    }
+}
+
+/// @dev A token of another currency, which has other decimals.
+contract EurcLike is UsdcLike {
+    function decimals() external pure override returns (uint8) {
+        return 8;
     }
 }
 
