@@ -72,6 +72,20 @@ export default async function setup(project: TestProject) {
   });
   const [otherContract, otherAuthority] = [other.settlementContract, other.authority];
   project.provide("lab", { otherToken, otherContract, otherAuthority });
+  const shared = running.find(({ entry }) => entry.network === "base-sepolia");
+  if (!shared) throw new Error("no base-sepolia");
+  // A contract whose fee one file changes, test/reports/settled-facts.test.ts, and a node that one file spoils,
+  // test/facilitation/lying-node.test.ts, both on the chain that all files share.
+  const own = await deployContracts(shared.anvil.rpcUrl, {
+    deployerKey,
+    keys: addressesOf(holders),
+    feeRecipient: feeRecipient.address,
+    token: shared.entry.token as `0x${string}`,
+    salt,
+  });
+  project.provide("ownContract", { contract: own.settlementContract, authority: own.authority });
+  const lying = await startSpoilingNode(shared.anvil.rpcUrl);
+  project.provide("lyingNode", lying.url);
   const operatorKey = randomText(24);
   project.provide("workerBindings", {
     ISSUER,
@@ -89,6 +103,7 @@ export default async function setup(project: TestProject) {
   return async () => {
     await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
     for (const { node } of running) node?.stop();
+    lying.stop();
   };
 }
 
@@ -105,6 +120,8 @@ declare module "vitest" {
     accessTeams: string;
     accounts: string[];
     lab: { otherToken: string; otherContract: string; otherAuthority: string };
+    ownContract: { contract: string; authority: string };
+    lyingNode: string;
     migrations: { name: string; queries: string[] }[];
   }
 }

@@ -3,13 +3,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
 
 /** A fault of the next `times` calls of a method. */
 export type Spoil = {
   readonly method: string;
   readonly times: number;
-  /** `lose`: the call never arrives. `lose_answer`: it arrives, and its answer is lost. `refuse`: it is answered with an error. */
-  readonly how: "lose" | "lose_answer" | "refuse" | "answer";
+  /**
+   * `lose`: the call never arrives. `lose_answer`: it arrives, and its answer is lost. `refuse`: it is answered with an error. `slow`: it is
+   * answered after so many milliseconds.
+   */
+  readonly how: "lose" | "lose_answer" | "refuse" | "answer" | "slow";
+  readonly ms?: number;
   readonly message?: string;
   readonly result?: unknown;
 };
@@ -50,6 +55,7 @@ async function answer(
   if (calls.some(({ spoil }) => spoil?.how === "lose")) return void response.destroy();
   const passed = calls.filter(({ spoil }) => spoil?.how !== "refuse").map(({ call }) => call);
   const answers = passed.length === 0 ? [] : await ask(rpcUrl, passed);
+  for (const { spoil } of calls) if (spoil?.how === "slow") await setTimeout(spoil.ms);
   if (calls.some(({ spoil }) => spoil?.how === "lose_answer")) return void response.destroy();
   const replies = calls.map(({ call, spoil }) => {
     const head = { jsonrpc: "2.0", id: call.id };
