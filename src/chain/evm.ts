@@ -38,6 +38,11 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
 
   return {
     readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
+    readSettlementAgain: async (name, txHash) => {
+      const second = byName.get(name)?.fallback_rpc_url;
+      if (second === undefined) return null;
+      return on(name, (network) => readSettlement(rpc, { ...network, rpc_url: second }, txHash));
+    },
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readVaults: (name, at, vaults) => on(name, (network) => readVaults(rpc, network, at, vaults)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),

@@ -178,6 +178,9 @@ export interface ChainGateway {
   /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */
   readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
 
+  /** What the second node says of it; null where the network has none. */
+  readSettlementAgain(network: string, txHash: string): Promise<ChainResult<SettlementReading> | null>;
+
   /** Reads what the contract told behind a block, at most 2,000 blocks at once. */
   readEvents(
     network: string,

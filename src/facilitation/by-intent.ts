@@ -8,6 +8,7 @@ import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parti
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
 import { findBuyer, findEscrowOfIntent, findIntentToSettle, findUsedSettlements } from "./store.ts";
+import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";
 import { requireWallet } from "./wallet.ts";
 
@@ -34,9 +35,13 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
   if (settled) throw unverified("intent_settled");
 
-  const mined = minedOf(network, await chain.readSettlement(network.network, txHash));
-  const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-  const settlement = judgePayment(network, mined, intent, used, { txHash, minedAt, now: call.now, bound });
+  const reading = await chain.readSettlement(network.network, txHash);
+  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading }, () => {
+    const mined = minedOf(network, reading);
+    const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+    const at = { txHash, minedAt, now: call.now, bound };
+    return { mined, minedAt, settlement: judgePayment(network, mined, intent, used, at) };
+  });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be

@@ -12,6 +12,7 @@ import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
 import { findEscrow, findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
+import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";
 import { requireWallet } from "./wallet.ts";
 
@@ -42,13 +43,17 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
-  const mined = minedOf(network, reading);
-  if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
-  if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
-  const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-  const settlement = judgePayment(network, mined, intent, used, { txHash, minedAt, now: call.now, bound });
-  await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
-  const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
+  const judged = await judgeByTwo(call, { network, txHash, reading }, () => {
+    const mined = minedOf(network, reading);
+    if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
+    if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
+    const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+    const at = { txHash, minedAt, now: call.now, bound };
+    const settlement = judgePayment(network, mined, intent, used, at);
+    return { mined, minedAt, settlement, intent, provider, consumer };
+  });
+  await requireWallet(call, { ...judged.intent, settlement: judged.settlement, minedAt: judged.mined.minedAt }, escrow);
+  const evidence = { network, txHash, escrow, ...judged };
   return recordSettlement(call, evidence);
 }
 

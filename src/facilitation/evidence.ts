@@ -30,12 +30,12 @@ export const unverified = (check: FailedCheck): ServiceError =>
 const SECONDS_A_BLOCK = 2;
 const RETRY_UNAVAILABLE_SECONDS = 2;
 
+export const notAnswered = (reason: string): ServiceError =>
+  new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_UNAVAILABLE_SECONDS) }, reason });
+
 /** A final, successful transaction, or the refusal. One that is not final yet leaves the intent usable (FAC-6). */
 export function minedOf(network: Network, reading: ChainResult<SettlementReading>): Mined {
-  if (!reading.ok) {
-    const headers = { "Retry-After": String(RETRY_UNAVAILABLE_SECONDS) };
-    throw new ServiceError("chain_unavailable", { headers, reason: reading.error.reason });
-  }
+  if (!reading.ok) throw notAnswered(reading.error.reason);
   const { value } = reading;
   if (value.state === "mined") return value;
   if (value.state === "reverted") throw unverified("reverted");

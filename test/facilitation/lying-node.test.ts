@@ -1,0 +1,168 @@
+// A node that is slow or lies refuses no payment for good and credits none twice (FAC-10, CHN-9): the payment is real and counts as soon as the
+// node tells the truth. The node in front of base-sepolia belongs to this file alone.
+import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { chainOf, payOnChain, rpc } from "../support/chain.ts";
+import type { Spoil } from "../support/spoiling-node.ts";
+import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { asClient, asConsumer, asProvider, mined, PATH, type Paid, paid, pairOf, refused, stateOf } from "./support.ts";
+
+const NETWORK = "base-sepolia";
+const RECEIPT = "eth_getTransactionReceipt";
+/** A read is tried once more, and the second time may be the last. */
+const TRIES = 2;
+const TIME_OUT_MS = 4_000;
+
+/** The world that asks the lying node, and one that has an honest node behind it. */
+let world: World;
+let backed: World;
+beforeAll(async () => {
+  const networks = (fallback: Json) =>
+    JSON.stringify(
+      (JSON.parse(env.NETWORKS) as Json[])
+        .filter(({ network }) => network === NETWORK)
+        .map((network) => ({ ...network, rpc_url: inject("lyingNode"), ...fallback })),
+    );
+  world = await createWorld({ NETWORKS: networks({}) });
+  backed = await createWorld({ NETWORKS: networks({ fallback_rpc_url: chainOf(NETWORK).rpc_url }) });
+});
+
+const lie = (...spoils: readonly Spoil[]) =>
+  fetch(inject("lyingNode"), { method: "PUT", body: JSON.stringify(spoils) });
+afterEach(() => lie());
+const always = (method: string, result: unknown): Spoil => ({ method, times: 99, how: "answer", result });
+
+const FORMS = [
+  ["with the consumer's proof", asConsumer],
+  ["by the provider itself", asProvider],
+  ["in the client form", asClient],
+] as const;
+type Facilitate = (typeof FORMS)[number][1];
+
+const receiptOf = (tx: string) => rpc<Json>(NETWORK, RECEIPT, [tx]);
+/** Expects the refusal, and that nothing changed. */
+const no = (of: World, { provider, consumer }: Paid, act: () => Promise<Reply>, status: number, code: string) =>
+  refused(of, [provider.did, consumer.did], act, status, code);
+/** The truth settles the payment, once. */
+async function settles(of: World, purchase: Paid, facilitate: Facilitate): Promise<void> {
+  await lie();
+  const { intent, tx } = purchase;
+  expect(expectStatus(await facilitate(of, purchase), 200)).toMatchObject({ intent_id: intent.intent_id, tx_hash: tx });
+  const { transactions } = await stateOf(of, purchase.provider.did);
+  expect(transactions.map(({ txHash }) => txHash)).toEqual([tx]);
+}
+
+describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => {
+  it("is 503 within the time-out where the node is slow, and settles afterwards", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    await lie({ method: RECEIPT, times: TRIES, how: "slow", ms: 3 * TIME_OUT_MS });
+    const begun = Date.now();
+    await no(world, purchase, () => facilitate(world, purchase), 503, "chain_unavailable");
+    expect(Date.now() - begun).toBeLessThan(TRIES * TIME_OUT_MS + 3_000);
+    await settles(world, purchase, facilitate);
+  });
+
+  it("settles at once where another node stands behind the slow one", async () => {
+    const purchase = await paid(backed, await pairOf(backed));
+    await lie({ method: RECEIPT, times: 1, how: "slow", ms: 3 * TIME_OUT_MS });
+    expectStatus(await facilitate(backed, purchase), 200);
+  });
+
+  it("is not found where the node does not know it, and settles under the same proof afterwards", async () => {
+    const { provider, consumer, intent, tx } = await paid(world, await pairOf(world));
+    const named = { intent_id: intent.intent_id, payment_tx: tx };
+    const client = { provider_did: provider.did, consumer_did: consumer.did, tx_hash: tx, network: NETWORK };
+    const body = facilitate === asClient ? client : named;
+    const headers =
+      facilitate === asConsumer
+        ? await world.proveBound(consumer, provider.did)
+        : await world.prove(provider, "POST", PATH, JSON.stringify(body));
+    const send = () => world.call("POST", PATH, { key: null, headers, body });
+    const purchase = { provider, consumer, intent, tx };
+    await lie(always(RECEIPT, null), always("eth_getTransactionByHash", null));
+    const unknown = await no(world, purchase, send, 409, "payment_not_found");
+    expect(unknown.detail).toMatchObject({ state: "unknown", confirmations: 0 });
+    await lie(always(RECEIPT, null));
+    expect((await no(world, purchase, send, 409, "payment_not_found")).detail.state).toBe("pending");
+    await settles(world, purchase, send);
+  });
+
+  it("that the node calls reverted, or empty, is refused, and settles once it tells the truth", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    const receipt = await receiptOf(purchase.tx);
+    for (const [told, check] of [
+      [{ ...receipt, status: "0x0", logs: [] }, "reverted"],
+      [{ ...receipt, logs: [] }, "no_settlement"],
+    ] as const) {
+      await lie(always(RECEIPT, told));
+      const said = await no(world, purchase, () => facilitate(world, purchase), 409, "settlement_verification_failed");
+      expect(said.detail).toEqual({ failed_check: check });
+    }
+    await settles(world, purchase, facilitate);
+  });
+
+  it("that the node shows with another amount is refused, and settles once it tells the truth", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    await lie(always(RECEIPT, otherAmount(await receiptOf(purchase.tx))));
+    const said = await no(world, purchase, () => facilitate(world, purchase), 409, "amount_mismatch");
+    expect(said.detail).toEqual({ expected: "10.00", settled: "9.00" });
+    await settles(world, purchase, facilitate);
+  });
+
+  it("is refused by what two nodes say, where there are two: a lie of the first is 503, and the truth of both final", async () => {
+    const purchase = await paid(backed, await pairOf(backed));
+    const receipt = await receiptOf(purchase.tx);
+    for (const told of [{ ...receipt, status: "0x0", logs: [] }, { ...receipt, logs: [] }, otherAmount(receipt)]) {
+      await lie(always(RECEIPT, told));
+      await no(backed, purchase, () => facilitate(backed, purchase), 503, "chain_unavailable");
+    }
+    await lie();
+    const wrong = await payOnChain(purchase.consumer.did, purchase.provider.did, 9_000_000, {
+      intentId: purchase.intent.intent_id,
+    });
+    await mined(wrong);
+    const less = () => facilitate(backed, { ...purchase, tx: wrong });
+    await no(backed, purchase, less, 409, "amount_mismatch");
+    await settles(backed, purchase, facilitate);
+  });
+
+  it("of which the node shows the receipt of another transaction is 503", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    const other = await payOnChain(purchase.consumer.did, purchase.provider.did, 1_000_000);
+    await mined(other);
+    await lie(always(RECEIPT, await receiptOf(other)));
+    await no(world, purchase, () => facilitate(world, purchase), 503, "chain_unavailable");
+    await settles(world, purchase, facilitate);
+  });
+});
+
+/** The receipt with 9.00 in the place of 10.00. */
+function otherAmount(receipt: Json): Json {
+  const word = (units: number) => units.toString(16).padStart(64, "0");
+  const text = JSON.stringify(receipt).replaceAll(word(10_000_000), word(9_000_000));
+  expect(text).not.toBe(JSON.stringify(receipt));
+  return JSON.parse(text);
+}
+
+describe("a node that answers twice differently", () => {
+  it("has one payment credited once, whichever of its answers comes first", async () => {
+    const pair = await pairOf(world);
+    const purchase = await paid(world, pair);
+    const other: Paid = { ...purchase, intent: await world.intent(pair.consumer, pair.provider, "10.00") };
+    const receipt = await receiptOf(purchase.tx);
+    // In another block of another hash, and once more with the truth.
+    const moved = JSON.parse(JSON.stringify(receipt).replaceAll(receipt.blockHash, `0x${"ab".repeat(32)}`));
+    await lie({ method: RECEIPT, times: 2, how: "answer", result: moved });
+    const calls = [asProvider, asConsumer, asClient, asProvider, asConsumer, asClient];
+    const replies = await Promise.all(calls.map((facilitate) => facilitate(world, purchase)));
+    const settled = replies.map((reply) => expectStatus(reply, 200));
+    expect(new Set(settled.map(({ transaction_id }) => transaction_id)).size).toBe(1);
+    await no(world, purchase, () => asProvider(world, other), 409, "settlement_verification_failed");
+    const { transactions, escrows, events } = await stateOf(world, pair.provider.did);
+    expect(transactions).toHaveLength(1);
+    expect(escrows[0]?.contributed).toBe(transactions[0]?.escrow);
+    const told = events.filter(
+      (event) => event.type === "transaction.settled" && JSON.stringify(event).includes(purchase.tx),
+    );
+    expect(told).toHaveLength(1);
+  });
+});
