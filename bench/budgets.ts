@@ -194,8 +194,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // Grows with the operations, of which each has its examples.
   "GET /openapi.json": pure(PUBLIC.length * 4_000),
   "GET /healthz": pure(100),
-  "POST /v1/payment-intents": mutation(33, 9, 2 * KIB, { objects: 1 }),
-  "POST /v1/payment-intents (Idempotency-Key)": mutation(33, 11, 2 * KIB, { objects: 3 }),
+  // Of each network that could settle the order, how far it is read and what else would close it.
+  "POST /v1/payment-intents": mutation(37, 9, 2 * KIB, { objects: 1 }),
+  "POST /v1/payment-intents (Idempotency-Key)": mutation(37, 11, 2 * KIB, { objects: 3 }),
   "GET /v1/payment-intents": read(60, 24 * KIB, { objects: 1 }),
   "GET /v1/payment-intents (status=SETTLED)": read(60, 24 * KIB, { objects: 1 }),
   // The chain is read to its head between the two trips, and what it says is noted (PAY-23).
@@ -206,10 +207,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
     fetches: 1,
   }),
   "GET /v1/payment-intents/{intent_id}": read(5, 2 * KIB, { objects: 1 }),
-  "POST /v1/agents/{did}/spend-policy/evaluate": read(24, 2 * KIB, { objects: 1 }),
-  "POST /v1/agents/{did}/spend-policy/evaluate (management key)": read(24, 2 * KIB),
+  "POST /v1/agents/{did}/spend-policy/evaluate": read(27, 2 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/spend-policy/evaluate (management key)": read(27, 2 * KIB),
   "GET /v1/payment-address": read(5, KIB, { objects: 1 }),
-  "GET /v1/payment-address (intent)": mutation(33, 9, KIB, { objects: 1 }),
+  "GET /v1/payment-address (intent)": mutation(34, 9, KIB, { objects: 1 }),
   "POST /v1/facilitate (retry)": read(25, 4 * KIB, { objects: 1 }),
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(44, 16, 2 * KIB, { objects: 1 }),

@@ -60,6 +60,7 @@ const WORKER_ENTRIES = new Set([
   "execute",
   "getNonce",
   "getSchedule",
+  "paused",
   "schedule",
   "setLowThreshold",
   "setOperationalWallet",

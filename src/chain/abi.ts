@@ -37,6 +37,7 @@ export const settlementAbi = [
   {"anonymous":false,"inputs":[],"name":"Unpaused","type":"event"},
   {"inputs":[{"name":"key","type":"bytes32"}],"name":"commitmentOf","outputs":[{"name":"","type":"bytes32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"}],"name":"escrowBalance","outputs":[{"name":"","type":"uint256"}],"stateMutability":"view","type":"function"},
+  {"inputs":[],"name":"paused","outputs":[{"name":"","type":"bool"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"components":[{"name":"key","type":"bytes32"},{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"},{"name":"gross","type":"uint96"},{"name":"refundTo","type":"address"},{"name":"settledAt","type":"uint64"},{"name":"paidOut","type":"uint96"}],"name":"settlement","type":"tuple"},{"name":"amount","type":"uint256"}],"name":"payOut","outputs":[],"stateMutability":"nonpayable","type":"function"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"},{"name":"operationalWallet","type":"address"},{"name":"threshold","type":"uint256"}],"name":"registerProvider","outputs":[],"stateMutability":"nonpayable","type":"function"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"}],"name":"reserveOf","outputs":[{"name":"","type":"uint256"}],"stateMutability":"view","type":"function"},

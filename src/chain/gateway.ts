@@ -73,7 +73,7 @@ export type EventAt = ContractEvent & {
 /**
  * The events behind a block. `forked`: that block is not the one that was read before. `behind`: the node has not come so far, or its chain has
  * become shorter. `from`: that block. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
- * confirmations; null where none has.
+ * confirmations; null where none has. `paused`: whether the contract takes no payments at the head; null where the node's answer is none.
  */
 export type EventsReading =
   | { readonly state: "behind" | "forked"; readonly head: BlockRef }
@@ -83,6 +83,7 @@ export type EventsReading =
       readonly head: BlockRef;
       readonly end: BlockRef;
       readonly settled: BlockRef | null;
+      readonly paused: boolean | null;
       readonly events: readonly EventAt[];
     };
 

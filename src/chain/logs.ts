@@ -1,6 +1,8 @@
 // Reads what the contract told, range by range (CHN-24). A node is believed as far as its answers agree: a range begins behind the block that
 // was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
+import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
+import { settlementAbi } from "./abi.ts";
 import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type { BlockRef, ChainResult, EventAt, EventsReading } from "./gateway.ts";
 import type { Network } from "./networks.ts";
@@ -34,9 +36,10 @@ export async function readEvents(rpc: Rpc, network: Network, after: After): Prom
 }
 
 async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
-  const ends = await ask(rpc, network, [blockCall("latest"), blockCall(after.number)]);
+  const ends = await ask(rpc, network, [blockCall("latest"), blockCall(after.number), pausedCall(network)]);
   if (!ends.ok) return ends;
-  const [latest, last] = ends.value.map((result) => blockSchema.nullable().safeParse(result));
+  const [latest, last] = ends.value.slice(0, 2).map((result) => blockSchema.nullable().safeParse(result));
+  const paused = flagOf(ends.value[2]);
   if (!latest?.success || latest.data === null || !last?.success) return unavailable(network.network, "bad_answer");
   const head = refOf(latest.data);
   if (head.number < after.number) return { ok: true, value: { state: "behind", head } };
@@ -44,7 +47,7 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   const from = refOf(last.data);
   if (after.hash !== null && from.hash !== after.hash) return { ok: true, value: { state: "forked", head } };
   if (head.number === after.number) {
-    return { ok: true, value: { state: "read", from, head, end: head, settled: null, events: [] } };
+    return { ok: true, value: { state: "read", from, head, end: head, settled: null, paused, events: [] } };
   }
   const to = Math.min(head.number, after.number + (after.most ?? RANGE_MAX));
   const range = await readRange(rpc, network, after.number + 1, to);
@@ -55,8 +58,22 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   if (!settled.ok) return settled;
   const events = await readTransactions(rpc, network, logs);
   if (!events.ok) return events;
-  return { ok: true, value: { state: "read", from, head, end, settled: settled.value, events: events.value } };
+  const read = { state: "read", from, head, end, settled: settled.value, paused, events: events.value } as const;
+  return { ok: true, value: read };
 }
+
+/** The contract's own state at the head: it holds whatever a reorganisation took away, and where no event was ever read. */
+const pausedCall = ({ settlement_contract: to }: Network): RpcCall => ({
+  method: "eth_call",
+  params: [{ to, data: encodeFunctionData({ abi: settlementAbi, functionName: "paused" }) }, "latest"],
+  optional: true,
+});
+
+function flagOf(result: unknown): boolean | null {
+  const word = flag.safeParse(result);
+  return word.success ? BigInt(word.data) === 1n : null;
+}
+const flag = z.string().regex(/^0x0{63}[01]$/);
 
 /** The last block of a range that has the network's confirmations. */
 async function readSettled(

@@ -3,7 +3,8 @@
 import type { ChainResult, ChainUnavailable } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
-export type RpcCall = { method: string; params: readonly unknown[] };
+/** `optional`: an error is its answer, also of a read. */
+export type RpcCall = { method: string; params: readonly unknown[]; optional?: true };
 export type RpcError = { code: number; message: string; data?: unknown };
 export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcError };
 
@@ -45,7 +46,8 @@ export function createRpc(fetcher: typeof fetch = (...input) => fetch(...input),
       if (Number(chainId.result) !== network.chain_id) return { ok: false, reason: "wrong_chain" };
       trusted.add(key);
     }
-    if (mode === "read" && answer.replies.some((reply) => !reply.ok)) return { ok: false, reason: "bad_answer" };
+    const failed = answer.replies.some((reply, at) => !reply.ok && !calls[at]?.optional);
+    if (mode === "read" && failed) return { ok: false, reason: "bad_answer" };
     return answer;
   }
 
@@ -67,7 +69,7 @@ async function post(
     const response = await fetcher(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }))),
+      body: JSON.stringify(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params }))),
       signal: AbortSignal.timeout(timeoutMs),
     });
     if (!response.ok) return { ok: false, reason: "unreachable" };

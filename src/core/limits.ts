@@ -71,6 +71,12 @@ export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
 /** Changes of operational wallets that an agent may ask for in 24 hours. */
 export const WALLET_CHANGES_A_DAY = 10;
+/** A follower that is further behind is sent off, at most so often. */
+export const FOLLOWER_LATE_SECONDS = 30;
+/** A network whose follower stays further behind, for as long after it was sent, takes no new intents (PAY-24). */
+export const FOLLOWER_LOST_SECONDS = 120;
+/** So long a key counts as short of gas after it was found so. */
+export const LOW_GAS_SECONDS = 120;
 /** How long a call reads on to the head of a chain before it is 503. */
 export const CHAIN_LOOK_MS = 8_000;
 export const MARKET_PROVISION_WAIT_MS = 20_000;

@@ -139,6 +139,7 @@ export const ALERT_KINDS = [
   "waiting_transaction",
   "chain_reorganised",
   "job_lag",
+  "follower_lag",
   "job_failed",
   "dead_letter",
   "account_renamed",

@@ -2,6 +2,8 @@
 // records, differences, and the place that was read to (MKT-23). A provider in FUNDING whose escrows are funded by it becomes ACTIVE (AGT-34).
 import { didHash, type Hash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
+import { isLate } from "../chain/standing.ts";
+import { endLag } from "../chain/standing-store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
@@ -28,7 +30,7 @@ type Reading = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
   /** How far the network is read, where that is its head. */
-  readonly level: Partial<FollowerRow>;
+  readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
   /** The payments up to the last block that was read. */
@@ -49,13 +51,15 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   });
   const booked = bookedOf(network, movements, found);
   const paid = paymentStatements(deps, network, reading, found);
-  const after = paid.complete ? { ...reading.after, ...reading.level } : reading.after;
+  const level = paid.complete ? reading.level : null;
+  const after = { ...reading.after, ...level };
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const vaults = booked
     .filter(({ lines }) => lines.length > 0)
     .map(({ vault: { did, contract } }) => ({ did, contract }));
   await commitAll(deps, [
     ...moveFollower(db, before, after),
+    ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
     ...(moved
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),

@@ -5,12 +5,14 @@ import { putDidHash } from "../agents/store.ts";
 import type { EventAt, EventsReading } from "../chain/gateway.ts";
 import { didHash, shortHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
+import { isLate } from "../chain/standing.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { book } from "./book.ts";
+import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
 import { refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
@@ -24,11 +26,14 @@ export async function followNetwork(deps: Deps, name: string, until: number): Pr
   const network = networkNamed(deps.config.networks, name);
   for (;;) {
     const followed = await step(deps, network);
-    if (followed !== "far" || Date.now() >= until) return followed;
+    if (followed === "far" && Date.now() < until) continue;
+    if (followed !== "level") await noteLag(deps, name);
+    return followed === "old" ? "level" : followed;
   }
 }
 
-async function step(deps: Deps, network: Network): Promise<Followed> {
+/** `old`: level with a head whose block is so old that the node may stand still. */
+async function step(deps: Deps, network: Network): Promise<Followed | "old"> {
   const { db, chain } = deps;
   const name = network.network;
   const beganAt = Date.now();
@@ -75,9 +80,9 @@ async function record(
   deps: Deps,
   network: Network,
   known: FollowerRow | null,
-  { from, head, end, settled, events }: Read,
+  { from, head, end, settled, events, paused }: Read,
   beganAt: number,
-): Promise<Followed> {
+): Promise<Followed | "old"> {
   const token = network.token.toLowerCase();
   const own = events.filter((event): event is Own => isMovement(event) && event.token === token);
   const confirmed = settled ?? from;
@@ -97,14 +102,16 @@ async function record(
       bookedBlock: to.number,
       bookedHash: to.hash,
       bookedAt: to.time,
+      paused: paused ?? known?.paused ?? false,
     },
-    level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : {},
+    level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
     refunds: refundsIn(network, events, to.number),
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
   });
-  return level && complete ? "level" : "far";
+  if (!level || !complete) return "far";
+  return isLate({ readThrough }, Date.now()) ? "old" : "level";
 }
 
 const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "" };

@@ -24,7 +24,15 @@ export const findFollower = (db: Database, network: string): Read<FollowerRow | 
 export const moveFollower = (db: Database, before: FollowerRow | null, after: FollowerRow): Statement[] =>
   before === null
     ? [db.insert(followers).values(after)]
-    : mustChange(db, db.update(followers).set(after).where(isAt(before)));
+    : mustChange(db, db.update(followers).set(sinceThen(after)).where(isAt(before)));
+
+/** A run that began before another one and ends behind it brings nothing back that the other one has read. */
+const sinceThen = ({ readThrough, readAt, paused, ...after }: FollowerRow) => ({
+  ...after,
+  readThrough: sql`max(${followers.readThrough}, ${readThrough})`,
+  readAt: sql`max(${followers.readAt}, ${readAt})`,
+  paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
+});
 
 const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));

@@ -1,21 +1,44 @@
 // Lists the latest run of each job, for operators (JOB-6).
 import type { OperatorCall } from "../call.ts";
+import { closureOf, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
+import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-store.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
-import type { JobView } from "./schema.ts";
+import type { FollowedView, JobView } from "./schema.ts";
 import { listJobs } from "./store.ts";
 
-export async function getJobs(call: OperatorCall): Promise<{ data: JobView[] }> {
-  const { rows } = await call.read({ rows: listJobs(call.db) });
-  return { data: rows.map(toView) };
+export async function getJobs({
+  db,
+  deps,
+  read,
+}: OperatorCall): Promise<{ data: JobView[]; networks: FollowedView[] }> {
+  const names = deps.config.networks.map(({ network }) => network);
+  const { rows, standings, places } = await read({
+    rows: listJobs(db),
+    standings: findStandings(db, names),
+    places: findPlaces(db, names),
+  });
+  return { data: rows.map(toView), networks: standings.map((one) => followedView(one, places, Date.now())) };
+}
+
+function followedView(standing: NetworkStanding, places: readonly PlaceRead[], now: number): FollowedView {
+  const { network } = standing;
+  const place = places.find((one) => one.network === network);
+  return {
+    network,
+    lag_seconds: lagSeconds(standing, now),
+    head_block: place?.headBlock || null,
+    booked_block: place?.bookedBlock ?? null,
+    closed: closureOf(standing, now),
+  };
 }
 
 const toView = (row: JobRow): JobView => ({
   name: row.name,
   started_at: toIso(row.startedAt),
   finished_at: toIsoOrNull(row.finishedAt),
-  lag_seconds: lagSeconds(row),
+  lag_seconds: lateSeconds(row),
   found: row.found,
   done: row.done,
   failed: row.failed,
@@ -25,5 +48,5 @@ const toView = (row: JobRow): JobView => ({
 });
 
 /** How long the oldest found row had been due when the run began. */
-export const lagSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
+export const lateSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
   oldestDueAt === null ? 0 : Math.max(0, Math.floor((startedAt - oldestDueAt) / SECOND_MS));

@@ -10,7 +10,9 @@ export const jobRoutes = [
     operationId: "listJobs",
     tag: "Operator",
     summary: "List the jobs",
-    description: "The latest run of each: when it ran, how far behind it was, and what it recorded.",
+    description:
+      "The latest run of each: when it ran, how far behind it was, and what it recorded. `networks`: how far each chain is read, and why it " +
+      "takes no new intents.",
     surfaces: ["operator"],
     status: 200,
     response: { schema: jobList, description: "Every job that has run." },

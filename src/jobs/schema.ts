@@ -1,5 +1,6 @@
 // Jobs on the wire.
 import * as z from "zod";
+import { CLOSURES } from "../chain/standing.ts";
 import { instant } from "../http/schemas.ts";
 
 const jobView = z
@@ -20,4 +21,18 @@ const jobView = z
   .register(z.globalRegistry, { id: "Job" });
 export type JobView = z.infer<typeof jobView>;
 
-export const jobList = z.object({ data: z.array(jobView) }).register(z.globalRegistry, { id: "JobList" });
+/** Base facts of a follower (CHN-24): null where it has not come to a head yet. */
+const followedView = z
+  .object({
+    network: z.string(),
+    lag_seconds: z.number().int().nullable(),
+    head_block: z.number().int().nullable(),
+    booked_block: z.number().int().nullable(),
+    closed: z.enum(CLOSURES).nullable(),
+  })
+  .register(z.globalRegistry, { id: "FollowedNetwork" });
+export type FollowedView = z.infer<typeof followedView>;
+
+export const jobList = z
+  .object({ data: z.array(jobView), networks: z.array(followedView) })
+  .register(z.globalRegistry, { id: "JobList" });

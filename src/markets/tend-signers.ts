@@ -1,7 +1,8 @@
 // Tends the transactions of the service's keys each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
 import { type Network, networkNamed } from "../chain/networks.ts";
+import { noteLowGas } from "../chain/standing-store.ts";
 import { FIRST } from "../core/due.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { LOW_GAS_SECONDS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { commit } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
@@ -11,6 +12,8 @@ import type { SignerStanding } from "../objects/transactions.ts";
 
 /** A transaction that waits longer raises an alert. */
 const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
+/** Its network takes no new intents until nobody has found it so for as long (PAY-24). */
+const LOW_GAS_MS = LOW_GAS_SECONDS * SECOND_MS;
 const WEI_PER_GWEI = 1_000_000_000n;
 const GWEI_PER_ETH = 1_000_000_000;
 
@@ -23,11 +26,10 @@ const tender = (name: string, signer: SignerName): EachJob => ({
     const standing = await tendSigner(deps.env, signer, network);
     if (!standing.ok) return false;
     const alerts = alertsOf(networkNamed(deps.config.networks, network), signer, standing.value);
-    if (alerts.length > 0)
-      await commit(
-        deps.db,
-        alerts.map((alert) => raiseAlert(deps.db, alert)),
-      );
+    await commit(deps.db, [
+      ...alerts.map((alert) => raiseAlert(deps.db, alert)),
+      ...(alerts.some(({ kind }) => kind === "low_gas") ? [noteLowGas(deps.db, network, Date.now() + LOW_GAS_MS)] : []),
+    ]);
     return true;
   },
 });

@@ -1,5 +1,6 @@
 // The refusals of a payment intent in their order, one function each (PAY-3). Pure.
 import type { Network } from "../chain/networks.ts";
+import type { NetworkStanding } from "../chain/standing.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
@@ -8,7 +9,8 @@ import type { Offer } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
 import type { RatingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
-import { type CheckOutcome, judgePolicy, type PolicyCheck, type Spender } from "./spend-policy.ts";
+import { refuseClosed } from "./closed.ts";
+import { type CheckOutcome, judgePolicy, POLICY_CHECKS, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 
 export type Parties = {
@@ -33,7 +35,16 @@ export type DealRequest = {
   readonly deal: Deal | null;
 };
 
-/** The checks of an order in their order; those of the policy have names of their own (PAY-8). */
+export type Proposal = {
+  readonly parties: Parties;
+  readonly request: DealRequest;
+  /** The market that the order would need, by the narrowest code. */
+  readonly wanted: string;
+  /** Of the deal's network. */
+  readonly standing: NetworkStanding | undefined;
+};
+
+/** The checks of an order in their order; those of the policy are PAY-8's, and the last one whether the network takes intents (PAY-24). */
 export const ORDER_CHECKS = [
   "environment",
   "consumer",
@@ -42,8 +53,10 @@ export const ORDER_CHECKS = [
   "escrow",
   "actions",
   "market",
+  ...POLICY_CHECKS,
+  "network",
 ] as const;
-export type OrderCheck = (typeof ORDER_CHECKS)[number] | PolicyCheck;
+export type OrderCheck = (typeof ORDER_CHECKS)[number];
 
 /** `refusal`: what POST /v1/payment-intents would answer to an order that fails this check first. `policy`: what a policy compared. */
 export type Judgement = {
@@ -53,14 +66,15 @@ export type Judgement = {
 };
 
 /** Throws the first refusal; returns the deal otherwise. */
-export function refuseIneligible(parties: Parties, request: DealRequest, wanted: string, now: number): Deal {
-  for (const { refusal } of judgeOrder(parties, request, wanted, now)) if (refusal) throw refusal;
-  if (!request.deal) throw new Error("unreachable: without a deal the market is refused");
-  return request.deal;
+export function refuseIneligible(proposal: Proposal, now: number): Deal {
+  for (const { refusal } of judgeOrder(proposal, now)) if (refusal) throw refusal;
+  const { deal } = proposal.request;
+  if (!deal) throw new Error("unreachable: without a deal the market is refused");
+  return deal;
 }
 
 /** All checks, in the order of PAY-3. */
-export function judgeOrder(parties: Parties, request: DealRequest, wanted: string, now: number): Judgement[] {
+export function judgeOrder({ parties, request, wanted, standing }: Proposal, now: number): Judgement[] {
   const { consumer, delegators, provider, providerDelegators, providerNow } = parties;
   const buyers = [consumer, ...delegators].map(({ agent }) => agent);
   const sellers = [provider.agent, ...providerDelegators];
@@ -81,6 +95,7 @@ export function judgeOrder(parties: Parties, request: DealRequest, wanted: strin
     }),
     judged("market", () => refuseWithoutMarket(request, wanted)),
     ...judgePolicies(parties, request, now),
+    judged("network", () => refuseClosed(standing)),
   ];
 }
 
@@ -174,7 +189,7 @@ function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): 
   return new ServiceError("spend_policy_violation", { detail: { failed_check: check, ...outcome } });
 }
 
-const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422]);
+const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
 
 /**
  * AEA/P clients stop at a 403 alone and would pay after any other failure, so every refusal of an intent is a 403 for them that names the

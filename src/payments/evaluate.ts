@@ -12,7 +12,7 @@ import { type Judgement, judgeOrder, ORDER_CHECKS, toSpender } from "./eligibili
 import { networksFor, orderFaults } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { EvaluationInput, EvaluationView, OrderCheckView } from "./schema.ts";
-import { judgePolicy, POLICY_CHECKS } from "./spend-policy.ts";
+import { judgePolicy } from "./spend-policy.ts";
 import { findFirstInWindows, type SpenderRow } from "./spend-store.ts";
 
 type Asking = AgentCall | ManagementCall;
@@ -24,8 +24,9 @@ export async function evaluateOrder(call: Asking, did: string, input: Evaluation
   const candidates = networksFor(deps.config, order);
   const reads = { ...proposalReads(call, order, candidates), firsts: findFirstInWindows(db, did, currency, now) };
   const found = await readFor(call, did, reads);
-  const { parties, request, wanted } = proposalOf(call, order, candidates, found);
-  const judgements = judgeOrder(parties, request, wanted, now);
+  const proposal = proposalOf(call, order, candidates, found);
+  const { parties, request } = proposal;
+  const judgements = judgeOrder(proposal, now);
   const { deal, settling } = request;
   const window = windowOf([parties.consumer, ...parties.delegators], found.firsts, settling);
   return {
@@ -36,7 +37,7 @@ export async function evaluateOrder(call: Asking, did: string, input: Evaluation
     network: deal?.network.network ?? null,
     market: deal?.market ?? null,
     allowed: judgements.every(({ refusal }) => refusal === null),
-    checks: [...ORDER_CHECKS, ...POLICY_CHECKS].map((check) =>
+    checks: ORDER_CHECKS.map((check) =>
       checkView(
         check,
         judgements.find((judgement) => judgement.check === check),

@@ -10,7 +10,8 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
-import { refuseIneligible } from "./eligibility.ts";
+import { followerFor, type Sending, sendBeside } from "./closed.ts";
+import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
@@ -36,9 +37,11 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const opened = countOpenedByProvider(db, providerDid, consumerDid, now);
   const found = await call.read({ ...proposalReads(call, order, candidates), opened }, consumersClock);
   refuseStrangers(call, order, OWN_ORDER);
-  const { parties, request, wanted } = proposalOf(call, order, candidates, found);
+  const proposal = proposalOf(call, order, candidates, found);
+  const { parties, request } = proposal;
   refuseProvidersShare(call, found.spenders, found.opened);
-  const { network, market, operationalWallet } = refuseIneligible(parties, request, wanted, now);
+  const follower = followerFor(call, proposal.standing);
+  const { network, market, operationalWallet } = dealOf(call, proposal, follower);
   const { units } = request;
   refuseUncountable(found.spenders, units);
 
@@ -74,8 +77,19 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     now: providerNow,
   }));
   const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, call);
-  await call.commit([...holds, insertIntent(db, intent)], view);
+  await call.commit([...holds, insertIntent(db, intent), ...follower.notes], view);
+  follower.send();
   return view;
+}
+
+/** A network that is closed is looked at all the sooner. */
+function dealOf(call: AgentCall, proposal: Proposal, follower: Sending): Deal {
+  try {
+    return refuseIneligible(proposal, call.now);
+  } catch (refusal) {
+    sendBeside(call, follower);
+    throw refusal;
+  }
 }
 
 /** The columns of what has not happened to an intent yet. */

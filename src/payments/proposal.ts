@@ -1,5 +1,6 @@
 // An order with what it is judged by (PAY-3): read in one trip, by who opens an intent and by who only asks (PAY-20).
 import { findNetwork, type Network } from "../chain/networks.ts";
+import { findStandings } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import type { Database, ReadResults } from "../db/batch.ts";
@@ -7,7 +8,7 @@ import { findAncestors, findTimedAgent } from "../identity/store.ts";
 import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { type DealRequest, findDeal, type Parties } from "./eligibility.ts";
+import { findDeal, type Proposal } from "./eligibility.ts";
 import { type Order, orderFaults, unitsOf } from "./order.ts";
 import { findSpenders } from "./spend-store.ts";
 
@@ -20,6 +21,10 @@ export const proposalReads = ({ db, now, ahead }: Call, order: Order, candidates
     provider: findTimedAgent(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
+    standings: findStandings(
+      db,
+      candidates.map(({ network }) => network),
+    ),
   };
 };
 type Found = ReadResults<ReturnType<typeof proposalReads>>;
@@ -31,19 +36,12 @@ export const currencyOf = ({ currency }: Order, [candidate]: readonly Network[])
 /** The clock of the consumer's platform rules. */
 export const consumersClock = { clock: ({ spenders }: Pick<Found, "spenders">) => spenders[0]?.clockOffsetMs };
 
-export type Proposal = {
-  readonly parties: Parties;
-  readonly request: DealRequest;
-  /** The market that the order would need, by the narrowest code. */
-  readonly wanted: string;
-};
-
 /** Throws the faults of the order that only the reading shows. */
 export function proposalOf(
   { deps, now }: Call,
   order: Order,
   candidates: readonly Network[],
-  { spenders, provider, providerDelegators, offers }: Found,
+  { spenders, provider, providerDelegators, offers, standings }: Found,
 ): Proposal {
   const [consumer, ...delegators] = spenders;
   const faults = orderFaults(deps.config, order, { consumer, provider });
@@ -61,5 +59,6 @@ export function proposalOf(
     parties: { consumer, delegators, provider, providerNow, providerDelegators, method },
     request: { units: unitsOf(order.amount, settling), settling, network: named, deal },
     wanted,
+    standing: standings.find(({ network }) => network === deal?.network.network),
   };
 }

@@ -29,6 +29,7 @@ const REFUSALS: readonly ErrorCode[] = [
   "market_not_authorized",
   "spend_policy_violation",
   "invalid_status",
+  "chain_unavailable",
 ];
 
 export const paymentRoutes = [

@@ -15,7 +15,6 @@ import {
   side,
 } from "../http/schemas.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
-import { POLICY_CHECKS } from "./spend-policy.ts";
 
 export const intentInput = z
   .strictObject({
@@ -41,7 +40,7 @@ export type EvaluationInput = z.infer<typeof evaluationInput>;
 
 const orderCheck = z
   .object({
-    check: z.enum([...ORDER_CHECKS, ...POLICY_CHECKS]),
+    check: z.enum(ORDER_CHECKS),
     passed: z.boolean(),
     code: z.string().optional(),
     detail: detailSchema.optional(),

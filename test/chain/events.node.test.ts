@@ -169,6 +169,15 @@ test("a range that the node refuses is halved until it answers, down to one bloc
   expect(asked).toEqual([4, 4, 2, 2, 1]);
 });
 
+test("whether the contract is paused is told with each reading, as it is at the head", async () => {
+  expect((await read()).paused).toBe(false);
+  await world.act("guardian", "pause", []);
+  expect((await read()).paused).toBe(true);
+  expect(must(await readWith({ settlement_contract: world.chain.token }))).toMatchObject({ paused: null });
+  await world.act("admin", "unpause", []);
+  expect((await read()).paused).toBe(false);
+});
+
 describe("a chain that is another one than it was", () => {
   test("is forked where the block behind which it is read has another hash", async () => {
     const { hash } = await world.client.getBlock({ blockNumber: BigInt(begin.number - 1) });

@@ -42,6 +42,7 @@ it("answers every check in the order of an intent's refusals, and no other field
       },
       { check: "minimum_counterparty_cert_tier", passed: true },
       { check: "minimum_counterparty_ar", passed: true },
+      { check: "network", passed: true },
     ],
     remaining: "25.00",
     window_resets_at: null,

@@ -26,6 +26,7 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "notices",
   "outbox",
   "followers",
+  "network_standings",
   "booked_blocks",
 ]);
 

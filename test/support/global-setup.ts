@@ -19,7 +19,8 @@ const DAY_SECONDS = 86_400;
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
  * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
  * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts,
- * `lab-follower` to test/follower/reorganised.test.ts. `lab-euro` settles in another currency, for test/payments/currencies.test.ts.
+ * `lab-follower` to test/follower/reorganised.test.ts, `lab-closed`, whose clock is ten minutes late, to
+ * test/payments/closed-networks.test.ts. `lab-euro` settles in another currency, for test/payments/currencies.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -49,6 +50,13 @@ const CHAINS = [
       decimals: 8,
       create: (rpcUrl: string, deployer: Hex) => createFrom(clientFor(rpcUrl), deployer, "EurcLike"),
     },
+  },
+  {
+    network: "lab-closed",
+    chainId: 31350,
+    kind: "testnet",
+    confirmations: 3,
+    genesis: Math.floor(Date.now() / 1_000) - 600,
   },
 ] as const;
 

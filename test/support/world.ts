@@ -12,6 +12,7 @@ import { buildDeps, type Deps, type Env } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
 import { DAY_MS, SESSION_DAYS } from "../../src/core/limits.ts";
 import { sessions } from "../../src/db/tables/accounts.ts";
+import { networkStandings } from "../../src/db/tables/chain.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -288,7 +289,14 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
     email: `ops-${platformId}@platform.test`,
     keys,
   });
+  await keepOpen(world);
   return world;
+}
+
+/** The follower is the test's own: no call sends it off, and no network is closed while it does not run (PAY-24). */
+async function keepOpen({ deps: { db, config } }: World): Promise<void> {
+  const values = config.networks.map(({ network }) => ({ network, sentAt: Number.MAX_SAFE_INTEGER }));
+  await db.insert(networkStandings).values(values).onConflictDoNothing();
 }
 
 let counter = 0;

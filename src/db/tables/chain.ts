@@ -68,8 +68,21 @@ export const followers = sqliteTable("followers", {
   readAt: integer().notNull(),
   /** The provider whose vault was compared last with its lines; empty before the first one and after the last one. */
   checkedDid: text().notNull().default(""),
+  /** Whether the contract took no payments at that head (PAY-24). */
+  paused: integer({ mode: "boolean" }).notNull().default(false),
 });
 export type FollowerRow = typeof followers.$inferSelect;
+
+/** What closes a network to new intents, beside what its follower has read (PAY-24). Real time, in epoch milliseconds. */
+export const networkStandings = sqliteTable("network_standings", {
+  network: text().primaryKey(),
+  /** When somebody who found the follower behind sent it off last; 0: never. */
+  sentAt: integer().notNull().default(0),
+  /** When it was first found behind, since it was level last. */
+  behindSince: integer(),
+  /** Until when a key of the service counts as short of gas: longer each time that it is found so. */
+  lowGasUntil: integer().notNull().default(0),
+});
 
 /** Blocks that were booked, by which a reorganisation is found: one for each run of the follower, the newest ones of a network. */
 export const bookedBlocks = sqliteTable(

@@ -1,0 +1,36 @@
+// Whether a network takes new intents (PAY-24): not while its follower stays far behind although it was sent, while the contract is paused, or
+// while a key of the service is short of gas. Pure; real time.
+import { FOLLOWER_LATE_SECONDS, FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
+
+export type NetworkStanding = {
+  readonly network: string;
+  /** Up to which instant every payment was seen; 0: the network was never read. */
+  readonly readThrough: number;
+  readonly paused: boolean;
+  readonly sentAt: number;
+  readonly behindSince: number | null;
+  readonly lowGasUntil: number;
+};
+
+export const CLOSURES = ["lag", "paused", "low_gas"] as const;
+export type Closure = (typeof CLOSURES)[number];
+
+const LATE_MS = FOLLOWER_LATE_SECONDS * SECOND_MS;
+const LOST_MS = FOLLOWER_LOST_SECONDS * SECOND_MS;
+
+/** Null: the network takes new intents. */
+export function closureOf({ readThrough, paused, behindSince, lowGasUntil }: NetworkStanding, now: number) {
+  const lost = behindSince !== null && now > behindSince + LOST_MS && now > readThrough + LOST_MS;
+  return lost ? "lag" : paused ? "paused" : now < lowGasUntil ? "low_gas" : null;
+}
+
+export const isLate = ({ readThrough }: Pick<NetworkStanding, "readThrough">, now: number): boolean =>
+  now > readThrough + LATE_MS;
+
+/** Whether a call sends the follower off: others may just have done so. */
+export const isToBeSent = (standing: NetworkStanding, now: number): boolean =>
+  isLate(standing, now) && now > standing.sentAt + LATE_MS;
+
+/** Null of a network that was never read. */
+export const lagSeconds = ({ readThrough }: NetworkStanding, now: number): number | null =>
+  readThrough === 0 ? null : Math.max(0, Math.floor((now - readThrough) / SECOND_MS));

@@ -1,0 +1,53 @@
+// Networks that take no new intents (PAY-24), and the follower that is sent off by a call that finds it behind.
+import type { AgentCall } from "../call.ts";
+import { type Closure, closureOf, isToBeSent, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
+import { noteSent } from "../chain/standing-store.ts";
+import { ServiceError } from "../core/errors.ts";
+import { commit, type Statement } from "../db/batch.ts";
+
+/** Seconds after which another attempt makes sense. */
+const RETRY_SECONDS: Readonly<Record<Closure, number>> = { lag: 30, paused: 60, low_gas: 60 };
+const MESSAGES: Readonly<Record<Closure, string>> = {
+  lag: "The network could not be read for some time: it takes no new payment intents.",
+  paused: "The settlement contract is paused: its network takes no new payment intents.",
+  low_gas: "The service has too little gas on the network: it takes no new payment intents.",
+};
+
+/** By real time, as all that is about the chain. */
+export function refuseClosed(standing: NetworkStanding | undefined): void {
+  const now = Date.now();
+  const reason = standing && closureOf(standing, now);
+  if (!reason) return;
+  const retryAfter = RETRY_SECONDS[reason];
+  throw new ServiceError("chain_unavailable", {
+    message: MESSAGES[reason],
+    headers: { "Retry-After": String(retryAfter) },
+    detail: {
+      network: standing.network,
+      reason,
+      ...(reason === "lag" && { lag_seconds: lagSeconds(standing, now) }),
+      retry_after: retryAfter,
+    },
+  });
+}
+
+/** `notes` belong to the call's own batch; `send` is for after it. */
+export type Sending = { readonly notes: readonly Statement[]; readonly send: () => void };
+
+const NOTHING: Sending = { notes: [], send: () => undefined };
+
+/** A follower that is late is sent off by one call, and not by those that come right after it. */
+export function followerFor(call: AgentCall, standing: NetworkStanding | undefined): Sending {
+  const now = Date.now();
+  if (!standing || !isToBeSent(standing, now)) return NOTHING;
+  const { network } = standing;
+  const { CHAIN_QUEUE } = call.deps.env;
+  // A message that is lost is made good by the minute's job.
+  const send = () => call.background(CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
+  return { notes: [noteSent(call.db, network, now)], send };
+}
+
+/** For a call that is refused and has no batch of its own. */
+export const sendBeside = (call: AgentCall, { notes, send }: Sending): void => {
+  if (notes.length > 0) call.background(commit(call.db, notes).then(send, () => undefined));
+};

@@ -1,0 +1,342 @@
+// A network that takes no new intents (PAY-24): its follower stays behind although it was sent, the contract is paused, or gas is low. The
+// network `lab-closed` belongs to this file alone.
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import { commit } from "../../src/db/batch.ts";
+import { moveFollower } from "../../src/follower/store.ts";
+import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { follow } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account, asRole, CHAINS, send } from "../support/chain.ts";
+import { labOf, REGISTRAR, RICH } from "../support/lab.ts";
+import { withDeps, withSilentChain } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { buyer, grantMarket, orderOf, seller, spendState } from "./support.ts";
+
+const LAB = "lab-closed";
+const { lab, mine } = labOf(LAB);
+const [ADMIN, GUARDIAN] = [account(0), account(4)];
+
+let world: World;
+let sent: ChainMessage[] = [];
+let consumer: Agent;
+let provider: Agent;
+beforeAll(async () => {
+  const NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => [LAB, "base-sepolia"].includes(network)));
+  const made = await createWorld({ NETWORKS });
+  const CHAIN_QUEUE = { send: async (message: ChainMessage) => void sent.push(message) } as never;
+  world = withDeps(made, { ...made.deps, env: { ...made.deps.env, CHAIN_QUEUE } });
+  provider = await seller(world, { network: LAB });
+  consumer = await buyer(world);
+});
+// As where nobody has ever asked.
+beforeEach(async () => {
+  await rows("delete from network_standings");
+  await rows("delete from followers");
+  await rows("delete from booked_blocks");
+  await rows("delete from alerts");
+  sent = [];
+});
+afterEach(async () => {
+  await lab("anvil_setBalance", REGISTRAR, RICH);
+});
+
+const open = (extra: Json = {}): Promise<Reply> =>
+  world.as(
+    consumer,
+    "POST",
+    "/v1/payment-intents",
+    orderOf(consumer, provider, { amount: "1.00", network: LAB, ...extra }),
+  );
+const standing = async (): Promise<Json> => (await rows("select * from network_standings where network = ?", LAB))[0];
+const followed = () => follow(world, LAB);
+const follows = () => sent.filter(({ kind, network }) => kind === "follow_chain" && network === LAB).length;
+/** As if the follower had been found behind so many seconds ago. */
+const behindSince = (seconds: number) =>
+  rows("update network_standings set behind_since = ? where network = ?", Date.now() - 1_000 * seconds, LAB);
+const readThrough = (seconds: number) =>
+  rows("update followers set read_through = ? where network = ?", Date.now() - 1_000 * seconds, LAB);
+const refusedFor = (reply: Reply) => [
+  reply.status,
+  reply.body.code,
+  reply.body.detail?.network,
+  reply.body.detail?.reason,
+];
+const closedFor = (reason: string) => [503, "chain_unavailable", LAB, reason];
+const alertsOf = (kind: string) => rows("select subject, message, seen from alerts where kind = ?", kind);
+
+describe("a network that was never read", () => {
+  it("is open, and the first call sends the follower off within its two trips", async () => {
+    world.meter.reset();
+    expectStatus(await open(), 201);
+    const { trips, rowsRead, rowsWritten } = world.meter.reading;
+    expect(trips).toBe(2);
+    expect(rowsRead).toBeLessThanOrEqual(40);
+    expect(rowsWritten).toBeLessThanOrEqual(11);
+    expect(follows()).toBe(1);
+    const { sent_at, behind_since } = await standing();
+    expect(behind_since).toBe(sent_at);
+    expect(Math.abs(Date.now() - sent_at)).toBeLessThan(10_000);
+  });
+
+  it("is sent off once in 30 seconds, however many calls find it behind", async () => {
+    for (let n = 0; n < 3; n++) expectStatus(await open(), 201);
+    expect(follows()).toBe(1);
+    const { behind_since } = await standing();
+    await rows("update network_standings set sent_at = sent_at - 31000 where network = ?", LAB);
+    expectStatus(await open(), 201);
+    expect(follows()).toBe(2);
+    // The first time counts.
+    expect((await standing()).behind_since).toBe(behind_since);
+  });
+
+  it("closes two minutes after it was sent, and not before", async () => {
+    await open();
+    await behindSince(115);
+    expectStatus(await open(), 201);
+    await behindSince(121);
+    const before = await spendState(world, consumer.did);
+    const reply = await open();
+    expect(refusedFor(reply)).toEqual(closedFor("lag"));
+    expect(reply.headers.get("retry-after")).toBe("30");
+    expect(reply.body.detail).toEqual({ network: LAB, reason: "lag", lag_seconds: null, retry_after: 30 });
+    expect(await spendState(world, consumer.did)).toEqual(before);
+  });
+
+  it("closes no other network", async () => {
+    await open();
+    await behindSince(121);
+    await grantMarket(world, provider.did, "GLOBAL-USDC", "base-sepolia");
+    expect(refusedFor(await open())).toEqual(closedFor("lag"));
+    expectStatus(await open({ network: "base-sepolia" }), 201);
+  });
+});
+
+describe("a follower that stays behind", () => {
+  it("is sent off by a refused call too, and the network opens once it is level", async () => {
+    await followed();
+    await readThrough(150);
+    expectStatus(await open(), 201);
+    expect(follows()).toBe(1);
+    await behindSince(121);
+    await rows("update network_standings set sent_at = sent_at - 31000 where network = ?", LAB);
+    const reply = await open();
+    expect(refusedFor(reply)).toEqual(closedFor("lag"));
+    expect(reply.body.detail.lag_seconds).toBeGreaterThanOrEqual(150);
+    expect(follows()).toBe(2);
+    await followed();
+    expect((await standing()).behind_since).toBeNull();
+    expectStatus(await open(), 201);
+    expect(follows()).toBe(2);
+  });
+
+  it("by less than 30 seconds is left alone, and by less than two minutes closes nothing", async () => {
+    await followed();
+    await readThrough(25);
+    expectStatus(await open(), 201);
+    expect(follows()).toBe(0);
+    await readThrough(110);
+    await open();
+    await behindSince(600);
+    expectStatus(await open(), 201);
+  });
+
+  it("notes it itself where no node answers, and raises one alert when the network closes", async () => {
+    await followed();
+    await readThrough(90);
+    const silent = withSilentChain(world);
+    await follow(silent, LAB);
+    expect((await standing()).behind_since).not.toBeNull();
+    expect(await alertsOf("follower_lag")).toEqual([]);
+    await readThrough(190);
+    await behindSince(130);
+    await follow(silent, LAB);
+    await follow(silent, LAB);
+    const [alert, ...others] = await alertsOf("follower_lag");
+    expect(others).toEqual([]);
+    expect(alert).toMatchObject({ subject: LAB, seen: 2 });
+    expect(alert.message).toMatch(
+      /^The network was read to its head last 19\d seconds ago: it takes no new payment intents\.$/,
+    );
+    expect(refusedFor(await open())).toEqual(closedFor("lag"));
+    await followed();
+    expectStatus(await open(), 201);
+    expect(await alertsOf("follower_lag")).toMatchObject([{ seen: 2 }]);
+  });
+
+  it("is behind too where its node answers and stands still", async () => {
+    const networks = world.deps.config.networks.map((one) => ({ ...one, block_seconds: 2 }));
+    const stale = withDeps(world, { ...world.deps, config: { ...world.deps.config, networks } });
+    // Level with a head that is ten minutes old.
+    expect(await follow(stale, LAB)).toBe(true);
+    expect((await standing()).behind_since).not.toBeNull();
+    expectStatus(await open(), 201);
+    await behindSince(121);
+    await follow(stale, LAB);
+    expect(refusedFor(await open())).toEqual(closedFor("lag"));
+    expect(await alertsOf("follower_lag")).toMatchObject([{ subject: LAB, seen: 1 }]);
+  });
+});
+
+describe("a contract that is paused", () => {
+  const act = (from: string, functionName: "pause" | "unpause") => {
+    const { to, data } = asRole(LAB, encodeFunctionData({ abi: settlementAbi, functionName }));
+    return send(LAB, from, to, data);
+  };
+
+  it("closes its network at the head, and opens it when the pause is lifted", async () => {
+    await followed();
+    await act(GUARDIAN, "pause");
+    await followed();
+    const reply = await open();
+    expect(refusedFor(reply)).toEqual(closedFor("paused"));
+    expect(reply.headers.get("retry-after")).toBe("60");
+    await act(ADMIN, "unpause");
+    expect(refusedFor(await open())).toEqual(closedFor("paused"));
+    await followed();
+    expectStatus(await open(), 201);
+  });
+
+  it("before anything was read is found by the first reading", async () => {
+    await act(GUARDIAN, "pause");
+    await followed();
+    expect(refusedFor(await open())).toEqual(closedFor("paused"));
+    await act(ADMIN, "unpause");
+    await followed();
+    expectStatus(await open(), 201);
+  });
+
+  it("by a block that a reorganisation takes away is open again", async () => {
+    await followed();
+    await act(GUARDIAN, "pause");
+    await followed();
+    expect(refusedFor(await open())).toEqual(closedFor("paused"));
+    await lab("anvil_rollback", 1);
+    await mine(2);
+    await followed();
+    expectStatus(await open(), 201);
+  });
+
+  it("stays closed where an older reading ends behind a newer one", async () => {
+    await followed();
+    const [before] = await rows("select * from followers where network = ?", LAB);
+    await act(GUARDIAN, "pause");
+    await followed();
+    const [after] = await rows("select * from followers where network = ?", LAB);
+    expect([before.paused, after.paused]).toEqual([0, 1]);
+    const named = {
+      network: LAB,
+      bookedBlock: after.booked_block,
+      bookedHash: after.booked_hash,
+      bookedAt: after.booked_at,
+      headBlock: before.head_block,
+      readThrough: before.read_through,
+      readAt: before.read_at,
+      checkedDid: "",
+      paused: false,
+    };
+    await commit(world.deps.db, moveFollower(world.deps.db, named, named));
+    const [now] = await rows("select * from followers where network = ?", LAB);
+    expect([now.paused, now.read_at, now.read_through]).toEqual([1, after.read_at, after.read_through]);
+    await act(ADMIN, "unpause");
+  });
+});
+
+describe("a key without gas", () => {
+  const tend = () => world.run(tendSigners, { ...world.deps, config: onlyLab() });
+  const onlyLab = () => ({
+    ...world.deps.config,
+    networks: world.deps.config.networks.filter(({ network }) => network === LAB),
+  });
+
+  it("closes its network until it is refilled and not found so again", async () => {
+    await followed();
+    await tend();
+    expectStatus(await open(), 201);
+    await lab("anvil_setBalance", REGISTRAR, "0x1");
+    await tend();
+    const reply = await open();
+    expect(refusedFor(reply)).toEqual(closedFor("low_gas"));
+    expect(await alertsOf("low_gas")).toMatchObject([{ subject: `registrar on ${LAB}` }]);
+    await lab("anvil_setBalance", REGISTRAR, RICH);
+    await tend();
+    const { low_gas_until } = await standing();
+    expect(low_gas_until - Date.now()).toBeLessThanOrEqual(120_000);
+    await rows("update network_standings set low_gas_until = ? where network = ?", Date.now(), LAB);
+    expectStatus(await open(), 201);
+  });
+});
+
+describe("who asks about a closed network", () => {
+  beforeEach(async () => {
+    await open();
+    await behindSince(121);
+    sent = [];
+  });
+
+  it("as an AEA/P client is stopped by a 403: after anything else it would pay without an intent (PAY-19)", async () => {
+    const query = new URLSearchParams({
+      market: "DE-USDC",
+      network: LAB,
+      consumer_did: consumer.did,
+      provider_did: provider.did,
+      amount: "1.0",
+    });
+    const before = await spendState(world, consumer.did);
+    const reply = await world.as(provider, "GET", `/v1/payment-address?${query}`);
+    expect([reply.status, reply.body.code]).toEqual([403, "spend_policy_violation"]);
+    expect(reply.body.detail).toMatchObject({ failed_check: "chain_unavailable", reason: "lag", retry_after: 30 });
+    expect(await spendState(world, consumer.did)).toEqual(before);
+    // Where to pay is told all the same.
+    const plain = await world.as(provider, "GET", `/v1/payment-address?market=DE-USDC&network=${LAB}`);
+    expect(plain.status).toBe(200);
+  });
+
+  it("by the dry run is told it as its last check, which writes and sends nothing (PAY-20)", async () => {
+    const body = { provider_did: provider.did, amount: "1.00", currency: "USDC", network: LAB };
+    await rows("update network_standings set sent_at = 0");
+    world.meter.reset();
+    const reply = await world.call("POST", `/v1/agents/${consumer.did}/spend-policy/evaluate`, { body });
+    const { allowed, checks } = expectStatus(reply, 200);
+    expect([world.meter.reading.trips, world.meter.reading.rowsWritten]).toEqual([1, 0]);
+    expect(allowed).toBe(false);
+    expect(checks.at(-1)).toMatchObject({ check: "network", passed: false, code: "chain_unavailable" });
+    expect(checks.filter(({ passed }: Json) => !passed)).toHaveLength(1);
+    expect(sent).toEqual([]);
+  });
+
+  it("with an order that is refused anyway is told that", async () => {
+    const reply = await world.as(
+      consumer,
+      "POST",
+      "/v1/payment-intents",
+      orderOf(consumer, provider, { network: "base" }),
+    );
+    expect(reply.status).toBe(422);
+    const poor = await buyer(world, { max_transaction_value: "0.50" });
+    const order = orderOf(poor, provider, { amount: "1.00", network: LAB });
+    expect((await world.as(poor, "POST", "/v1/payment-intents", order)).body.code).toBe("spend_policy_violation");
+  });
+
+  it("as an operator reads lag and reason among the jobs (JOB-6)", async () => {
+    const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
+    const read = async () => {
+      const { networks } = expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers }), 200);
+      return networks.find(({ network }: Json) => network === LAB);
+    };
+    expect(await read()).toEqual({
+      network: LAB,
+      lag_seconds: null,
+      head_block: null,
+      booked_block: null,
+      closed: "lag",
+    });
+    await followed();
+    const level = await read();
+    expect(level).toMatchObject({ network: LAB, closed: null });
+    expect(level.lag_seconds).toBeLessThan(30);
+    expect(level.head_block).toBeGreaterThanOrEqual(level.booked_block);
+  });
+});
