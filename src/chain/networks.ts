@@ -1,13 +1,15 @@
-// The configured chains, from the variable NETWORKS (CHN-13), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
+// The configured chains, from the variable NETWORKS (CHN-13, CHN-26), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
 // would lose money.
 import * as z from "zod";
 import { TOKEN_DECIMALS_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
+import { faultsOfNetworks } from "./network-faults.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
 const editionSchema = z.strictObject({ settlement_contract: address, authority: address });
 const networkSchema = z.strictObject({
-  network: z.string(),
+  /** A name that is no CAIP-2 id, which would be found as another network. */
+  network: z.string().regex(/^[a-z0-9][a-z0-9-]*$/),
   chain_id: z.number().int().positive(),
   kind: z.enum(["testnet", "mainnet"]),
   rpc_url: z.url(),
@@ -43,9 +45,28 @@ export type NetworkInput = z.input<typeof networkSchema>;
 const networksSchema = z.array(networkSchema);
 
 export function parseNetworks(text: string): readonly Network[] {
-  const networks = networksSchema.parse(JSON.parse(text));
+  const networks = read(text);
+  const faults = faultsOfNetworks(networks);
+  if (faults.length > 0) throw new Error(`NETWORKS: ${faults.join("; ")}`);
   refuseUnequalDecimals(networks);
   return networks;
+}
+
+/** One line, without the values: a node's address may carry a key (CHN-12). */
+function read(text: string): readonly Network[] {
+  const parsed = networksSchema.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the list"}: ${message}`);
+  throw new Error(`NETWORKS: ${lines.join("; ")}`);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text.
+    throw new Error("NETWORKS: it is not JSON");
+  }
 }
 
 /** Spending and volumes of one currency are added on all its networks, so its tokens have the same decimals (HTTP-6). */

@@ -1,4 +1,4 @@
-// The configuration of networks (CHN-13), and the refusal of a currency with different decimals, whose amounts are added (HTTP-6).
+// The configuration of networks (CHN-13, CHN-26), and the refusal of a currency with different decimals, whose amounts are added (HTTP-6).
 import { describe, expect, it } from "vitest";
 import {
   currencyNamed,
@@ -25,6 +25,14 @@ const NETWORK: NetworkInput = {
 /** From the first block on, of a chain whose blocks come by themselves. */
 const FOLLOWED = { first_block: 0, block_seconds: 2 };
 const parse = (...networks: unknown[]) => parseNetworks(JSON.stringify(networks));
+const messageOf = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (thrown) {
+    return (thrown as Error).message;
+  }
+  throw new Error("nothing was refused");
+};
 const configured = (): NetworkInput[] => JSON.parse(env.NETWORKS);
 
 describe("the configuration of networks", () => {
@@ -75,6 +83,62 @@ describe("the configuration of networks", () => {
     expect(() => parse({ ...NETWORK, max_fee_gwie: 1 })).toThrow("max_fee_gwie");
   });
 
+  const MIXED = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045";
+  const mistyped = MIXED.replace("d8dA", "d8da");
+  const edition = (settlement_contract: string) => [{ settlement_contract, authority: `0x${"ef".repeat(20)}` }];
+  it.each<[string, object | object[], string]>([
+    [
+      "a mistyped contract",
+      { settlement_contract: mistyped },
+      "optimism: settlement_contract: the checksum (EIP-55) is wrong",
+    ],
+    ["a mistyped authority", { authority: mistyped }, "optimism: authority: the checksum (EIP-55) is wrong"],
+    ["a mistyped token", { token: mistyped }, "optimism: token: the checksum (EIP-55) is wrong"],
+    [
+      "a mistyped edition",
+      { earlier_editions: edition(mistyped) },
+      "optimism: earlier_editions.0.settlement_contract: the checksum (EIP-55) is wrong",
+    ],
+    ["nobody's address", { token: `0x${"0".repeat(40)}` }, "optimism: token: the zero address is no contract"],
+    ["the token as the contract", { token: CONTRACT }, "optimism: token: the address is settlement_contract too"],
+    ["the token as the authority", { token: `0x${"EF".repeat(20)}` }, "optimism: token: the address is authority too"],
+    [
+      "the contract as its authority",
+      { authority: CONTRACT },
+      "optimism: authority: the address is settlement_contract too",
+    ],
+    [
+      "the contract as an earlier edition",
+      { earlier_editions: edition(CONTRACT) },
+      "optimism: earlier_editions.0.settlement_contract: the address is settlement_contract too",
+    ],
+    ["the name of another", [{}, { chain_id: 11 }], "optimism: the name is another network's too"],
+    ["the chain id of another", [{}, { network: "op" }], "op: the chain id 10 is that of optimism too"],
+    ["a CAIP-2 id as a name", { network: "eip155:8453" }, "0.network: "],
+    ["an empty name", { network: "" }, "0.network: "],
+  ])("is refused in one line with %s", async (_what, change, line) => {
+    const networks = [change].flat().map((one) => ({ ...NETWORK, ...one }));
+    const message = messageOf(() => parse(...networks));
+    expect(message).toMatch(/^NETWORKS: [^\n]*$/);
+    expect(message).toContain(line);
+    expect(message).not.toContain("node.example");
+    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow(line);
+  });
+
+  it("takes addresses in one case or with their checksum, and one authority for two editions", () => {
+    expect(parse({ ...NETWORK, token: MIXED, earlier_editions: edition(`0x${"12".repeat(20)}`) })).toHaveLength(1);
+    expect(parse({ ...NETWORK, token: MIXED.toLowerCase() })).toHaveLength(1);
+  });
+
+  it("tells all faults at once, and of what is not JSON no text", () => {
+    const message = messageOf(() => parse({ ...NETWORK, authority: mistyped, token: CONTRACT }));
+    expect(message).toContain(
+      "authority: the checksum (EIP-55) is wrong: a character is mistyped; optimism: token: the address",
+    );
+    expect(messageOf(() => parseNetworks("[https://node.example/secret"))).toBe("NETWORKS: it is not JSON");
+    expect(messageOf(() => parseNetworks('[{"rpc_url": "secret"}]'))).not.toContain("secret");
+  });
+
   it("is found by name or CAIP-2, and a stored name that it lacks is an error", () => {
     const networks = parse(NETWORK);
     expect(findNetwork(networks, "optimism")).toBe(networks[0]);
@@ -106,7 +170,13 @@ describe("the currencies of all networks", () => {
   });
 
   it("are known: a stored sum of another one is an error, and no amount", () => {
-    const networks = parse(NETWORK, { ...NETWORK, network: "arbitrum", currency: "EURC", decimals: 8 });
+    const networks = parse(NETWORK, {
+      ...NETWORK,
+      network: "arbitrum",
+      chain_id: 42161,
+      currency: "EURC",
+      decimals: 8,
+    });
     expect(currencyNamed(networks, "EURC").decimals).toBe(8);
     expect(() => currencyNamed(networks, "GBPC")).toThrow("the currency GBPC is stored and not configured any more");
   });

@@ -1,0 +1,59 @@
+// What is wrong with NETWORKS by itself (CHN-26): each fault is a line that names the network and the member, and no node.
+import { isAddress } from "./hashes.ts";
+
+type Edition = { readonly settlement_contract: string; readonly authority: string };
+type Network = Edition & {
+  readonly network: string;
+  readonly chain_id: number;
+  readonly token: string;
+  readonly earlier_editions: readonly Edition[];
+};
+
+export function faultsOfNetworks(networks: readonly Network[]): string[] {
+  return [...ambiguities(networks), ...networks.flatMap(faultsOfNetwork)];
+}
+
+/** A name and a chain id (CAIP-2) each mean one network. */
+function ambiguities(networks: readonly Network[]): string[] {
+  return networks.flatMap(({ network, chain_id }, at) => {
+    const before = networks.slice(0, at);
+    const namesake = before.some((other) => other.network === network);
+    const twin = before.find((other) => other.chain_id === chain_id);
+    return [
+      ...(namesake ? [`${network}: the name is another network's too`] : []),
+      ...(twin && !namesake ? [`${network}: the chain id ${chain_id} is that of ${twin.network} too`] : []),
+    ];
+  });
+}
+
+type Named = { readonly member: string; readonly address: string };
+
+const addressesIn = ({ settlement_contract, authority, earlier_editions, token }: Network): Named[] => [
+  { member: "settlement_contract", address: settlement_contract },
+  { member: "authority", address: authority },
+  { member: "token", address: token },
+  ...earlier_editions.map((edition, at) => ({
+    member: `earlier_editions.${at}.settlement_contract`,
+    address: edition.settlement_contract,
+  })),
+];
+
+function faultsOfNetwork(network: Network): string[] {
+  const own = addressesIn(network);
+  // An authority may serve several editions.
+  const authorities = network.earlier_editions.map(({ authority }, at) => ({
+    member: `earlier_editions.${at}.authority`,
+    address: authority,
+  }));
+  const faults = [
+    ...[...own, ...authorities].flatMap(({ member, address }) => {
+      if (!isAddress(address)) return [`${member}: the checksum (EIP-55) is wrong: a character is mistyped`];
+      return /^0x0*$/.test(address) ? [`${member}: the zero address is no contract`] : [];
+    }),
+    ...own.flatMap(({ member, address }, at) => {
+      const same = own.slice(0, at).find((other) => other.address.toLowerCase() === address.toLowerCase());
+      return same ? [`${member}: the address is ${same.member} too`] : [];
+    }),
+  ];
+  return faults.map((fault) => `${network.network}: ${fault}`);
+}
