@@ -134,6 +134,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
     queues: 2,
     fetches: 8,
   }),
+  // One row more, which counts them.
+  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": mutation(24, 18, 4 * KIB, {
+    trips: 5,
+    objects: 2,
+    queues: 2,
+    fetches: 8,
+  }),
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(16, 10, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   "GET /v1/platform": read(5, 4 * KIB),

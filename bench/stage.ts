@@ -118,6 +118,8 @@ function benchConfig(networks: readonly Network[], secrets: Record<string, strin
       ISSUER: "http://bench.test",
       // No intent ends while the bench runs, except those that a case ends.
       INTENT_LIFE_SECONDS: "86400",
+      SANDBOX_MAINNET_A_DAY: "100000",
+      SANDBOX_MAINNET_IN_ALL: "100000",
       NETWORKS: JSON.stringify(networks),
       MANAGEMENT_KEY_BRANDS: BRANDS.join(","),
       RATE_CREDENTIAL_QUOTA: String(QUOTA),

@@ -40,6 +40,8 @@ export type Env = {
   ACCESS_TEAM_DOMAIN: string;
   ACCESS_AUDIENCE: string;
   INTENT_LIFE_SECONDS: string;
+  SANDBOX_MAINNET_A_DAY: string;
+  SANDBOX_MAINNET_IN_ALL: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
   RATING_PARAMETERS: string;
@@ -90,6 +92,8 @@ export type Config = {
   networks: readonly Network[];
   jurisdictions: ReadonlySet<string>;
   intentLifeSeconds: number;
+  /** Providers that an account registers on mainnets from the sandbox (MKT-25). */
+  sandboxMainnet: { aDay: number; inAll: number };
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
@@ -134,12 +138,21 @@ const parseConfig = (env: Env, origin: string): Config => ({
   networks: parseNetworks(env.NETWORKS),
   jurisdictions: new Set(splitList(env.JURISDICTIONS)),
   intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
+  sandboxMainnet: {
+    aDay: parseCount("SANDBOX_MAINNET_A_DAY", env.SANDBOX_MAINNET_A_DAY),
+    inAll: parseCount("SANDBOX_MAINNET_IN_ALL", env.SANDBOX_MAINNET_IN_ALL),
+  },
   rate: {
     credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
     addressQuota: Number(env.RATE_ADDRESS_QUOTA),
     windowSeconds: Number(env.RATE_WINDOW_SECONDS),
   },
 });
+
+function parseCount(name: string, text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
+  return Number(text);
+}
 
 /** Empty: there is none. */
 function parseStatusPage(text: string): string | null {

@@ -202,6 +202,17 @@ export const MANAGEMENT: readonly Case[] = [
     },
   },
   {
+    route: "POST /v1/agents/{did}/scope/authorized_markets",
+    variant: "on a mainnet with a sandbox key",
+    status: 200,
+    ask: async ({ stage, principalId }) => {
+      const mainnet = stage.networks.find(({ kind }) => kind === "mainnet");
+      if (!mainnet) throw new Error("the bench has no mainnet");
+      const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
+      return manage(stage, "POST", marketsPath(did), marketBody(mainnet));
+    },
+  },
+  {
     route: "DELETE /v1/agents/{did}/scope/authorized_markets/{market}",
     status: 204,
     ask: async ({ stage, principalId, network }) => {

@@ -14,7 +14,7 @@ import { type FieldError, fieldError, ServiceError, validationError } from "../c
 import { DAY_MS, MARKET_PROVISION_WAIT_MS, SECOND_MS, WALLET_CHANGES_A_DAY } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { certificateIn } from "../identity/aid.ts";
@@ -26,6 +26,7 @@ import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
+import { countTrials, trialsRead } from "./trials.ts";
 import { holdsOtherWallet, NO_CHANGE, otherWallets, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
@@ -36,7 +37,11 @@ export async function authorizeMarkets(
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
   const { db, now, deps, environment } = call;
-  const facts = await call.read({ ...marketReads(call, did), production: findMarkets(db, did, "production") });
+  const facts = await call.read({
+    ...marketReads(call, did),
+    production: findMarkets(db, did, "production"),
+    ...present({ trials: trialsRead(call, input) }),
+  });
   const { found, markets, production } = facts;
   const agent = marketable(found, environment, now);
   const faults = marketFaults(input.markets, deps, environment, facts.escrows);
@@ -47,9 +52,11 @@ export async function authorizeMarkets(
   if (networks.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
+  const known = [...markets, ...production, ...facts.escrows];
+  const trials = countTrials(call, agent.platformId, { wanted, known, trials: facts.trials ?? null });
   const asks = walletAsks(agent, otherWallets(wanted, markets, facts.escrows).length, deps.clock.now());
   if (wanted.length > 0)
-    await call.commit([...(await requested(call, agent, facts, wanted)), ...noted(db, agent, asks)], null);
+    await call.commit([...(await requested(call, agent, facts, wanted)), ...noted(db, agent, asks), ...trials], null);
 
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();

@@ -181,6 +181,15 @@ export const statusLists = sqliteTable("status_lists", {
 });
 export type StatusListRow = typeof statusLists.$inferSelect;
 
+/** What an account has registered on mainnets with its sandbox key (MKT-25). */
+export const mainnetTrials = sqliteTable("mainnet_trials", {
+  platformId: text().primaryKey(),
+  /** The instants of the last day's, in real time. */
+  asks: text({ mode: "json" }).$type<readonly number[]>().notNull(),
+  total: integer().notNull(),
+});
+export type MainnetTrials = typeof mainnetTrials.$inferSelect;
+
 /** A provider's market on a network. Its environment is that of the key that opened it (MKT-11). */
 export const agentMarkets = sqliteTable(
   "agent_markets",

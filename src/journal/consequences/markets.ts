@@ -18,6 +18,17 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     {
+      when: "on a mainnet with a sandbox key",
+      states: ["chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
+      tables: ["agent_markets", "agents", "chain_operations", "escrows", "mainnet_trials"],
+      activity: ["agent.markets_changed"],
+      events: { agent: ["market.provisioned"] },
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
       when: "of a DRAFT",
       states: ["chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],

@@ -36,6 +36,8 @@ const askRefused =
   (of?: (world: World) => World) =>
   async (world: World, did: string): Promise<Json> =>
     ask(await refusedWallet(did), of)(world, did);
+const askOnMainnet = (world: World, did: string) =>
+  must(200, world.call("POST", marketsOf(did), { body: marketWith(WALLET, "base") }));
 const askForProduction = (world: World, did: string) =>
   must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(WALLET) }));
 
@@ -176,6 +178,7 @@ const tending = (job: Job): Plays[string] => ({
 export const MARKET_PLAYS: Plays = {
   authorizeMarkets: {
     "the chain answers in time": ofAgent(unmarketed, ask(WALLET)),
+    "on a mainnet with a sandbox key": ofAgent(unmarketed, askOnMainnet),
     "of a DRAFT": ofAgent(draft, ask(WALLET)),
     "a production market of a sandbox agent": ofAgent(unmarketed, askForProduction),
     "the chain does not answer in time": ofAgent(unmarketed, ask(WALLET, withSilentChain)),

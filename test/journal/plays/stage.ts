@@ -67,6 +67,6 @@ export const anHour = (world: World): Record<string, unknown> => ({
 });
 
 export const marketsOf = (did: string): string => `/v1/agents/${did}/scope/authorized_markets`;
-export const marketWith = (operational_wallet: string) => ({
-  markets: [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet }],
+export const marketWith = (operational_wallet: string, network = NETWORK) => ({
+  markets: [{ market: "GLOBAL-USDC", network, operational_wallet }],
 });
