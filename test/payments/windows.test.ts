@@ -206,7 +206,10 @@ describe("delegation", () => {
     const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
     const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
     expect(state.map(({ open: held, holds }) => [held, holds.length])).toEqual(
-      [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [heldBy(own) * 10_000_000, heldBy(own)]),
+      [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [
+        heldBy(own) * 10_000_000,
+        heldBy(own),
+      ]),
     );
     // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
     for (const { one, status, body } of replies)
@@ -217,7 +220,9 @@ describe("delegation", () => {
     const top = await buyer(world, dailyLimit("1000.00"));
     const delegates = await Promise.all(["30.00", "70.00"].map((limit) => delegateOf(world, top, dailyLimit(limit))));
     const replies = await Promise.all(
-      delegates.flatMap((one) => Array.from({ length: AT_ONCE / 4 }, async () => ({ one, ...(await open(one, "10.00")) }))),
+      delegates.flatMap((one) =>
+        Array.from({ length: AT_ONCE / 4 }, async () => ({ one, ...(await open(one, "10.00")) })),
+      ),
     );
     expect(delegates.map((own) => opened(replies).filter(({ one }) => one === own).length)).toEqual([3, 7]);
     expectRefusedByWindow(replies);
