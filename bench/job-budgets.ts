@@ -26,6 +26,7 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
+  ...job("fail_unpaid_refunds", EACH, { trips: 5, rowsRead: 6, rowsWritten: 4 }),
   ...job("follow_chains", { trips: 3, rowsRead: 2, rowsWritten: 2, queues: 2 }),
   // Each run compares forty vaults with their lines. Every further movement writes three rows; a payment that is bound to its intent eight, of
   // which three are its event's.

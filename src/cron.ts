@@ -9,6 +9,7 @@ import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { buildDeps, type Env } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { followChains } from "./follower/job.ts";
+import { failUnpaidRefunds } from "./follower/refunds.ts";
 import { noteAuthorityKeys } from "./identity/note-authority-keys.ts";
 import { openStatusLists } from "./identity/open-status-list.ts";
 import { handOnJob } from "./jobs/hand-on-events.ts";
@@ -48,6 +49,7 @@ const MINUTELY: readonly Job[] = [
   rateAbandonedIntents,
   spendPaidIntents,
   followChains,
+  failUnpaidRefunds,
   followThresholds,
   resumeProvisioning,
   applyWalletChanges,

@@ -145,6 +145,15 @@ async function askAgain(play: Play): Promise<void> {
   await change(play.stage, text, did, Date.now() - SECOND_MS);
 }
 
+/** The chain has been read further than the instant until which it was awaited. */
+async function leaveUnpaid(play: Play): Promise<void> {
+  await follow(play);
+  const text = `insert into chain_operations (network, kind, subject, wanted, status, created_at, updated_at, next_check_at)
+    values (?, 'refund', ?, ?, 'waiting', 1, 1, 1)`;
+  const wanted = JSON.stringify({ contract: "", amount: "1", until: "1" });
+  await change(play.stage, text, play.network.network, `0x${play.next()}`, wanted);
+}
+
 async function raiseUnmailed(play: Play): Promise<void> {
   await change(play.stage, "delete from alert_mails");
   await raise(play, Date.now());
@@ -206,6 +215,7 @@ const SWEEPS: readonly Sweep[] = [
   // Its markets wait already: the queue is told again.
   { job: "move_editions", arrange: changeEdition("PROVISIONING") },
   { job: "follow_chains", always: 2 },
+  { job: "fail_unpaid_refunds", arrange: leaveUnpaid },
   { job: "tend_signers", always: 2 },
   { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },

@@ -1,9 +1,12 @@
-// Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now.
-import { and, asc, eq, lte, sql } from "drizzle-orm";
+// Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now. Of a refund that is awaited the
+// state follows from the refunds that are booked, and each write decides it anew (CHN-27).
+import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import type { OperationKind } from "../core/vocabulary.ts";
+import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
+import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
+import type { RefundRow } from "../db/tables/money.ts";
 
 export type OperationKey = Pick<OperationRow, "network" | "kind" | "subject">;
 
@@ -62,6 +65,7 @@ export const findUnchecked = (
   now: number,
   after: Due,
   limit: number,
+  also?: SQL,
 ): Read<Due[]> => {
   const { nextCheckAt, network, subject } = chainOperations;
   const [afterNetwork = "", afterSubject = ""] = after.id.split(" ");
@@ -71,14 +75,15 @@ export const findUnchecked = (
       .from(chainOperations)
       .where(
         and(
+          // Literal text, so that SQLite uses the partial index.
           sql`next_check_at is not null`,
+          eq(chainOperations.kind, kind),
           lte(nextCheckAt, now),
-          // The index gives the order: with the unary plus SQLite does not take the kind for a constant, which would need a sort.
-          sql`+${chainOperations.kind} = ${kind}`,
-          sql`(${nextCheckAt}, ${network}, ${chainOperations.kind}, ${subject}) > (${after.at}, ${afterNetwork}, ${kind}, ${afterSubject})`,
+          sql`(${nextCheckAt}, ${network}, ${subject}) > (${after.at}, ${afterNetwork}, ${afterSubject})`,
+          also,
         ),
       )
-      .orderBy(asc(nextCheckAt), asc(network), asc(chainOperations.kind), asc(subject))
+      .orderBy(asc(nextCheckAt), asc(network), asc(subject))
       .limit(limit),
   );
 };
@@ -89,3 +94,100 @@ export const noteCheck = (db: Database, read: OperationRow, checks: number, next
     .update(chainOperations)
     .set({ checks, nextCheckAt })
     .where(and(keyed(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status)));
+
+// ---- Refunds ---------------------------------------------------------------------------------------------------------------
+
+/** A settlement in an edition of the contract. */
+export type SettlementRef = Pick<RefundRow, "network" | "contract" | "settlementKey">;
+
+/** `amount`: base units, the sum of what is given back. `until`: the instant of the last block that counts, in epoch milliseconds. */
+export type AwaitedRefund = SettlementRef & { readonly amount: number; readonly until: number };
+
+type Named = { readonly [K in keyof SettlementRef]: SQL };
+
+const isOf = ({ network, settlementKey, contract }: Named): SQL =>
+  sql`r.network = ${network} and r.settlement_key = ${settlementKey} and r.contract = ${contract}`;
+/** What was given back in time; `further`: of which blocks. */
+const givenBack = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
+  sql`(select coalesce(sum(r.amount), 0) from refunds r where ${isOf(settlement)} and r.mined_at <= ${until} ${further})`;
+const newestRefund = (settlement: Named, until: SQL): SQL<string | null> =>
+  sql<string | null>`(select r.tx_hash from refunds r where ${isOf(settlement)} and r.mined_at <= ${until}
+    order by r.mined_at desc, r.block_number desc limit 1)`;
+
+// Of a stored operation.
+const SETTLEMENT: Named = {
+  network: sql`chain_operations.network`,
+  settlementKey: sql`chain_operations.subject`,
+  contract: sql`chain_operations.wanted ->> 'contract'`,
+};
+const UNTIL = sql`cast(chain_operations.wanted ->> 'until' as integer)`;
+const AMOUNT = sql`cast(chain_operations.wanted ->> 'amount' as integer)`;
+
+/** Awaits a refund, or another amount or instant of it. What was booked before counts. */
+export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: number): Statement => {
+  const { network, contract, settlementKey, amount, until } = refund;
+  const settlement = { network: sql`${network}`, settlementKey: sql`${settlementKey}`, contract: sql`${contract}` };
+  const isPaid = sql`${givenBack(settlement, sql`${until}`)} >= ${amount}`;
+  const set = {
+    wanted: { contract, amount: String(amount), until: String(until) },
+    status: sql<OperationStatus>`case when ${isPaid} then 'done' else 'waiting' end`,
+    reason: null,
+    txHash: sql<string | null>`case when ${isPaid} then ${newestRefund(settlement, sql`${until}`)} end`,
+    nextCheckAt: sql<number | null>`case when ${isPaid} then null else ${until} end`,
+    updatedAt: now,
+    checks: 0,
+  };
+  return db
+    .insert(chainOperations)
+    .values({ network, kind: "refund", subject: settlementKey, ...set, createdAt: now })
+    .onConflictDoUpdate({ target: [chainOperations.network, chainOperations.kind, chainOperations.subject], set });
+};
+
+/** Behind the booking of refunds: those that were awaited and are complete now. */
+export const endPaidRefunds = (db: Database, network: string, keys: readonly string[], now: number): Statement =>
+  db
+    .update(chainOperations)
+    .set({ status: "done", txHash: newestRefund(SETTLEMENT, UNTIL), nextCheckAt: null, updatedAt: now })
+    .where(
+      and(
+        eq(chainOperations.network, network),
+        eq(chainOperations.kind, "refund"),
+        sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(keys)}))`,
+        eq(chainOperations.status, "waiting"),
+        sql`${givenBack(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
+      ),
+    );
+
+/** Before the refunds behind a block are forgotten: those that are not complete without them are awaited again. */
+export const awaitRefundsAgain = (db: Database, network: string, behind: number, now: number): Statement =>
+  db
+    .update(chainOperations)
+    .set({ status: "waiting", txHash: null, nextCheckAt: UNTIL, updatedAt: now })
+    .where(
+      and(
+        eq(chainOperations.network, network),
+        eq(chainOperations.kind, "refund"),
+        sql`${chainOperations.subject} in
+          (select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind})`,
+        eq(chainOperations.status, "done"),
+        sql`${givenBack(SETTLEMENT, UNTIL, sql`and r.block_number <= ${behind}`)} < ${AMOUNT}`,
+      ),
+    );
+
+/**
+ * The refunds that can't come in time any more: all of the network's are booked up to a later instant. That is the last booked block's; where
+ * blocks are mined for a transaction alone and nothing waits for confirmations, also the reading's, less what a block's clock may be behind.
+ */
+const isOver = sql`${UNTIL} < (select max(f.booked_at, case when f.booked_block = f.head_block then f.read_through - ${BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS} else 0 end)
+  from followers f where f.network = chain_operations.network)`;
+
+export const findUnpaidRefunds = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  findUnchecked(db, "refund", now, after, limit, isOver);
+
+export const failUnpaidRefund = (db: Database, network: string, settlementKey: string, now: number): Statement =>
+  db
+    .update(chainOperations)
+    .set({ status: "failed", reason: "unpaid", nextCheckAt: null, updatedAt: now })
+    .where(
+      and(keyed({ network, kind: "refund", subject: settlementKey }), eq(chainOperations.status, "waiting"), isOver),
+    );

@@ -119,8 +119,11 @@ export type IntentStatus = (typeof INTENT_STATUSES)[number];
 export const INTENTS_FROM = ["anyone", "self"] as const;
 export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
-/** The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). */
-export const OPERATION_KINDS = ["provider_split"] as const;
+/**
+ * The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). `refund`: what a provider is to give back
+ * for a settlement, which no key of the service sends (CHN-27).
+ */
+export const OPERATION_KINDS = ["provider_split", "refund"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 /** The kinds of a vault's movements. */
 export const LEDGER_KINDS = ["settlement", "deposit", "payout", "release"] as const;

@@ -15,15 +15,8 @@ import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
-import {
-  findEscrowsByHash,
-  findNewestLines,
-  insertLines,
-  insertRefunds,
-  moveFollower,
-  noteBlock,
-  noteDifferences,
-} from "./store.ts";
+import { bookRefunds } from "./refunds.ts";
+import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
 
 type Reading = {
@@ -64,7 +57,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
-    ...insertRefunds(db, reading.refunds),
+    ...bookRefunds(db, network, reading.refunds),
     ...paid.statements,
   ]);
   return paid.complete;

@@ -1,8 +1,20 @@
-// Books what providers gave back for a settlement (CHN-25). No key of the service sends a refund: it is awaited, and paid once the contract's
-// events under the settlement's key come to the amount.
+// Books what providers gave back for a settlement (CHN-25), and ends what was awaited of it (CHN-27). No key of the service sends a refund: one
+// that is awaited is a chain operation of the settlement, done once the contract's events under its key come to the amount in time.
 import type { EventAt } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
+import {
+  type AwaitedRefund,
+  awaitRefundsAgain,
+  endPaidRefunds,
+  failUnpaidRefund,
+  findUnpaidRefunds,
+  putAwaitedRefund,
+} from "../chain/store.ts";
+import { FIRST } from "../core/due.ts";
+import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
 import type { RefundRow } from "../db/tables/money.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { forgetRefunds, insertRefunds } from "./store.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 
@@ -11,7 +23,47 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
   events
     .filter((event): event is Refund => event.kind === "refund" && event.token === token.toLowerCase())
     .filter(({ blockNumber }) => blockNumber <= through)
-    .map(({ blockNumber, txHash, logIndex, settlementKey, from, amount, minedAt }) => ({
-      ...{ network, blockNumber, txHash, logIndex, settlementKey },
+    .map(({ blockNumber, txHash, logIndex, contract, settlementKey, from, amount, minedAt }) => ({
+      ...{ network, blockNumber, txHash, logIndex, contract, settlementKey },
       ...{ payer: from, amount: Number(amount), minedAt },
     }));
+
+/**
+ * For the batch of who owes it: from now on the refund is awaited. Again for the same settlement, with another amount or instant, this one is. It is
+ * done at once where so much is booked already.
+ */
+export const awaitRefund = (db: Database, refund: AwaitedRefund): Statement => putAwaitedRefund(db, refund, Date.now());
+
+/** Nothing is written beside the refunds where none of them was awaited. */
+export const bookRefunds = (
+  db: Database,
+  { network }: Pick<Network, "network">,
+  rows: readonly RefundRow[],
+): Statement[] =>
+  rows.length === 0
+    ? []
+    : [
+        ...insertRefunds(db, rows),
+        endPaidRefunds(db, network, [...new Set(rows.map(({ settlementKey }) => settlementKey))], Date.now()),
+      ];
+
+/** What was booked behind a block is not the chain's any more. */
+export const takeRefundsBack = (db: Database, { network }: Network, behind: number): Statement[] => [
+  awaitRefundsAgain(db, network, behind, Date.now()),
+  forgetRefunds(db, network, behind),
+];
+
+/** A refund that did not come in time. Only the chain's own time counts: one that the follower has not read yet may have been paid. */
+export const failUnpaidRefunds: EachJob = {
+  kind: "each",
+  name: "fail_unpaid_refunds",
+  find: async ({ db }, after, limit) => {
+    const { due } = await readBatch(db, { due: findUnpaidRefunds(db, Date.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: async ({ db }, id) => {
+    const [network = "", settlementKey = ""] = id.split(" ");
+    await commit(db, mustChange(db, failUnpaidRefund(db, network, settlementKey, Date.now())));
+    return true;
+  },
+};

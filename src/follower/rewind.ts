@@ -1,5 +1,6 @@
 // A block that was booked is not the chain's any more (CHN-24): what was booked behind the newest noted block that still is, is taken back. The
 // next step books what came back in other blocks.
+import type { BlockRef } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -8,15 +9,8 @@ import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { gainStatements } from "./book.ts";
-import {
-  findEscrowsOfAll,
-  findLinesOf,
-  findNotes,
-  forgetBehind,
-  forgetRefunds,
-  moveFollower,
-  reverseLines,
-} from "./store.ts";
+import { takeRefundsBack } from "./refunds.ts";
+import { findEscrowsOfAll, findLinesOf, findNotes, forgetBehind, reverseLines, rewindFollower } from "./store.ts";
 
 /** Lines of one vault that a reorganisation takes back at once. */
 const LINES = 500;
@@ -44,9 +38,9 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
   });
   const gains = vaults.map((vault) => ({ vault, amount: -depositedBy(lines.filter(isOf(vault))) }));
   await commitAll(deps, [
-    ...moveFollower(db, known, { ...known, bookedBlock: kept.number, bookedHash: kept.hash }),
+    ...rewindFollower(db, known, { ...known, ...readTo(known, kept) }),
     forgetBehind(db, name, kept.number),
-    forgetRefunds(db, name, kept.number),
+    ...takeRefundsBack(db, network, kept.number),
     ...reverseLines(db, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),
@@ -54,13 +48,20 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
   return true;
 }
 
+/** What was read behind the kept block was of another chain: nothing counts as seen later than it. */
+const readTo = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
+  ...{ bookedBlock: number, bookedHash: hash, bookedAt: time },
+  ...{ headBlock: number, readThrough: Math.min(readThrough, time) },
+});
+
 /** The newest note whose block the chain still has. A reorganisation takes away all behind one block, so halving finds it. */
 async function newestKept(
   deps: Deps,
   network: string,
   notes: readonly BookedBlock[],
-): Promise<BookedBlock | null | "unknown"> {
+): Promise<BlockRef | null | "unknown"> {
   let [low, high] = [0, notes.length];
+  let kept: BlockRef | null = null;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const note = notes[middle];
@@ -68,9 +69,12 @@ async function newestKept(
     const read = await deps.chain.readVaults(network, note, []);
     if (!read.ok) return "unknown";
     if (read.value.state === "forked") low = middle + 1;
-    else high = middle;
+    else {
+      high = middle;
+      kept = { number: note.number, hash: note.hash, time: read.value.time };
+    }
   }
-  return notes[low] ?? null;
+  return kept;
 }
 
 async function linesOf({ db }: Deps, network: string, vaults: readonly VaultRef[]): Promise<LedgerLine[]> {

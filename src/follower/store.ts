@@ -1,6 +1,7 @@
 // Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
 import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
+import type { SettlementRef } from "../chain/store.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type BookedBlock, bookedBlocks, type FollowerRow, followers, type VaultRef } from "../db/tables/chain.ts";
 import {
@@ -33,6 +34,10 @@ const sinceThen = ({ readThrough, readAt, paused, ...after }: FollowerRow) => ({
   readAt: sql`max(${followers.readAt}, ${readAt})`,
   paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
 });
+
+/** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
+export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>
+  mustChange(db, db.update(followers).set(after).where(isAt(before)));
 
 const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
@@ -210,11 +215,11 @@ export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Stateme
   Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
     const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
     const values = JSON.stringify(
-      part.map(({ network, blockNumber, txHash, logIndex, settlementKey, payer, amount, minedAt }) => [
-        ...[network, blockNumber, txHash, logIndex, settlementKey, payer, amount, minedAt],
+      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt }) => [
+        ...[network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt],
       ]),
     );
-    const columns = sql.raw(Array.from({ length: 8 }, (_one, at) => `value ->> ${at}`).join(", "));
+    const columns = sql.raw(Array.from({ length: 9 }, (_one, at) => `value ->> ${at}`).join(", "));
     return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
   });
 
@@ -223,12 +228,14 @@ export const forgetRefunds = (db: Database, network: string, behind: number): St
   db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
 
 /** What was given back for a settlement: base units. */
-export const findRefunded = (db: Database, network: string, settlementKey: string): Read<number> =>
+export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
   read(
     db
       .select({ amount: sql<number>`coalesce(sum(${refunds.amount}), 0)`.as("amount") })
       .from(refunds)
-      .where(and(eq(refunds.network, network), eq(refunds.settlementKey, settlementKey))),
+      .where(
+        and(eq(refunds.network, network), eq(refunds.settlementKey, settlementKey), eq(refunds.contract, contract)),
+      ),
     ([row]) => row?.amount ?? 0,
   );
 

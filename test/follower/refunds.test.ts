@@ -1,21 +1,20 @@
-// What a provider gives back is booked under its settlement, (CHN-25). What a reorganisation does to it is in reorganised.test.ts.
+// What a provider gives back is booked under its settlement (CHN-25). What a reorganisation does to it is in reorganised.test.ts.
 import { beforeAll, describe, expect, it } from "vitest";
+import type { SettlementRef } from "../../src/chain/store.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { findRefunded } from "../../src/follower/store.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
-import { createWorld, type Json, type World } from "../support/world.ts";
-import { bookedOf, follow, refundOf } from "./support.ts";
+import { createWorld, type World } from "../support/world.ts";
+import { bookedOf, follow, refundOf, settlementOf } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
 });
 
-const settlementOf = async (transactionId: string): Promise<Json> =>
-  (await rows("select * from transactions where transaction_id = ?", transactionId))[0];
-const refunded = async ({ network, settlement_key }: Json): Promise<number> =>
-  (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, network, settlement_key) })).sum;
+const refunded = async (settlement: SettlementRef): Promise<number> =>
+  (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, settlement) })).sum;
 
 describe("a refund", () => {
   it("is booked once, adds up with others of its settlement, and moves no vault", async () => {
@@ -33,7 +32,7 @@ describe("a refund", () => {
     await follow(world);
     expect(await refunded(settlement)).toBe(400_003);
     expect(await bookedOf(provider.did)).toEqual(before);
-    const booked = await rows("select payer, amount from refunds where settlement_key = ?", settlement.settlement_key);
+    const booked = await rows("select payer, amount from refunds where settlement_key = ?", settlement.settlementKey);
     expect(booked.map(({ amount }) => amount).sort()).toEqual([1, 2, 400_000]);
     // Of another settlement of the same pair nothing was given back.
     const other = await facilitated(world, await pairOf(world));

@@ -1,17 +1,23 @@
 // A reorganisation takes booked movements back, and what came back in other blocks is booked anew (CHN-24, MKT-23). The network `lab-follower`
 // belongs to this file alone; what it books has three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { networkNamed } from "../../src/chain/networks.ts";
+import type { SettlementRef } from "../../src/chain/store.ts";
+import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { findRefunded } from "../../src/follower/store.ts";
+import { failUnpaidRefunds } from "../../src/follower/refunds.ts";
+import { rewind } from "../../src/follower/rewind.ts";
+import { findFollower, findRefunded } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { bookedOf, escrowOf, follow, linesOf, refundOf } from "./support.ts";
+import { awaitedOf, bookedOf, escrowOf, expectRefund, follow, linesOf, refundOf, settlementOf } from "./support.ts";
 
 const LAB = "lab-follower";
+const HOUR = 3_600_000;
 const UNIT = 1_000_000;
 const THRESHOLD = 15 * UNIT;
 const { lab, mine } = labOf(LAB);
@@ -28,6 +34,13 @@ afterEach(async () => {
 const provider = async (): Promise<string> => (await world.provider({}, "GLOBAL-USDC", LAB)).did;
 const settle = () => mine(3);
 const followed = () => follow(world, LAB);
+/** The follower's first step alone: what the chain has not any more is taken back. */
+async function rewound(): Promise<boolean> {
+  const { db, config } = world.deps;
+  const { known } = await readBatch(db, { known: findFollower(db, LAB) });
+  if (!known) throw new Error("the network was never read");
+  return rewind(world.deps, networkNamed(config.networks, LAB), known);
+}
 const alertsOf = (kind: string) => rows("select subject, message from alerts where kind = ?", kind);
 
 describe("a movement without its confirmations", () => {
@@ -99,36 +112,133 @@ describe("a reorganisation behind a booked block", () => {
   });
 });
 
+/** A facilitated settlement, which is booked. */
+async function settled() {
+  const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
+  const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+  const options = { intentId: intent.intent_id, network: LAB };
+  const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10 * UNIT, options);
+  await settle();
+  const { transaction_id: id } = expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
+  await followed();
+  return { id, settlement: await settlementOf(id) };
+}
+
+/** Whether the job finds its time over: the clock of this chain may be ahead of the world's. */
+const failed = ({ network, settlementKey }: SettlementRef): Promise<boolean> =>
+  Promise.resolve(failUnpaidRefunds.record(world.deps, `${network} ${settlementKey}`)).then(
+    () => true,
+    (thrown) => {
+      if (thrown instanceof Conflict) return false;
+      throw thrown;
+    },
+  );
+
+/** The newest block and three behind it are gone; the transaction comes back in another block. */
+async function mineAgain({ hash, signed }: { hash: string; signed: string }): Promise<void> {
+  await lab("evm_setAutomine", false);
+  await lab("anvil_rollback", 4);
+  await mine(2);
+  expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+  await mine(1);
+  await lab("evm_setAutomine", true);
+  await settle();
+}
+
+describe("a refund that was awaited and paid", () => {
+  it("is awaited again without its block, done where it comes back, and unpaid where it does not", async () => {
+    const { id, settlement } = await settled();
+    const until = Date.now() + HOUR;
+    const waiting = { status: "waiting", reason: null, tx_hash: null, next_check_at: until };
+    await expectRefund(world, settlement, 5, until);
+    await refundOf(id, 2, LAB);
+    await settle();
+    const tx = await refundOf(id, 3, LAB);
+    const sent = await newest();
+    await mine(1);
+    await followed();
+    // It has not its confirmations.
+    expect(await awaitedOf(settlement)).toEqual(waiting);
+    await mine(2);
+    await followed();
+    const done = { status: "done", reason: null, tx_hash: tx, next_check_at: null };
+    expect(await awaitedOf(settlement)).toEqual(done);
+    await mineAgain(sent);
+    expect(await rewound()).toBe(true);
+    expect(await awaitedOf(settlement)).toEqual(waiting);
+    await followed();
+    expect(await awaitedOf(settlement)).toEqual(done);
+    await lab("anvil_rollback", 4);
+    await mine(5);
+    await followed();
+    await followed();
+    expect(await awaitedOf(settlement)).toEqual(waiting);
+    const [{ booked_at: readTo }] = (await rows("select booked_at from followers where network = ?", LAB)) as [Json];
+    await expectRefund(world, settlement, 5, readTo - 1);
+    expect(await failed(settlement)).toBe(true);
+    expect(await awaitedOf(settlement)).toEqual({
+      ...waiting,
+      status: "failed",
+      reason: "unpaid",
+      next_check_at: null,
+    });
+  });
+
+  it("stays done where the others come to the amount without it", async () => {
+    const { id, settlement } = await settled();
+    await expectRefund(world, settlement, 5);
+    await refundOf(id, 5, LAB);
+    await settle();
+    await followed();
+    const before = await awaitedOf(settlement);
+    expect(before.status).toBe("done");
+    await refundOf(id, 1, LAB);
+    await settle();
+    await followed();
+    await lab("anvil_rollback", 4);
+    await mine(5);
+    expect(await rewound()).toBe(true);
+    expect(await awaitedOf(settlement)).toEqual(before);
+  });
+
+  it("is not unpaid before what came back is read: the chain is read to the kept block alone", async () => {
+    const { id, settlement } = await settled();
+    await refundOf(id, 5, LAB);
+    const sent = await newest();
+    // The blocks that are taken back are much later.
+    await lab("anvil_mine", "0x3", "0x3e8");
+    const until = Date.now() + HOUR / 6;
+    await expectRefund(world, settlement, 5, until);
+    await followed();
+    expect((await awaitedOf(settlement)).status).toBe("done");
+    const [before] = await rows("select booked_at, read_through from followers where network = ?", LAB);
+    expect(before.booked_at).toBeGreaterThan(until);
+    await mineAgain(sent);
+    expect(await rewound()).toBe(true);
+    expect(await failed(settlement)).toBe(false);
+    const [after] = await rows("select booked_at, read_through from followers where network = ?", LAB);
+    expect(after.booked_at).toBeLessThan(until);
+    expect(after.read_through).toBeLessThanOrEqual(after.booked_at);
+    await followed();
+    expect((await awaitedOf(settlement)).status).toBe("done");
+  });
+});
+
 describe("a refund that was booked", () => {
   it("is taken back with its block, and booked once where it comes back", async () => {
-    const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
-    const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
-    const options = { intentId: intent.intent_id, network: LAB };
-    const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10 * UNIT, options);
-    await settle();
-    const { transaction_id: id } = expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
-    await followed();
-    const [{ settlement_key: key }] = (await rows(
-      "select settlement_key from transactions where transaction_id = ?",
-      id,
-    )) as [Json];
-    const sum = async () => (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, LAB, key) })).sum;
+    const { id, settlement } = await settled();
+    const { settlementKey: key } = settlement;
+    const sum = async () => (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, settlement) })).sum;
     await refundOf(id, 5, LAB);
-    const { hash, signed } = await newest();
+    const sent = await newest();
     await settle();
     await followed();
     expect(await sum()).toBe(5);
-    await lab("evm_setAutomine", false);
-    await lab("anvil_rollback", 4);
-    await mine(2);
-    expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
-    await mine(1);
-    await lab("evm_setAutomine", true);
-    await settle();
+    await mineAgain(sent);
     await followed();
     await followed();
     expect(await sum()).toBe(5);
-    expect(await rows("select tx_hash from refunds where settlement_key = ?", key)).toEqual([{ tx_hash: hash }]);
+    expect(await rows("select tx_hash from refunds where settlement_key = ?", key)).toEqual([{ tx_hash: sent.hash }]);
     await lab("anvil_rollback", 4);
     await mine(6);
     await followed();
@@ -162,6 +272,19 @@ describe("a payment without its confirmations", () => {
     expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
     const told = await rows("select object from events where type = 'intent.paid'");
     expect(told.filter(({ object }) => JSON.parse(object).intent_id === intent.intent_id)).toHaveLength(1);
+  });
+
+  it("gives the end back also where the payment had its confirmations", async () => {
+    const { held, seen } = await buyers();
+    const ends = await held();
+    await lab("anvil_mine", "0x3", "0x3e8");
+    await followed();
+    expect((await seen()).status).toBe("PAID");
+    await lab("anvil_rollback", 4);
+    await mine(5);
+    await followed();
+    await followed();
+    expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
   });
 
   it("stays bound where it comes back in another block", async () => {

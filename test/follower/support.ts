@@ -2,13 +2,17 @@
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
+import type { SettlementRef } from "../../src/chain/store.ts";
+import { commit } from "../../src/db/batch.ts";
 import { followChain } from "../../src/follower/job.ts";
+import { awaitRefund } from "../../src/follower/refunds.ts";
 import { rows } from "../promotion/support.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import type { Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
 const IN_TIME = 30_000;
+const HOUR = 3_600_000;
 
 /** One minute's run of the follower. */
 export const follow = (world: World, network = "base-sepolia"): Promise<boolean> =>
@@ -32,8 +36,13 @@ export async function heldBy(did: string, network = "base-sepolia"): Promise<num
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
 
-/** A provider gives base units back for a facilitated settlement, out of its own wallet. */
-export async function refundOf(transactionId: string, units: number, network = "base-sepolia"): Promise<void> {
+/** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */
+export async function refundOf(
+  transactionId: string,
+  units: number,
+  network = "base-sepolia",
+  from = account(9),
+): Promise<string> {
   const { settlement_contract, token } = chainOf(network);
   const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
   const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
@@ -46,14 +55,36 @@ export async function refundOf(transactionId: string, units: number, network = "
     settledAt: BigInt(block.timestamp),
     paidOut: 0n,
   };
-  const from = account(9);
   const [owner, spender, amount] = [from as Hex, settlement_contract as Hex, BigInt(units)];
   const call = encodeFunctionData;
   await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [owner, amount] }));
   await send(network, from, token, call({ abi: tokenAbi, functionName: "approve", args: [spender, 2n ** 255n] }));
   const data = call({ abi: settlementAbi, functionName: "refund", args: [settlement, amount] });
-  await send(network, from, settlement_contract, data);
+  return send(network, from, settlement_contract, data);
 }
+
+/** The settlement of a transaction, and what the service knows of the refund that is awaited for it. */
+export async function settlementOf(transactionId: string): Promise<SettlementRef> {
+  const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
+  return { network: row.network, contract: row.contract, settlementKey: row.settlement_key };
+}
+
+export const awaitedOf = async ({ network, settlementKey }: SettlementRef): Promise<Json> =>
+  (
+    await rows(
+      "select status, reason, tx_hash, next_check_at from chain_operations where (network, kind, subject) = (?, 'refund', ?)",
+      network,
+      settlementKey,
+    )
+  )[0];
+
+/** From now on a refund is awaited, for an hour where no instant is named. */
+export const expectRefund = (
+  { deps: { db } }: World,
+  settlement: SettlementRef,
+  amount: number,
+  until: number = Date.now() + HOUR,
+): Promise<void> => commit(db, [awaitRefund(db, { ...settlement, amount, until })]);
 
 /** Sends base units to a vault past the contract, as anybody may. */
 export async function transferTo(vault: string, units: number, network = "base-sepolia"): Promise<void> {

@@ -8,7 +8,7 @@ export const chainOperations = sqliteTable(
   {
     network: text().notNull(),
     kind: text().$type<OperationKind>().notNull(),
-    /** The subject of the wanted state: a provider's DID. */
+    /** The subject of the wanted state: a provider's DID, of a refund the key of its settlement. */
     subject: text().notNull(),
     /** The state that the contract should have; base units are a string. */
     wanted: text({ mode: "json" }).$type<Record<string, string | null>>().notNull(),
@@ -19,13 +19,16 @@ export const chainOperations = sqliteTable(
     txHash: text(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
-    /** When the contract is read again, because a reorganisation may have undone the operation; null when no check is left (CHN-19). */
+    /**
+     * When the contract is read again, because a reorganisation may have undone the operation; null when no check is left (CHN-19). Of a refund that
+     * is awaited: until when.
+     */
     nextCheckAt: integer(),
     checks: integer().notNull().default(0),
   },
   (t) => [
     primaryKey({ columns: [t.network, t.kind, t.subject] }),
-    index("chain_operations_checks").on(t.nextCheckAt).where(sql`next_check_at is not null`),
+    index("chain_operations_checks").on(t.kind, t.nextCheckAt).where(sql`next_check_at is not null`),
   ],
 );
 export type OperationRow = typeof chainOperations.$inferSelect;

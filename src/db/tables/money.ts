@@ -317,7 +317,7 @@ export const spendHolds = sqliteTable(
 
 /**
  * What providers gave back out of their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
- * settlement, which may be one that nobody facilitated.
+ * settlement in the edition `contract`, which may be one that nobody facilitated: two editions may have one of the same key each.
  */
 export const refunds = sqliteTable(
   "refunds",
@@ -326,6 +326,7 @@ export const refunds = sqliteTable(
     blockNumber: integer().notNull(),
     txHash: text().notNull(),
     logIndex: integer().notNull(),
+    contract: text().notNull().default(""),
     settlementKey: text().notNull(),
     payer: text().notNull(),
     amount: integer().notNull(),
@@ -333,7 +334,8 @@ export const refunds = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
-    index("refunds_by_settlement").on(t.network, t.settlementKey),
+    // All that a sum reads: else SQLite would rather read through the network's by the primary key.
+    index("refunds_by_settlement").on(t.network, t.settlementKey, t.contract, t.minedAt, t.blockNumber, t.amount),
   ],
 );
 export type RefundRow = typeof refunds.$inferSelect;

@@ -50,12 +50,32 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
     },
     { when: "a provider gives something back", states: [], tables: ["refunds"], activity: BY_ITSELF, ...UNSEEN },
     {
+      when: "a provider gives back what was awaited",
+      states: ["chain operation waiting → done"],
+      tables: ["chain_operations", "refunds"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],
       tables: ["ledger_differences"],
       activity: BY_ITSELF,
       ...UNSEEN,
       alerts: ["reconciliation"],
+    },
+  ],
+};
+
+export const FOLLOWER_JOBS: Readonly<Record<string, Cases>> = {
+  follow_chains: [{ when: "handed to the queue: follow_chain", ...NOTHING }],
+  fail_unpaid_refunds: [
+    {
+      when: "the chain is read to a later instant than the refund was awaited until",
+      states: ["chain operation waiting → failed"],
+      tables: ["chain_operations"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
     },
   ],
 };

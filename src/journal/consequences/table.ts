@@ -7,7 +7,7 @@ import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
-import { FOLLOWER_MESSAGES } from "./follower.ts";
+import { FOLLOWER_JOBS, FOLLOWER_MESSAGES } from "./follower.ts";
 import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
 import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
@@ -56,6 +56,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...REVIEW_JOBS,
   ...AGENT_JOBS,
   ...MARKET_JOBS,
+  ...FOLLOWER_JOBS,
   ...PURCHASE_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
@@ -65,8 +66,6 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ],
 
   finish_cascades: CASCADE_CASES,
-
-  follow_chains: [{ when: "handed to the queue: follow_chain", ...NOTHING }],
 
   follow_thresholds: [{ when: "handed to the queue: follow_threshold", ...NOTHING }],
 

@@ -2,14 +2,16 @@
 import { eq } from "drizzle-orm";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds } from "../../../src/db/tables/money.ts";
+import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
 import { facilitated, paid } from "../../facilitation/support.ts";
-import { refundOf } from "../../follower/support.ts";
+import { expectRefund, refundOf, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import {
   follow,
+  HOUR,
   MINUTE,
   marketsOf,
   marketWith,
@@ -19,6 +21,7 @@ import {
   ofNobody,
   type Play,
   type Plays,
+  type Stage,
   store,
 } from "./stage.ts";
 
@@ -110,6 +113,33 @@ const givenBack: Play = async (stage) => {
   };
 };
 
+/** For a settlement that was facilitated and booked, of which so much is awaited. */
+const owed = async (stage: Stage, until: number) => {
+  const settled = await facilitated(stage.world, await pairOf(stage));
+  const { transaction_id: id } = settled.fac;
+  await follow(stage.world);
+  await expectRefund(stage.world, await settlementOf(id), 1_000, until);
+  return { settled, id };
+};
+
+const givenBackInTime: Play = async (stage) => {
+  const { settled, id } = await owed(stage, Date.now() + HOUR);
+  await refundOf(id, 1_000);
+  return async () => {
+    await follow(stage.world);
+    return partiesOf(settled);
+  };
+};
+
+const notGivenBack: Play = async (stage) => {
+  const { world } = stage;
+  const { settled } = await owed(stage, Date.now() - HOUR);
+  return async () => {
+    await world.run(failUnpaidRefunds);
+    return partiesOf(settled);
+  };
+};
+
 /** A slow node's answer is left to the next run. */
 async function compare(world: World, did: string): Promise<void> {
   for (let run = 0; run < 3 && (await rows("select * from ledger_differences where did = ?", did)).length === 0; run++)
@@ -128,6 +158,10 @@ export const FOLLOWER_PLAYS: Plays = {
     "a payment of an open intent": paidFor,
     "a reorganisation took the payment away": takenAway,
     "a provider gives something back": givenBack,
+    "a provider gives back what was awaited": givenBackInTime,
     "a vault holds less than its lines say": ofAgent(robbed, compare),
+  },
+  fail_unpaid_refunds: {
+    "the chain is read to a later instant than the refund was awaited until": notGivenBack,
   },
 };
