@@ -272,7 +272,8 @@ export const MARKET_PLAYS: Plays = {
     }, moveEdition),
     "no provider is left in an earlier edition": ofNobody(
       (world) => store(world, (db) => db.delete(registeredEditions)),
-      (world) => world.run(moveEditions),
+      // The providers of the plays before are left: what is sent for them would be done while another play is observed.
+      (world) => world.run(moveEditions, withHeldQueue(world).deps),
     ),
   },
   tend_signers: tending(tendSigners),
