@@ -264,4 +264,6 @@ export async function fillTo(play: Play, from: number, to: number): Promise<void
   const list = "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (?, 65536, 0, ?)";
   await sql([2, 3].map((id) => ({ sql: list, params: [id, Date.now()] })));
   for (const copies of copiesOf(play)) await copyRows(play.stage, copies, { from, to });
+  // The follower has compared the copied settlements with their blocks.
+  await sql([{ sql: "update followers set checked_receipt = (select max(rowid) from receipts)" }]);
 }

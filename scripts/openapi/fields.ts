@@ -529,6 +529,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // ---- Tasks and ratings -------------------------------------------------------------------------------------------------
   opened_at: "When the payment was settled.",
   settled_at: "When it was settled.",
+  reversed_at: "When it was found that a reorganisation took it away; null while it stands.",
   closed_at: "When the task was closed; null while it is open.",
   "ClosedPlatform.closed_at": "When the account was closed.",
   "ClosingInput.confirmation":

@@ -16,7 +16,7 @@ import type {
   WantedSplit,
 } from "./gateway.ts";
 import { parseTxHash } from "./hashes.ts";
-import { readEvents } from "./logs.ts";
+import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 import { readVaults } from "./vaults.ts";
@@ -45,6 +45,7 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     },
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readVaults: (name, at, vaults) => on(name, (network) => readVaults(rpc, network, at, vaults)),
+    readBlocks: (name, numbers) => on(name, (network) => readBlocks(rpc, network, numbers)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) =>
       on(name, async (network) => {

@@ -191,6 +191,9 @@ export interface ChainGateway {
   /** What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there. */
   readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
 
+  /** The hashes of blocks that the node has, in the order of their numbers here. */
+  readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;
+
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
   /**

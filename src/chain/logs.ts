@@ -194,6 +194,23 @@ async function readTimes(
   return { ok: true, value: times };
 }
 
+/** The hashes of blocks; a node that lacks one of them is not believed. */
+export async function readBlocks(
+  rpc: Rpc,
+  network: Network,
+  numbers: readonly number[],
+): Promise<ChainResult<string[]>> {
+  const answer = await inParts(rpc, network, numbers, blockCall);
+  if (!answer.ok) return answer;
+  const hashes: string[] = [];
+  for (const [at, result] of answer.value.entries()) {
+    const block = blockSchema.safeParse(result);
+    if (!block.success || Number(block.data.number) !== numbers[at]) return unavailable(network.network, "bad_answer");
+    hashes.push(refOf(block.data).hash);
+  }
+  return { ok: true, value: hashes };
+}
+
 // ---- Requests ------------------------------------------------------------------------------------------------------------
 
 async function ask(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promise<ChainResult<unknown[]>> {
@@ -202,11 +219,11 @@ async function ask(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promi
   return { ok: true, value: answer.value.map((reply) => (reply.ok ? reply.result : null)) };
 }
 
-async function inParts(
+async function inParts<S>(
   rpc: Rpc,
   network: Network,
-  subjects: readonly string[],
-  callOf: (subject: string) => RpcCall,
+  subjects: readonly S[],
+  callOf: (subject: S) => RpcCall,
 ): Promise<ChainResult<unknown[]>> {
   const results: unknown[] = [];
   for (let at = 0; at < subjects.length; at += AT_ONCE) {

@@ -109,7 +109,7 @@ export const SIDES = ["provider", "consumer"] as const;
 export type Side = (typeof SIDES)[number];
 
 /** What became of a settlement. */
-export const TRANSACTION_STATUSES = ["settled"] as const;
+export const TRANSACTION_STATUSES = ["settled", "reversed"] as const;
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
 export const INTENT_STATUSES = ["OPEN", "PAID", "SETTLED", "ABANDONED"] as const;
@@ -131,7 +131,7 @@ export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed"] as const;
+export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed", "void"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
@@ -149,6 +149,7 @@ export const ALERT_KINDS = [
   "authority_key",
   "operational_wallet",
   "reconciliation",
+  "settlement_reversed",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

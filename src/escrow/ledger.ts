@@ -1,7 +1,8 @@
 // The ledger of a vault: lines out of the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came to
 // it without an event, and is a deposit too.
 import type { EventAt } from "../chain/gateway.ts";
-import type { LedgerDifference, LedgerLine } from "../db/tables/money.ts";
+import type { LedgerDifference } from "../db/tables/chain.ts";
+import type { LedgerLine } from "../db/tables/money.ts";
 
 /** An event that moves a vault's token. */
 export type Movement = Extract<EventAt, { kind: "settled" | "deposit" | "release" | "payout" }>;

@@ -2,7 +2,8 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { findPublicAgent } from "../identity/store.ts";
-import { findIntentsPaidBy, ofIntent } from "../intents/store.ts";
+import { findIntentsPaidBy } from "../intents/paid-store.ts";
+import { ofIntent } from "../intents/store.ts";
 import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";

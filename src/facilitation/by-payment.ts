@@ -6,8 +6,18 @@ import { findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { environmentOf, findPublicAgent } from "../identity/store.ts";
-import { findIntentsPaidBy, findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
-import { judgePayment, type Mined, minedAtOf, minedOf, type Pair, settlementsOf, unverified } from "./evidence.ts";
+import { findIntentsPaidBy } from "../intents/paid-store.ts";
+import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
+import {
+  boundLogOf,
+  judgePayment,
+  type Mined,
+  minedAtOf,
+  minedOf,
+  type Pair,
+  settlementsOf,
+  unverified,
+} from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
@@ -38,7 +48,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
     settled,
   );
   // The one that the follower has bound it to comes first.
-  const intent = bound.find((one) => one.paymentLog === settled?.logIndex) ?? found.intent;
+  const intent = bound.find((one) => boundLogOf(one, txHash) === settled?.logIndex) ?? found.intent;
   refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);

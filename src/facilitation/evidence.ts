@@ -57,9 +57,23 @@ export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settl
   );
 }
 
-/** When an intent's payment was mined, on the intent's clock: as the follower saw it, or a block's time that the clock has shifted. */
-export const minedAtOf = ({ paymentTx, paidAt }: IntentRow, txHash: string, mined: Mined, ahead: number): number =>
-  paymentTx === txHash && paidAt !== null ? paidAt : mined.minedAt + ahead;
+/**
+ * When an intent's payment was mined, on the intent's clock: as the follower saw it, or a block's time that the clock has shifted. One that came
+ * back after a reorganisation was in time once (FAC-18).
+ */
+export function minedAtOf(intent: IntentRow, txHash: string, mined: Mined, ahead: number): number {
+  const { paymentTx, paidAt, lostTx, expiresAt } = intent;
+  if (paymentTx === txHash && paidAt !== null) return paidAt;
+  const minedAt = mined.minedAt + ahead;
+  return paymentTx === null && lostTx === txHash ? Math.min(minedAt, expiresAt - 1) : minedAt;
+}
+
+/** The place in a transaction of the payment that an intent waits for: the follower has seen it, or a reorganisation took it away. */
+export function boundLogOf(intent: IntentRow, txHash: string): number | null {
+  const { status, cancelledAt, paymentTx, paymentLog, lostTx, lostLog } = intent;
+  if (paymentTx !== null) return paymentTx === txHash ? paymentLog : null;
+  return lostTx === txHash && status !== "SETTLED" && cancelledAt === null ? lostLog : null;
+}
 
 /** `bound`: the intents that payments of the transaction are bound to. */
 type Instants = {
@@ -75,7 +89,7 @@ function refuseOtherBinding(
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
   bound: readonly IntentRow[],
 ): void {
-  if (bound.some((one) => one.paymentLog === logIndex && one.intentId !== intentId))
+  if (bound.some((one) => boundLogOf(one, txHash) === logIndex && one.intentId !== intentId))
     throw unverified("bound_to_other_intent");
   if (paymentTx !== null && (paymentTx !== txHash || paymentLog !== logIndex))
     throw unverified("paid_by_other_payment");
@@ -103,7 +117,9 @@ export function judgePayment(
   if (unused.length === 0) throw unverified("already_facilitated");
   const exact = unused.filter((one) => one.gross === BigInt(intent.amount));
   const paid =
-    exact.find((one) => one.logIndex === intent.paymentLog) ?? exact.find((one) => one.intentHash === hash) ?? exact[0];
+    exact.find((one) => one.logIndex === boundLogOf(intent, at.txHash)) ??
+    exact.find((one) => one.intentHash === hash) ??
+    exact[0];
   if (!paid) {
     const detail = {
       expected: amountOn(network, intent.amount),

@@ -1,8 +1,8 @@
 // Store of the lists of transactions: of an agent (AGT-37) and of an account (FAC-19). Ranges of the indexes of each side, merged.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import { type Environment, SIDES, type TransactionStatus } from "../core/vocabulary.ts";
-import { type AccountFilter, accountRanges, agentRanges } from "../db/account-ranges.ts";
+import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";
+import { type AccountFilter, accountRanges, agentRanges, SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TransactionRow, transactions } from "../db/tables/money.ts";
@@ -28,7 +28,6 @@ export const listTransactions = (
   readPage(db, agentRanges({ table: TABLE, environment }, did, SIDES, below(AT, ID, after)), limit);
 
 export type TransactionFilter = AccountFilter & {
-  /** Each transaction has it, as long as there is one status. */
   readonly status?: TransactionStatus | undefined;
   /** Epoch milliseconds, the first one that counts and the first one that does not. */
   readonly since?: number | undefined;
@@ -39,10 +38,35 @@ export type TransactionFilter = AccountFilter & {
 export const listAccountTransactions = (
   db: Database,
   tenant: Tenant,
-  { since, until, ...whose }: TransactionFilter,
+  { since, until, status, ...whose }: TransactionFilter,
   { limit, after }: AskedRows,
 ): Read<TransactionRow[]> => {
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, after, by));
-  return readPage(db, accountRanges(TABLE, tenant, whose, bounds), limit);
+  if (status === "reversed") return readPage(db, reversedRanges(tenant, whose, bounds), limit);
+  const among = status === undefined ? bounds : and(bounds, sql`reversed_at is null`);
+  return readPage(db, accountRanges(TABLE, tenant, whose, among), limit);
 };
+
+/** What was reversed is rare, and has an index for each side (FAC-18): an agent's are picked out of its account's. */
+function reversedRanges(
+  { platformId, environment }: Tenant,
+  { did, role }: AccountFilter,
+  bounds: SQL | undefined,
+): SQL[] {
+  const isSide = (side: Side) =>
+    sql`${PLATFORM_COLUMNS[side]} = ${platformId}${did === undefined ? sql`` : sql` and ${SIDE_COLUMNS[side]} = ${did}`}`;
+  // One between two agents of the account is in both ranges.
+  const either = sql`(${isSide("provider")} or ${isSide("consumer")})`;
+  return SIDES.filter((side) => role === undefined || role === side).map((side) => {
+    const once = role === undefined && side === "consumer" ? sql`provider_platform_id <> ${platformId}` : undefined;
+    // Literal text, so that SQLite uses the partial index.
+    const own = sql`${PLATFORM_COLUMNS[side]} = ${platformId} and environment = ${environment} and reversed_at is not null`;
+    return sql`transactions where ${and(own, role === undefined ? either : isSide(side), once, bounds)}`;
+  });
+}
+
+const PLATFORM_COLUMNS = {
+  provider: sql`provider_platform_id`,
+  consumer: sql`consumer_platform_id`,
+} as const satisfies Record<Side, SQL>;

@@ -114,6 +114,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     blockNumber: mined.blockNumber,
     blockHash: mined.blockHash,
     settledAt: call.now,
+    reversedAt: null,
   };
 }
 
@@ -158,7 +159,8 @@ function taskOf(transaction: TransactionRow): TaskRow | null {
   if (taskId === null) return null;
   const { intentId, network, currency, gross } = transaction;
   const nothing = { answer: null, outcome: null, score: null, note: null, closedAt: null };
+  const unrated = { providerRatedBy: null, consumerRatedBy: null };
   const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
   const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
-  return { taskId, ...settled, status: "open", ...nothing, ...window };
+  return { taskId, ...settled, status: "open", ...nothing, ...unrated, ...window };
 }

@@ -86,7 +86,6 @@ const facilitated = {
   transaction_id: z.string(),
   intent_id: z.string(),
   task_id: z.string().nullable(),
-  status: transactionStatus,
   gross_amt: amount,
   fee_amt: amount,
   escrow_credited: amount,
@@ -106,6 +105,7 @@ const facilitated = {
 export const facilitationView = z
   .object({
     ...facilitated,
+    status: z.literal("settled"),
     receipt: jws,
   })
   .register(z.globalRegistry, { id: "Facilitation" });
@@ -117,7 +117,9 @@ export const transactionView = z
     environment: environment,
     consumer_did: did,
     provider_did: did,
+    status: transactionStatus,
     settled_at: instant,
+    reversed_at: instant.nullable(),
   })
   .register(z.globalRegistry, { id: "Transaction" });
 export type TransactionView = z.infer<typeof transactionView>;

@@ -1,7 +1,16 @@
 // Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once: none counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import { columnsOf, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  columnsOf,
+  type Database,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import {
@@ -18,8 +27,12 @@ import {
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
 
 const facilitated = { transaction: getTableColumns(transactions), receipt: receipts.receipt };
-const selectFacilitated = (db: Database) =>
-  db.select(facilitated).from(transactions).innerJoin(receipts, eq(receipts.transactionId, transactions.transactionId));
+const hasReceipt = and(
+  eq(receipts.network, transactions.network),
+  eq(receipts.blockNumber, transactions.blockNumber),
+  eq(receipts.transactionId, transactions.transactionId),
+);
+const selectFacilitated = (db: Database) => db.select(facilitated).from(transactions).innerJoin(receipts, hasReceipt);
 
 /** An intent with its settlement, where it has one, and the clock of its consumer's platform, which rules it (ACC-9). */
 export type IntentToSettle = Timed<IntentRow> & { readonly settled: Facilitated | null };
@@ -33,11 +46,14 @@ export const findIntentToSettle = (db: Database, intentId: string): Read<IntentT
       .select({
         intent: { ...getTableColumns(paymentIntents), clockOffsetMs },
         transaction: settledColumns,
-        receipt: sql<string>`${receipts.receipt}`.as("receipt"),
+        // Read only where there is one.
+        receipt:
+          sql<string>`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
+          where r.network = ${transactions.network} and r.block_number = ${transactions.blockNumber}
+            and r.transaction_id = ${transactions.transactionId}) end`.as("receipt"),
       })
       .from(paymentIntents)
       .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))
-      .leftJoin(receipts, eq(receipts.transactionId, paymentIntents.transactionId))
       .where(eq(paymentIntents.intentId, intentId)),
     ([row]) => {
       if (!row) return null;
@@ -46,8 +62,11 @@ export const findIntentToSettle = (db: Database, intentId: string): Read<IntentT
     },
   );
 
+/** What was reversed does not count any more. Literal text, so that SQLite uses the partial index. */
+const STANDS = sql`reversed_at is null`;
+
 const isOnChain = (network: string | SQL<string>, txHash: string) =>
-  and(eq(transactions.network, network), eq(transactions.txHash, txHash));
+  and(eq(transactions.network, network), eq(transactions.txHash, txHash), STANDS);
 
 /** The facilitated settlements of one on-chain transaction (FAC-9). */
 export const findUsedSettlements = (
@@ -70,7 +89,8 @@ export const findUsedOf = (
       .from(sql`json_each(${wanted}) k`)
       .crossJoin(transactions)
       .where(
-        sql`${transactions.network} = ${network} and ${transactions.txHash} = k.value ->> 0 and ${transactions.logIndex} = k.value ->> 1`,
+        sql`${transactions.network} = ${network} and ${transactions.txHash} = k.value ->> 0 and ${transactions.logIndex} = k.value ->> 1
+          and ${STANDS}`,
       ),
   );
 };
@@ -97,8 +117,40 @@ export const findFacilitatedPair = (
 
 export const insertFacilitated = (db: Database, { transaction, receipt }: Facilitated): Statement[] => [
   db.insert(transactions).values(transaction),
-  db.insert(receipts).values({ transactionId: transaction.transactionId, receipt }),
+  db.insert(receipts).values({
+    network: transaction.network,
+    blockNumber: transaction.blockNumber,
+    transactionId: transaction.transactionId,
+    receipt,
+  }),
 ];
+
+export const findTransaction = (db: Database, transactionId: string): Read<TransactionRow | null> =>
+  readOne(db.select().from(transactions).where(eq(transactions.transactionId, transactionId)));
+
+/** Those of these that stand. */
+export const findStanding = (db: Database, transactionIds: readonly string[]): Read<TransactionRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(transactions)
+      .where(
+        and(
+          sql`${transactions.transactionId} in (select value from json_each(${JSON.stringify(transactionIds)}))`,
+          STANDS,
+        ),
+      ),
+  );
+
+/** Refused where it was reversed meanwhile. */
+export const reverseTransaction = (db: Database, { transactionId }: TransactionRow, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(transactions)
+      .set({ reversedAt: now })
+      .where(and(eq(transactions.transactionId, transactionId), STANDS)),
+  );
 
 export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
 const buyer = { did: agents.did, environment: agents.environment, principalId: agents.principalId };

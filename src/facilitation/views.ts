@@ -11,6 +11,7 @@ export const confirmByOf = (settledAt: number): number => settledAt + CONFIRMATI
 
 export const toFacilitationView = (config: Config, { transaction, receipt }: Facilitated): FacilitationView => ({
   ...settlementOf(config, transaction),
+  status: "settled",
   receipt,
 });
 
@@ -20,7 +21,9 @@ export const toTransactionView = (config: Config, row: TransactionRow): Transact
   environment: row.environment,
   consumer_did: row.consumerDid,
   provider_did: row.providerDid,
+  status: row.reversedAt === null ? "settled" : "reversed",
   settled_at: toIso(row.settledAt),
+  reversed_at: toIsoOrNull(row.reversedAt),
 });
 
 function settlementOf(config: Config, row: TransactionRow) {
@@ -31,7 +34,6 @@ function settlementOf(config: Config, row: TransactionRow) {
     transaction_id: row.transactionId,
     intent_id: row.intentId,
     task_id: row.taskId,
-    status: "settled" as const,
     gross_amt: amount(row.gross),
     fee_amt: amount(row.fee),
     escrow_credited: amount(row.escrow),

@@ -16,7 +16,8 @@ import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
 import { refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
-import { findFollower } from "./store.ts";
+import { CHECKED_AT_ONCE, checkable, checkSettlements } from "./settlements.ts";
+import { findFollower, findUnchecked } from "./store.ts";
 
 /** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
 export type Followed = "level" | "far" | "stuck";
@@ -37,12 +38,23 @@ async function step(deps: Deps, network: Network): Promise<Followed | "old"> {
   const { db, chain } = deps;
   const name = network.network;
   const beganAt = Date.now();
-  const { known } = await readBatch(db, { known: findFollower(db, name) });
+  const { known, unchecked } = await readBatch(db, {
+    known: findFollower(db, name),
+    unchecked: findUnchecked(db, name, CHECKED_AT_ONCE),
+  });
   if (!known) await nameProviders(deps);
-  const read = await chain.readEvents(name, placeOf(network, known));
-  if (!read.ok || read.value.state === "behind") return "stuck";
   try {
-    if (read.value.state === "read") return await record(deps, network, known, read.value, beganAt);
+    const due = known ? checkable(network, known.bookedBlock, unchecked) : [];
+    const checked = known && due.length > 0 ? await checkSettlements(deps, network, known, due) : "none";
+    if (checked === "checked") return "far";
+    const read = await chain.readEvents(name, placeOf(network, known));
+    if (!read.ok || read.value.state === "behind") return "stuck";
+    if (read.value.state === "read") {
+      const recorded = await record(deps, network, known, read.value, beganAt);
+      if (recorded !== "level" || checked !== "none") return recorded;
+      // What it has booked now is compared before the network is level.
+      return checkable(network, read.value.settled?.number ?? 0, unchecked).length > 0 ? "far" : "level";
+    }
     return known && (await rewind(deps, network, known)) ? "far" : "stuck";
   } catch (thrown) {
     // Another run was faster, or an escrow moved meanwhile: what is stored now decides.
@@ -114,7 +126,7 @@ async function record(
   return isLate({ readThrough }, Date.now()) ? "old" : "level";
 }
 
-const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "" };
+const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "", checkedReceipt: 0 };
 
 /** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
 const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>

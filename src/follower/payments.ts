@@ -10,16 +10,9 @@ import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findUsedOf } from "../facilitation/store.ts";
+import { findIntentsNamed, findIntentsOfTerms, findIntentsThatLost, findPaidIntents } from "../intents/paid-store.ts";
 import { isInTime } from "../intents/states.ts";
-import {
-  findIntentsNamed,
-  findIntentsOfTerms,
-  findPaidIntents,
-  movePayment,
-  type Payment,
-  payIntent,
-  unpayIntent,
-} from "../intents/store.ts";
+import { movePayment, type Payment, payIntent, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
 import { toIntentView } from "../payments/views.ts";
@@ -47,6 +40,7 @@ export const paymentReads = (
     OF_TERMS,
   ),
   used: findUsedOf(db, network, payments),
+  lost: findIntentsThatLost(db, network, payments),
   bound: findPaidIntents(db, network, { at: before?.bookedAt ?? 0, id: "" }, Number.MAX_SAFE_INTEGER, BOUND),
 });
 type Found = ReadResults<ReturnType<typeof paymentReads>>;
@@ -103,47 +97,56 @@ function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyM
 
 type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
-/** Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. */
+/**
+ * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
+ * was in time once, and pays the same intent again.
+ */
 function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
-  { named, ofTerms, used, bound }: Found,
+  { named, ofTerms, used, lost, bound }: Found,
 ): Paid[] {
   const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
   const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
   const newestFirst = ofTerms.toSorted((one, other) => other.createdAt - one.createdAt);
+  const byLost = new Map(lost.map((intent) => [placeOf(intent.lostTx, intent.lostLog), intent]));
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
     if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
-    const fits = (intent: Timed<IntentRow>): boolean =>
-      !taken.has(intent.intentId) && isPaidBy(deps, network, intent, payment);
+    const fits = (one: Timed<IntentRow>): boolean =>
+      !taken.has(one.intentId) && isForIntent(network, one, payment) && isInTime(one, paidAtOf(deps, one, payment));
     const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
-    const intent = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
+    const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
+    const before = byLost.get(placeOf(payment.txHash, payment.logIndex));
+    const intent = before && !taken.has(before.intentId) && comesBack(network, before, payment) ? before : newest;
     if (!intent) return [];
     taken.add(intent.intentId);
     return [{ intent, payment }];
   });
 }
 
-/** Whether a payment is of an intent's terms and came while it was open. */
-function isPaidBy(deps: Deps, network: string, intent: Timed<IntentRow>, payment: PaymentAt): boolean {
+/** Whether a payment is of the terms of an intent that waits for one. */
+function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
     intent.network === network &&
     (intent.status === "OPEN" || intent.status === "ABANDONED") &&
     BigInt(intent.amount) === payment.gross &&
     didHash(intent.providerDid) === payment.providerDidHash &&
-    didHash(intent.consumerDid) === payment.consumerDidHash &&
-    isInTime(intent, paidAtOf(deps, intent, payment))
+    didHash(intent.consumerDid) === payment.consumerDidHash
   );
 }
+
+/** Whether a payment that a reorganisation took away pays its intent again. */
+export const comesBack = (network: string, intent: IntentRow, payment: PaymentAt): boolean =>
+  intent.cancelledAt === null && isForIntent(network, intent, payment);
 
 const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   termsOf(network, providerDidHash, consumerDidHash, gross);
 
-function paidStatements(deps: Deps, { intent, payment: at }: Paid): Statement[] {
+export function paidStatements(deps: Deps, { intent, payment: at }: Paid): Statement[] {
   const { db, config, clock } = deps;
   const payment = paymentOf(deps, intent, at);
   const now = clock.now();

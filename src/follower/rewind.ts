@@ -1,5 +1,5 @@
 // A block that was booked is not the chain's any more (CHN-24): what was booked behind the newest noted block that still is, is taken back. The
-// next step books what came back in other blocks.
+// next step books what came back in other blocks, and compares the settlements that were facilitated (settlements.ts).
 import type { BlockRef } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
@@ -10,7 +10,15 @@ import type { LedgerLine } from "../db/tables/money.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { gainStatements } from "./book.ts";
 import { takeRefundsBack } from "./refunds.ts";
-import { findEscrowsOfAll, findLinesOf, findNotes, forgetBehind, reverseLines, rewindFollower } from "./store.ts";
+import {
+  findEscrowsOfAll,
+  findLinesOf,
+  findNotes,
+  forgetBehind,
+  recheckBehind,
+  reverseLines,
+  rewindFollower,
+} from "./store.ts";
 
 /** Lines of one vault that a reorganisation takes back at once. */
 const LINES = 500;
@@ -41,6 +49,7 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     ...rewindFollower(db, known, { ...known, ...readTo(known, kept) }),
     forgetBehind(db, name, kept.number),
     ...takeRefundsBack(db, network, kept.number),
+    recheckBehind(db, name, kept.number),
     ...reverseLines(db, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),

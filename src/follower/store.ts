@@ -3,15 +3,22 @@ import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "dri
 import { type Hash, shortHash } from "../chain/hashes.ts";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type BookedBlock, bookedBlocks, type FollowerRow, followers, type VaultRef } from "../db/tables/chain.ts";
+import {
+  type BookedBlock,
+  bookedBlocks,
+  type FollowerRow,
+  followers,
+  type LedgerDifference,
+  ledgerDifferences,
+  type VaultRef,
+} from "../db/tables/chain.ts";
 import {
   type EscrowRow,
   escrows,
-  type LedgerDifference,
   type LedgerLine,
-  ledgerDifferences,
   ledgerLines,
   type RefundRow,
+  receipts,
   refunds,
 } from "../db/tables/money.ts";
 import { isNewestLine } from "../escrow/store.ts";
@@ -24,11 +31,18 @@ export const findFollower = (db: Database, network: string): Read<FollowerRow | 
 /** Begins or moves on; refused when another run has moved on meanwhile. */
 export const moveFollower = (db: Database, before: FollowerRow | null, after: FollowerRow): Statement[] =>
   before === null
-    ? [db.insert(followers).values(after)]
+    ? [db.insert(followers).values({ ...after, checkedReceipt: beforeFirstOf(after.network) })]
     : mustChange(db, db.update(followers).set(sinceThen(after)).where(isAt(before)));
 
-/** A run that began before another one and ends behind it brings nothing back that the other one has read. */
-const sinceThen = ({ readThrough, readAt, paused, ...after }: FollowerRow) => ({
+/** Where the comparison of a network's settlements begins. */
+const beforeFirstOf = (network: string): SQL<number> =>
+  sql`coalesce((select min(r.rowid) - 1 from receipts r where r.network = ${network}), (select max(r.rowid) from receipts r), 0)`;
+
+/**
+ * A run that began before another one and ends behind it brings nothing back that the other one has read. How far settlements were compared is
+ * moved by itself.
+ */
+const sinceThen = ({ readThrough, readAt, paused, checkedReceipt: _own, ...after }: FollowerRow) => ({
   ...after,
   readThrough: sql`max(${followers.readThrough}, ${readThrough})`,
   readAt: sql`max(${followers.readAt}, ${readAt})`,
@@ -38,6 +52,10 @@ const sinceThen = ({ readThrough, readAt, paused, ...after }: FollowerRow) => ({
 /** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
 export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>
   mustChange(db, db.update(followers).set(after).where(isAt(before)));
+
+/** Refuses the batch when another run has moved on meanwhile. */
+export const whileAt = (db: Database, before: FollowerRow): Statement =>
+  guard(db, sql`exists (select 1 from followers where ${isAt(before)})`);
 
 const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
@@ -98,6 +116,51 @@ export const findNotes = (db: Database, network: string): Read<BookedBlock[]> =>
 
 export const forgetBehind = (db: Database, network: string, number: number): Statement =>
   db.delete(bookedBlocks).where(and(eq(bookedBlocks.network, network), gt(bookedBlocks.number, number)));
+
+// ---- Settlements -----------------------------------------------------------------------------------------------------------
+
+export type Recorded = Pick<typeof receipts.$inferSelect, "network" | "blockNumber" | "transactionId"> & {
+  readonly number: number;
+};
+
+/** The place of a receipt among all. */
+const NUMBER = sql<number>`receipts.rowid`;
+
+/** The settlements that were recorded and not yet compared with their blocks, in the order of their records; of all networks. */
+export const findUnchecked = (db: Database, network: string, limit: number): Read<Recorded[]> =>
+  readAll(
+    db
+      .select({
+        number: NUMBER.as("number"),
+        network: receipts.network,
+        blockNumber: receipts.blockNumber,
+        transactionId: receipts.transactionId,
+      })
+      .from(receipts)
+      .where(sql`${NUMBER} > (select f.checked_receipt from followers f where f.network = ${network})`)
+      .orderBy(asc(NUMBER))
+      .limit(limit),
+  );
+
+/** All up to a receipt were compared, on the chain that the follower has read. */
+export const moveChecked = (db: Database, before: FollowerRow, checkedReceipt: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(followers)
+      .set({ checkedReceipt })
+      .where(and(isAt(before), eq(followers.checkedReceipt, before.checkedReceipt))),
+  );
+
+/** What was recorded of blocks that are gone is compared again. */
+export const recheckBehind = (db: Database, network: string, number: number): Statement =>
+  db
+    .update(followers)
+    .set({
+      checkedReceipt: sql`min(${followers.checkedReceipt}, coalesce((select min(r.rowid) - 1 from receipts r
+        where r.network = ${network} and r.block_number > ${number}), ${followers.checkedReceipt}))`,
+    })
+    .where(eq(followers.network, network));
 
 // ---- Lines -----------------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import {
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
 
-export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "cancel", "settle_late"] as const;
+export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "cancel", "settle_late", "reverse"] as const;
 export type IntentTrigger = (typeof INTENT_TRIGGERS)[number];
 
 export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
@@ -26,6 +26,8 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
     ABANDONED: { pay: "PAID", settle: refuse("intent_expired"), settle_late: "SETTLED" },
     // One intent has one settlement (PAY-16).
     SETTLED: {
+      // A reorganisation took its settlement away (FAC-18).
+      reverse: "OPEN",
       settle: refuse("settlement_verification_failed"),
       settle_late: refuse("settlement_verification_failed"),
     },

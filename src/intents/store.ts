@@ -91,18 +91,6 @@ export const findNamedIntent = (db: Database, hash: Hash): Read<IntentRow | null
       .where(eq(paymentIntents.intentHash, storedHash(hash))),
   );
 
-/** The intents that payments of a transaction are bound to (PAY-21). */
-export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<IntentRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(paymentIntents)
-      // Literal text, so that SQLite uses the partial index.
-      .where(
-        and(eq(paymentIntents.network, network), eq(paymentIntents.paymentTx, txHash), sql`payment_tx is not null`),
-      ),
-  );
-
 /**
  * Intents that have ended, are still stored as OPEN, and can't have been paid in time: their network has been read further (PAY-21). The earliest
  * end first. `ahead`: by how much the clock that dates them is ahead of the chain's.
@@ -190,42 +178,59 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/** A reorganisation has taken the payment away. */
-export const unpayIntent = (db: Database, { intentId, status }: IntentRow): Statement[] => {
+/** A reorganisation has taken the payment away. Where it comes back it pays the intent again. */
+export const unpayIntent = (db: Database, { intentId, status, paymentTx, paymentLog }: IntentRow): Statement[] => {
   const { from, to } = move(intentMachine, status, "unpay");
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status: to, paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null })
+      .set({ status: to, ...NO_PAYMENT, lostTx: paymentTx, lostLog: paymentLog })
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from), sql`spent_at is null`)),
   );
 };
 
-/** Paid intents of a network that are not counted as spent yet, after a position, by the instants of their payments. */
-export const findPaidIntents = (
-  db: Database,
-  network: string,
-  after: Due,
-  to: number,
-  limit: number,
-): Read<Timed<IntentRow>[]> =>
-  readAll(
+const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null };
+
+/**
+ * An intent whose settlement a reorganisation took away (FAC-18): open until its own end, whoever had opened it is not rated for it, and its
+ * payment pays it again wherever it comes back.
+ */
+export const reopened = (
+  intent: IntentRow,
+  { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
+): IntentRow => {
+  const { network, providerDid, consumerDid, amount } = intent;
+  return {
+    ...intent,
+    ...NO_PAYMENT,
+    status: move(intentMachine, intent.status, "reverse").to,
+    terms: termsOf(network, didHash(providerDid), didHash(consumerDid), BigInt(amount)),
+    transactionId: null,
+    taskId: null,
+    abandonRated: true,
+    lostTx: txHash,
+    lostLog: logIndex,
+  };
+};
+
+/** Refused when it has another settlement. */
+export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow): Statement[] => {
+  const { status, terms, abandonRated, lostTx, lostLog } = after;
+  return mustChange(
+    db,
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
-      .from(paymentIntents)
+      .update(paymentIntents)
+      .set({ ...NO_PAYMENT, status, terms, transactionId: null, taskId: null, abandonRated, lostTx, lostLog })
       .where(
         and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'PAID' and spent_at is null`,
-          eq(paymentIntents.network, network),
-          lte(paymentIntents.paidAt, to),
-          sql`(${paymentIntents.paidAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
+          eq(paymentIntents.intentId, before.intentId),
+          eq(paymentIntents.status, before.status),
+          sql`${paymentIntents.transactionId} = ${before.transactionId}`,
         ),
-      )
-      .orderBy(asc(paymentIntents.paidAt), asc(paymentIntents.intentId))
-      .limit(limit),
+      ),
   );
+};
 
 /** What was paid and can't be facilitated any more. */
 export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Statement[] =>
@@ -235,29 +240,6 @@ export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Sta
       .update(paymentIntents)
       .set({ spentAt: now })
       .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'PAID' and spent_at is null`)),
-  );
-
-/** The intents that payments name, by their hashes. */
-export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
-  readAll(
-    db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
-      .from(paymentIntents)
-      .where(sql`intent_hash in (select value from json_each(${JSON.stringify(hashes)}))`),
-  );
-
-/** Unsettled intents of the terms of payments that name none, the newest first; of each terms at most `most`. */
-export const findIntentsOfTerms = (db: Database, terms: readonly string[], most: number): Read<Timed<IntentRow>[]> =>
-  readAll(
-    db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
-      .from(sql`(select value as terms from json_each(${JSON.stringify(terms)})) as wanted`)
-      .crossJoin(paymentIntents)
-      .where(
-        sql`${paymentIntents.terms} = wanted.terms and transaction_id is null and ${paymentIntents.createdAt} >= coalesce(
-          (select n.created_at from payment_intents n where n.terms = wanted.terms and n.transaction_id is null
-            order by n.created_at desc limit 1 offset ${most - 1}), 0)`,
-      ),
   );
 
 export const insertIntent = (db: Database, intent: IntentRow): Statement => db.insert(paymentIntents).values(intent);

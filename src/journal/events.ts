@@ -10,6 +10,7 @@ import { insertEvent, insertEvents } from "./store.ts";
 export type EventType =
   | "platform.verification_decided"
   | "transaction.settled"
+  | "transaction.reversed"
   | "dispute.filed"
   | "dispute.resolved"
   | "agent.status_changed"

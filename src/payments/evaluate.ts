@@ -9,11 +9,12 @@ import { ServiceError } from "../core/errors.ts";
 import { DAY_MS } from "../core/limits.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { type Judgement, judgeOrder, ORDER_CHECKS, toSpender } from "./eligibility.ts";
+import { findFirstInWindows } from "./first-store.ts";
 import { networksFor, orderFaults } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { EvaluationInput, EvaluationView, OrderCheckView } from "./schema.ts";
 import { judgePolicy } from "./spend-policy.ts";
-import { findFirstInWindows, type SpenderRow } from "./spend-store.ts";
+import type { SpenderRow } from "./spend-store.ts";
 
 type Asking = AgentCall | ManagementCall;
 

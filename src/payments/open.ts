@@ -98,6 +98,8 @@ export const UNPAID = {
   paymentLog: null,
   paymentBlock: null,
   paidAt: null,
+  lostTx: null,
+  lostLog: null,
   spentAt: null,
   transactionId: null,
   taskId: null,

@@ -2,8 +2,9 @@
 import { commitAll } from "../commit.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";
+import { findPaidIntents } from "../intents/paid-store.ts";
 import { PAID_MS } from "../intents/states.ts";
-import { endPaid, findIntent, findPaidIntents } from "../intents/store.ts";
+import { endPaid, findIntent } from "../intents/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { spendStatements } from "./spend-store.ts";
 

@@ -20,8 +20,8 @@ export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; sp
  * An agent, the environment that it spends in and the currency: what it spent in the sandbox is not counted in production (AGT-34), and no
  * currency in another.
  */
-type Purse = { readonly did: SQL; readonly environment: SQL; readonly currency: SQL };
-const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
+export type Purse = { readonly did: SQL; readonly environment: SQL; readonly currency: SQL };
+export const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
   sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment} and ${sql.raw(alias)}.currency = ${currency}`;
 
 type Spent = Pick<IntentRow, "environment" | "currency">;
@@ -113,28 +113,6 @@ export const findSpenders = (
             expired: spend.expired,
           },
         })),
-  );
-};
-
-/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID: of limits in a currency. */
-export const findFirstInWindows = (
-  db: Database,
-  did: string,
-  currency: string,
-  now: number,
-): Read<Record<string, number>> => {
-  const purse = { did: sql`a.did`, environment: sql`a.environment`, currency: sql`${currency}` };
-  const began = sql`${now} - ${DAY_MS} * json_extract(a.spending_limit, '$.window_days')`;
-  const first = sql<
-    number | null
-  >`(select l.at from spend_ledger l where ${ofPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
-  const spenders = sql`(select ${did} as did union all select value from json_each((select delegators from agents where did = ${did}))) chain`;
-  return read(
-    db
-      .select({ did: sql<string>`a.did`.as("did"), first: first.as("first") })
-      .from(sql`${spenders} cross join agents a on a.did = chain.did
-          and json_extract(a.spending_limit, '$.currency') = ${currency}`),
-    (rows) => Object.fromEntries(rows.flatMap(({ did: of, first: at }) => (at === null ? [] : [[of, at]]))),
   );
 };
 
@@ -320,8 +298,34 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
       currency: intent.currency,
       at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
       total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
+      intentId: intent.intentId,
     }),
   ]);
+
+/**
+ * Takes the spending of an intent back and holds it again until the intent's end (FAC-18). The totals behind it are lowered with it, so that
+ * every window counts as if it had never been spent. `since`: when it was spent, or before.
+ */
+export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
+  intent.spenders.flatMap((did) => {
+    const { environment, currency, intentId, amount, network, expiresAt } = intent;
+    const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
+      and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
+    const own = (at: SQL) =>
+      and(eq(spendLedger.did, did), eq(spendLedger.environment, environment), eq(spendLedger.currency, currency), at);
+    return [
+      db
+        .update(spendLedger)
+        .set({ total: sql`${spendLedger.total} - ${amount}` })
+        .where(own(sql`${spendLedger.at} > ${spent}`)),
+      db.delete(spendLedger).where(own(sql`${spendLedger.at} = ${spent}`)),
+      db
+        .update(spendSums)
+        .set({ settled: sql`${spendSums.settled} - ${amount}`, open: sql`${spendSums.open} + ${amount}` })
+        .where(isPurse(did, intent)),
+      db.insert(spendHolds).values({ did, environment, expiresAt, intentId, amount, network, currency }),
+    ];
+  });
 
 /** So many holds are released one by one, which reads less; more of them together, which sends less. */
 const ONE_BY_ONE = 10;

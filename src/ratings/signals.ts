@@ -1,9 +1,9 @@
-// Adds a signal to an agent's sums and to those of its counterparty: four numbers and one row, whatever the history (TSK-15).
+// Adds a signal to an agent's sums and to those of its counterparty, or takes it back: four numbers and one row, whatever the history (TSK-15).
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
 import { type AgentSums, clippable, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
-import { putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
+import { dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
@@ -18,10 +18,15 @@ export type SignalChange = {
   readonly replaces?: { readonly signal: Signal; readonly at: number };
   /** False for a signal without a closed task: it has weight and is not counted. */
   readonly interaction?: false;
+  /** True for one that was given before and is taken back, with its weight and its interaction (FAC-18). */
+  readonly takenBack?: true;
   readonly now: number;
 };
 
-/** Returns the columns of the agent's row, for its guarded update, and the statement for its counterparty's sums. */
+/**
+ * Returns the columns of the agent's row, for its guarded update, and the statement for its counterparty's sums. One that is taken back leaves
+ * them as if it had never been.
+ */
 export function addSignal(
   db: Database,
   agent: RatedAgent,
@@ -29,31 +34,38 @@ export function addSignal(
 ): { columns: RatingColumns; statements: Statement[] } {
   const { did, environment } = agent;
   const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
+  const sign = change.takenBack ? -1 : 1;
   const added = contributionOf(by, change.add, change.at);
   const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
   const join = (sums: Sums): Sums => ({
-    weight: Math.max(0, sums.weight - taken.weight + added.weight),
-    weighted: Math.max(0, sums.weighted - taken.weighted + added.weighted),
+    weight: Math.max(0, sums.weight - taken.weight + sign * added.weight),
+    weighted: Math.max(0, sums.weighted - taken.weighted + sign * added.weighted),
   });
   const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
-  const interactions = agent.ratingInteractions + (replaces || change.interaction === false ? 0 : 1);
-  const counterparties = agent.ratingCounterparties + (counterparty ? 0 : 1);
+  const interactions = agent.ratingInteractions + (replaces || change.interaction === false ? 0 : sign);
+  // One whose only signal was taken back is no counterparty any more.
+  const left = change.takenBack === true && row.weight <= added.weight * ROUNDING;
+  const counterparties = agent.ratingCounterparties + (left ? -1 : counterparty ? 0 : 1);
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
-  const heaviest = [...others, row].sort((a, b) => b.weight - a.weight);
-  const sums = { ...own, interactions, counterparties };
+  const heaviest = [...others, ...(left ? [] : [row])].sort((a, b) => b.weight - a.weight);
+  const sums = { ...(counterparties === 0 ? NOTHING : own), interactions, counterparties };
   return {
     columns: {
-      ratingWeight: own.weight,
-      ratingWeighted: own.weighted,
+      ratingWeight: sums.weight,
+      ratingWeighted: sums.weighted,
       ratingInteractions: interactions,
       ratingCounterparties: counterparties,
       agentRating: liveRating(sums, heaviest, by, now),
       ratingHeaviest: clippable(sums, heaviest),
     },
-    statements: [putCounterparty(db, row)],
+    statements: [left ? dropCounterparty(db, row) : putCounterparty(db, row)],
   };
 }
+
+/** What is left of a weight that was taken back whole: errors of floats, in parts of it. */
+const ROUNDING = 1e-12;
+const NOTHING: Sums = { weight: 0, weighted: 0 };
 
 type StoredSums = Pick<
   RatedAgent,

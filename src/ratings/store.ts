@@ -1,5 +1,5 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
-import { desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
@@ -62,6 +62,18 @@ export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyR
   readOne(
     db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${counterpartyPrincipalId}) = ${rated}`),
   );
+
+/** As `putCounterparty`. */
+export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement =>
+  db
+    .delete(ratingCounterparties)
+    .where(
+      and(
+        eq(ratedDid, row.did),
+        eq(ratedIn, row.environment),
+        eq(counterpartyPrincipalId, row.counterpartyPrincipalId),
+      ),
+    );
 
 /** Absolute sums: write them only beside the guarded update of the agent's row that they were computed with. */
 export const putCounterparty = (db: Database, row: CounterpartyRow): Statement =>

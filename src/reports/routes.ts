@@ -14,6 +14,7 @@ const TRANSACTION_COLUMNS = (
   [
     "transaction_id",
     "settled_at",
+    "reversed_at",
     "status",
     "environment",
     "provider_did",

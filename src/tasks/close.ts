@@ -54,8 +54,7 @@ export function closeTask(
   const { transaction } = facts.task;
   const answered = taskMove.to === "confirmed" ? { answer: closing.outcome } : {};
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
-  const method = ratingMethod(deps.env, transaction.environment);
-  const signals = taskSignals(method, asRated(deps, task, transaction, at));
+  const signals = signalsOf(deps, task, transaction, at);
   const rated =
     givesSignals(task, transaction) && !isOfOnePrincipal(facts)
       ? rateBoth(deps, facts, signals, transaction, at, now)
@@ -63,7 +62,7 @@ export function closeTask(
   const object = toTaskView(config, task, now);
   return {
     statements: [
-      ...moveTask(db, task.taskId, taskMove, { ...closing, ...answered, closedAt: at }),
+      ...moveTask(db, task.taskId, taskMove, { ...closing, ...answered, ...ratedBy(facts, rated), closedAt: at }),
       ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
       ...recordEventForParties(db, transaction, now, { type: "task.closed", object }),
     ],
@@ -80,6 +79,12 @@ export function closeTask(
     },
   };
 }
+
+/** Of each side that was rated, the principal that answered for the other one: a reorganisation takes the signals back (FAC-18). */
+const ratedBy = ({ provider, consumer }: ClosingFacts, rated: ReturnType<typeof rateBoth> | null) => ({
+  providerRatedBy: rated === null || rated.provider === NOT_RATED ? null : (consumer?.agent.principalId ?? null),
+  consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : (provider?.agent.principalId ?? null),
+});
 
 /** A party that has left the task's environment begins anew elsewhere: what ends behind it does not rate it (AGT-34). */
 const NOT_RATED: Rated = { rating: null, statements: [] };
@@ -131,6 +136,10 @@ function rateBoth(
     ),
   };
 }
+
+/** What a task that was closed at an instant gives both sides. */
+export const signalsOf = (deps: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number) =>
+  taskSignals(ratingMethod(deps.env, transaction.environment), asRated(deps, task, transaction, closedAt));
 
 /** Maps a closed task to the input of the rating. */
 function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {

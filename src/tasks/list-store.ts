@@ -35,7 +35,7 @@ export const listTasks = (
 };
 
 /** What is asked for, as ranges of an answer: `after` and `by` bound the end of the window. */
-type Answered = { readonly answer: TaskOutcome | null; readonly after?: number; readonly by?: number };
+type Answered = { readonly answer: TaskRow["answer"]; readonly after?: number; readonly by?: number };
 
 function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   const among = (one: TaskStatus) => status === undefined || status === one;
@@ -44,6 +44,7 @@ function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   const ended = among("auto_confirmed") && (outcome ?? "confirmed") === "confirmed";
   return [
     ...given.map((answer) => ({ answer })),
+    ...(among("void") && outcome === undefined ? [{ answer: "void" } as const] : []),
     ...(open || ended ? [{ answer: null, ...(open ? {} : { by: now }), ...(ended ? {} : { after: now }) }] : []),
   ];
 }

@@ -2,8 +2,8 @@
 import { defineMachine, refuse } from "../core/machine.ts";
 import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
-/** `confirm_late` is a confirmation after the window; disputes use `dispute` and `dispute_ends`. */
-export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends"] as const;
+/** `confirm_late` is a confirmation after the window; disputes use `dispute` and `dispute_ends`; a reorganisation uses `reverse` (FAC-18). */
+export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends", "reverse"] as const;
 export type TaskTrigger = (typeof TASK_TRIGGERS)[number];
 
 export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
@@ -16,10 +16,11 @@ export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
       confirm_late: refuse("confirmation_window_closed"),
       window_ends: "auto_confirmed",
       dispute: "disputed",
+      reverse: "void",
     },
     confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
     auto_confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
-    disputed: { dispute_ends: "open" },
+    disputed: { dispute_ends: "open", reverse: "void" },
   },
 });
 

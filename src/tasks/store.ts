@@ -57,6 +57,12 @@ export const ratedPairOf = (taskId: string, side: "provider" | "consumer"): SQL 
     ? sql`(select t.provider_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
     : sql`(select t.consumer_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
+/** The same with the principal that answered for the other one when the task closed. */
+export const ratedByOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select provider_did, environment, provider_rated_by from tasks where task_id = ${taskId})`
+    : sql`(select consumer_did, environment, consumer_rated_by from tasks where task_id = ${taskId})`;
+
 /** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
@@ -77,11 +83,13 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
 
 export const insertTask = (db: Database, row: typeof tasks.$inferInsert): Statement => db.insert(tasks).values(row);
 
+type Closed = "answer" | "outcome" | "score" | "note" | "closedAt" | "providerRatedBy" | "consumerRatedBy";
+
 export const moveTask = (
   db: Database,
   taskId: string,
   { from, to }: Move<TaskStatus>,
-  set: Pick<TaskRow, "outcome" | "score" | "note" | "closedAt"> & Partial<Pick<TaskRow, "answer">>,
+  set: Partial<Pick<TaskRow, Closed>>,
 ): Statement[] =>
   mustChange(
     db,

@@ -82,8 +82,8 @@ describe("a database of the first version", () => {
 
   it("keeps what was spent and settled, in the one currency that there was (HTTP-6)", async () => {
     expect(await rows("select * from spend_ledger order by at")).toEqual([
-      { did: "did:a", environment: "sandbox", currency: "USDC", at: 5, total: 300 },
-      { did: "did:a", environment: "sandbox", currency: "USDC", at: 9, total: 700 },
+      { did: "did:a", environment: "sandbox", currency: "USDC", at: 5, total: 300, intent_id: "" },
+      { did: "did:a", environment: "sandbox", currency: "USDC", at: 9, total: 700, intent_id: "" },
     ]);
     expect(await rows("select * from spend_holds")).toEqual([
       {
@@ -191,9 +191,9 @@ describe("a database of the first version", () => {
       { intent_id: "pin_1", transaction_id: "fac_1" },
       { intent_id: "pin_2", transaction_id: "fac_2" },
     ]);
-    expect(await rows("select * from receipts")).toEqual([
-      { transaction_id: "fac_1", receipt: "receipt-1" },
-      { transaction_id: "fac_2", receipt: "receipt-2" },
+    expect(await rows("select *, concat_ws(' ', rowid, network, block_number) as place from receipts")).toMatchObject([
+      { place: "1 base-sepolia 1", transaction_id: "fac_1", receipt: "receipt-1" },
+      { place: "2 base-sepolia 1", transaction_id: "fac_2", receipt: "receipt-2" },
     ]);
   });
 });

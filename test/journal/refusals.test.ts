@@ -6,6 +6,7 @@ import { raiseAlert } from "../../src/journal/alerts.ts";
 import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences/table.ts";
 import type { Table } from "../../src/journal/consequences/words.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { differenceMadeBy } from "../support/snapshot.ts";
 import { type Agent, createWorld, type Json, principalBody, type Reply, type World } from "../support/world.ts";
@@ -34,6 +35,7 @@ let principalId: string;
 let customerId: string;
 let task: string;
 let closedTask: string;
+let voidTask: string;
 let intentId: string;
 let alertId: string;
 let documentId: string;
@@ -55,6 +57,8 @@ beforeAll(async () => {
   const closed = await facilitated(world, { provider, consumer });
   closedTask = closed.task;
   await must(200, confirm(world, consumer, closedTask));
+  voidTask = (await facilitated(world, { provider, consumer })).task;
+  await rows("update tasks set status = 'void', answer = 'void' where task_id = ?", voidTask);
   const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
   documentId = (await must(201, world.person("POST", "/v1/platform/documents", form))).document_id;
   const open = await facilitated(world, { provider, consumer });
@@ -225,6 +229,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
     ["an outcome that there is not", "validation_failed", () => confirm(world, consumer, task, { outcome: "lovely" })],
     ["the provider", "forbidden", () => confirm(world, provider, task)],
     ["a task that is closed", "task_already_closed", () => confirm(world, consumer, closedTask)],
+    ["a task that is void", "invalid_status", () => confirm(world, consumer, voidTask)],
   ],
   verifyProof: [["a body without its fields", "validation_failed", () => post("/v1/verify/proof", {})]],
   getAgentAid: [["an agent that there is not", "not_found", () => world.call("GET", agentAt("did:aeap:none", "/aid"))]],

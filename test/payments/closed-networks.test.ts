@@ -235,6 +235,7 @@ describe("a contract that is paused", () => {
       readThrough: before.read_through,
       readAt: before.read_at,
       checkedDid: "",
+      checkedReceipt: 0,
       paused: false,
     };
     await commit(world.deps.db, moveFollower(world.deps.db, named, named));

@@ -20,6 +20,7 @@ const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
     expire: "ABANDONED",
     cancel: "ABANDONED",
     settle_late: "invalid_status",
+    reverse: "invalid_status",
   },
   PAID: {
     pay: "invalid_status",
@@ -28,6 +29,7 @@ const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
     expire: "invalid_status",
     cancel: "invalid_status",
     settle_late: "SETTLED",
+    reverse: "invalid_status",
   },
   ABANDONED: {
     pay: "PAID",
@@ -36,6 +38,7 @@ const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
     expire: "invalid_status",
     cancel: "invalid_status",
     settle_late: "SETTLED",
+    reverse: "invalid_status",
   },
   SETTLED: {
     pay: "invalid_status",
@@ -44,6 +47,7 @@ const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
     expire: "invalid_status",
     cancel: "invalid_status",
     settle_late: "settlement_verification_failed",
+    reverse: "OPEN",
   },
 };
 

@@ -52,6 +52,7 @@ describe("the transactions of an account", () => {
       consumer_did: sold.consumer.did,
       provider_did: within.provider.did,
       settled_at: data[0].settled_at,
+      reversed_at: null,
     });
   });
 

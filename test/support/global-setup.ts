@@ -19,8 +19,9 @@ const DAY_SECONDS = 86_400;
  * test/markets/on-chain.test.ts, `lab-wallets` to test/markets/wallets.test.ts, `lab-replaced` to
  * test/objects/replaced-calls.test.ts, `lab-moved` to test/facilitation/mined-again.test.ts, `lab-waiting` to
  * test/markets/waiting-consequences.test.ts, `lab-delayed`, whose roles have the delays of production, to test/markets/delayed-wallets.test.ts,
- * `lab-follower` to test/follower/reorganised.test.ts, `lab-closed`, whose clock is ten minutes late, to
- * test/payments/closed-networks.test.ts. `lab-euro` settles in another currency, for test/payments/currencies.test.ts.
+ * `lab-follower` to test/follower/reorganised.test.ts, `lab-reversed` to test/follower/reversed.test.ts, `lab-anew` to
+ * test/follower/facilitated-anew.test.ts, `lab-closed`, whose clock is ten minutes late, to test/payments/closed-networks.test.ts. `lab-euro`
+ * settles in another currency, for test/payments/currencies.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -40,6 +41,8 @@ const CHAINS = [
   { network: "lab-delayed", chainId: 31344, kind: "testnet", confirmations: 1, delays: DELAYS },
   { network: "lab-moved", chainId: 31340, kind: "testnet", confirmations: 1 },
   { network: "lab-follower", chainId: 31345, kind: "testnet", confirmations: 3 },
+  { network: "lab-reversed", chainId: 31347, kind: "testnet", confirmations: 3 },
+  { network: "lab-anew", chainId: 31348, kind: "testnet", confirmations: 3 },
   {
     network: "lab-euro",
     chainId: 31346,

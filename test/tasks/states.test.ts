@@ -11,6 +11,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "auto_confirmed",
     dispute: "disputed",
     dispute_ends: "409 invalid_status",
+    reverse: "void",
   },
   confirmed: {
     confirm: "409 task_already_closed",
@@ -18,6 +19,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "409 invalid_status",
+    reverse: "409 invalid_status",
   },
   auto_confirmed: {
     confirm: "409 task_already_closed",
@@ -25,6 +27,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "409 invalid_status",
+    reverse: "409 invalid_status",
   },
   disputed: {
     confirm: "409 invalid_status",
@@ -32,6 +35,15 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "open",
+    reverse: "void",
+  },
+  void: {
+    confirm: "409 invalid_status",
+    confirm_late: "409 invalid_status",
+    window_ends: "409 invalid_status",
+    dispute: "409 invalid_status",
+    dispute_ends: "409 invalid_status",
+    reverse: "409 invalid_status",
   },
 };
 

@@ -1,4 +1,4 @@
-// Table of chain operations (CHN-14). The bytes that were sent, and their nonces, are stored by the signer.
+// Tables of chain operations (CHN-14). The bytes that were sent, and their nonces, are stored by the signer.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Environment, OperationKind, OperationStatus } from "../../core/vocabulary.ts";
@@ -73,6 +73,8 @@ export const followers = sqliteTable("followers", {
   checkedDid: text().notNull().default(""),
   /** Whether the contract took no payments at that head (PAY-24). */
   paused: integer({ mode: "boolean" }).notNull().default(false),
+  /** The receipt up to which each facilitated settlement was compared with its block (FAC-18). */
+  checkedReceipt: integer().notNull().default(0),
 });
 export type FollowerRow = typeof followers.$inferSelect;
 
@@ -102,3 +104,24 @@ export const bookedBlocks = sqliteTable(
 export type BookedBlock = typeof bookedBlocks.$inferSelect;
 /** A provider's vault in an edition of the contract. */
 export type VaultRef = { readonly did: string; readonly contract: string };
+
+/** Where a vault held less than its lines say: for the operator, never repaired (MKT-23). The same two numbers are found once. */
+export const ledgerDifferences = sqliteTable(
+  "ledger_differences",
+  {
+    network: text().notNull(),
+    did: text().notNull(),
+    contract: text().notNull(),
+    /** What the vault held, and what it should have held by its lines. Base units. */
+    held: integer().notNull(),
+    expected: integer().notNull(),
+    /** The block at which it was found. */
+    blockNumber: integer().notNull(),
+    foundAt: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.did, t.contract, t.held, t.expected] }),
+    index("ledger_differences_newest").on(t.foundAt),
+  ],
+);
+export type LedgerDifference = typeof ledgerDifferences.$inferSelect;

@@ -91,27 +91,6 @@ export const ledgerLines = sqliteTable(
 );
 export type LedgerLine = typeof ledgerLines.$inferSelect;
 
-/** Where a vault held less than its lines say: for the operator, never repaired (MKT-23). The same two numbers are found once. */
-export const ledgerDifferences = sqliteTable(
-  "ledger_differences",
-  {
-    network: text().notNull(),
-    did: text().notNull(),
-    contract: text().notNull(),
-    /** What the vault held, and what it should have held by its lines. Base units. */
-    held: integer().notNull(),
-    expected: integer().notNull(),
-    /** The block at which it was found. */
-    blockNumber: integer().notNull(),
-    foundAt: integer().notNull(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.network, t.did, t.contract, t.held, t.expected] }),
-    index("ledger_differences_newest").on(t.foundAt),
-  ],
-);
-export type LedgerDifference = typeof ledgerDifferences.$inferSelect;
-
 export const paymentIntents = sqliteTable(
   "payment_intents",
   {
@@ -140,6 +119,9 @@ export const paymentIntents = sqliteTable(
     paymentLog: integer(),
     paymentBlock: integer(),
     paidAt: integer(),
+    /** A payment of it, mined in time, that a reorganisation took away: it pays the intent again wherever it comes back (FAC-18). */
+    lostTx: text(),
+    lostLog: integer(),
     /** When what was paid and never facilitated was counted as spent. */
     spentAt: integer(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
@@ -172,6 +154,7 @@ export const paymentIntents = sqliteTable(
     uniqueIndex("payment_intents_by_payment")
       .on(t.paymentTx, t.paymentLog, t.network)
       .where(sql`payment_tx is not null`),
+    index("payment_intents_lost").on(t.lostTx).where(sql`lost_tx is not null`),
     // The lists of a side. No status is in them: SQLite would write them again with each change of it.
     index("payment_intents_sold").on(t.providerDid, t.environment, t.createdAt, t.intentId),
     index("payment_intents_bought").on(t.consumerDid, t.environment, t.createdAt, t.intentId),
@@ -217,9 +200,11 @@ export const transactions = sqliteTable(
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
     settledAt: integer().notNull(),
+    /** When it was found that its block is not the chain's any more (FAC-18). */
+    reversedAt: integer(),
   },
   (t) => [
-    uniqueIndex("transactions_by_settlement").on(t.network, t.txHash, t.logIndex),
+    uniqueIndex("transactions_by_settlement").on(t.network, t.txHash, t.logIndex).where(sql`reversed_at is null`),
     index("transactions_by_provider").on(t.providerDid, t.environment, t.settledAt, t.transactionId),
     index("transactions_by_consumer").on(t.consumerDid, t.environment, t.settledAt, t.transactionId),
     // The lists of an account (db/account-ranges.ts): a settlement has one place in the list of each of its platforms.
@@ -232,12 +217,27 @@ export const transactions = sqliteTable(
     index("transactions_within")
       .on(t.providerPlatformId, t.environment, t.settledAt, t.transactionId)
       .where(sql`provider_platform_id = consumer_platform_id`),
+    // Written where one is reversed.
+    index("transactions_reversed_sold").on(t.providerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
+    index("transactions_reversed_bought").on(t.consumerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
   ],
 );
 export type TransactionRow = typeof transactions.$inferSelect;
 
-/** The signed receipt of a transaction, stored apart because it is long and rarely read. */
-export const receipts = sqliteTable("receipts", { transactionId: text().primaryKey(), receipt: text().notNull() });
+/**
+ * The signed receipt of a transaction, stored apart because it is long, and found by block. None is ever deleted: their rowids number them in the
+ * order in which they were recorded (FAC-18).
+ */
+export const receipts = sqliteTable(
+  "receipts",
+  {
+    network: text().notNull(),
+    blockNumber: integer().notNull(),
+    transactionId: text().notNull(),
+    receipt: text().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.network, t.blockNumber, t.transactionId] })],
+);
 
 export const tasks = sqliteTable(
   "tasks",
@@ -253,14 +253,17 @@ export const tasks = sqliteTable(
     currency: text().notNull().default(""),
     gross: integer().notNull().default(0),
     status: text().$type<TaskStatus>().notNull(),
-    /** What the consumer has answered; null where it has not, also once the window has ended: the end moves no place in the lists. */
-    answer: text().$type<TaskOutcome>(),
+    /** What the consumer has answered, or `void`; null where neither, also once the window has ended: the end moves no place in the lists. */
+    answer: text().$type<TaskOutcome | "void">(),
     outcome: text().$type<TaskOutcome>(),
     score: real(),
     note: text(),
     openedAt: integer().notNull(),
     confirmBy: integer().notNull(),
     closedAt: integer(),
+    /** Who answered for the other side when it closed, where that rated the provider and the consumer. */
+    providerRatedBy: text(),
+    consumerRatedBy: text(),
   },
   (t) => [
     index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`),
@@ -292,6 +295,8 @@ export const spendLedger = sqliteTable(
     currency: text().notNull(),
     at: integer().notNull(),
     total: integer().notNull(),
+    /** What was spent. */
+    intentId: text().notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.currency, t.at] })],
 );

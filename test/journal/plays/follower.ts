@@ -1,9 +1,9 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
 import { eq } from "drizzle-orm";
 import { followers } from "../../../src/db/tables/chain.ts";
-import { ledgerLines, paymentIntents, spendHolds } from "../../../src/db/tables/money.ts";
+import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../src/db/tables/money.ts";
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
-import { facilitated, paid } from "../../facilitation/support.ts";
+import { confirm, facilitated, paid } from "../../facilitation/support.ts";
 import { expectRefund, refundOf, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, rpc } from "../../support/chain.ts";
@@ -102,6 +102,33 @@ const takenAway: Play = async (stage) => {
   };
 };
 
+/** Facilitated and booked of a block that the chain does not have; `elsewhere`: its payment is in another one. */
+const reversed =
+  (
+    amount: string,
+    elsewhere: boolean,
+    then: (world: World, of: Bought) => Promise<unknown> = async () => undefined,
+  ): Play =>
+  async (stage) => {
+    const { world } = stage;
+    const purchase = await facilitated(world, await pairOf(stage), amount);
+    await then(world, purchase);
+    await follow(world);
+    const gone = { blockHash: "0xgone", ...(!elsewhere && { txHash: `0x${"de".repeat(32)}` }) };
+    await store(world, (db) => [
+      db.update(transactions).set(gone).where(eq(transactions.transactionId, purchase.fac.transaction_id)),
+      // They are compared again.
+      db.update(followers).set({ checkedReceipt: 0 }).where(eq(followers.network, NETWORK)),
+    ]);
+    return async () => {
+      await follow(world);
+      return partiesOf(purchase);
+    };
+  };
+type Bought = Awaited<ReturnType<typeof facilitated>>;
+const confirmed = (world: World, { consumer, task }: Bought) =>
+  must(200, confirm(world, consumer, task, { outcome: "confirmed" }));
+
 /** For a settlement that was facilitated and booked. */
 const givenBack: Play = async (stage) => {
   const settled = await facilitated(stage.world, await pairOf(stage));
@@ -157,6 +184,9 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
     "a payment of an open intent": paidFor,
     "a reorganisation took the payment away": takenAway,
+    "a facilitated settlement is gone": reversed("10.00", false),
+    "a facilitated settlement is gone whose task was confirmed": reversed("10.00", false, confirmed),
+    "a facilitated settlement stands in another block": reversed("10.00", true),
     "a provider gives something back": givenBack,
     "a provider gives back what was awaited": givenBackInTime,
     "a vault holds less than its lines say": ofAgent(robbed, compare),

@@ -1,0 +1,147 @@
+// Reverses a facilitated settlement whose block is not the chain's any more (FAC-18): all that it did is given back, and its intent waits for the
+// payment again. Where that stands in another block the intent is PAID at once, and is facilitated anew.
+import { recordEscrowChange } from "../agents/rate.ts";
+import { touchDocument } from "../agents/store.ts";
+import type { SettlementReading } from "../chain/gateway.ts";
+import type { Network } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { type Database, type ReadResults, readTogether, type Statement } from "../db/batch.ts";
+import type { Timed } from "../db/clock.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
+import { type EscrowChange, gained } from "../escrow/changes.ts";
+import { editionOf } from "../escrow/states.ts";
+import { moveBalance, movedStates } from "../escrow/store.ts";
+import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
+import { toTransactionView } from "../facilitation/views.ts";
+import { type AgentWithPrincipal, findEscrows, findPublicAgent } from "../identity/store.ts";
+import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { unspendStatements } from "../payments/spend-store.ts";
+import type { ClosingFacts } from "../tasks/close.ts";
+import { reversalReads, reverseTask } from "../tasks/reverse.ts";
+import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
+import { whileAt } from "./store.ts";
+
+/** False where the chain can't be asked, or contradicts itself. Throws Conflict when another run has moved on. */
+export async function reverseSettlement(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow,
+  gone: TransactionRow,
+): Promise<boolean> {
+  const read = await deps.chain.readSettlement(network.network, gone.txHash);
+  if (!read.ok || isWhereItWas(read.value, gone)) return false;
+  const payment = paymentIn(read.value, gone);
+  await retryUnderLocks(deps.env, async (touches) => {
+    const { db } = deps;
+    const closing = gone.taskId === null ? {} : reversalReads(db, gone.taskId);
+    const [facts, task] = await readTogether(db, factsOf(db, gone), closing);
+    if (facts.transaction?.reversedAt !== null) return;
+    touches([gone.providerDid, gone.consumerDid]);
+    const ended = gone.taskId === null ? null : (task as ClosingFacts);
+    await commitAll(deps, [whileAt(db, known), ...reversal(deps, network, facts, ended, payment)]);
+  });
+  return true;
+}
+
+const isWhereItWas = (reading: SettlementReading, { blockHash }: TransactionRow): boolean =>
+  reading.state === "mined" && reading.blockHash === blockHash;
+
+/** The same payment in another block, with the network's confirmations. */
+function paymentIn(reading: SettlementReading, { txHash, logIndex }: TransactionRow): PaymentAt | null {
+  if (reading.state !== "mined") return null;
+  const { blockNumber, blockHash, minedAt, settlements } = reading;
+  const settled = settlements.find((one) => one.logIndex === logIndex);
+  return settled ? { ...settled, kind: "settled", txHash, blockNumber, blockHash, minedAt } : null;
+}
+
+const factsOf = (db: Database, { transactionId, intentId, providerDid, environment }: TransactionRow) => ({
+  transaction: findTransaction(db, transactionId),
+  intent: findIntent(db, intentId),
+  provider: findPublicAgent(db, providerDid),
+  escrows: findEscrows(db, providerDid, environment),
+});
+type Facts = ReadResults<ReturnType<typeof factsOf>>;
+
+function reversal(
+  deps: Deps,
+  network: Network,
+  { transaction, intent, provider, escrows }: Facts,
+  task: ClosingFacts | null,
+  payment: PaymentAt | null,
+): Statement[] {
+  if (!transaction || !intent || !provider) throw new Error("a settlement without its intent or its provider");
+  const { db, config, clock } = deps;
+  // On the clock that rules the purchase (ACC-9).
+  const now = clock.now() + intent.clockOffsetMs;
+  const change = escrowChange(network, escrows, transaction);
+  const left = change ? escrows.map((row) => (row === change.before ? change.after : row)) : escrows;
+  const object = toTransactionView(config, { ...transaction, reversedAt: now });
+  return [
+    ...reverseTransaction(db, transaction, now),
+    ...intentStatements(deps, network, intent, transaction, payment),
+    ...(change ? escrowStatements(deps, provider, left, change, now) : []),
+    ...(task ? reverseTask(deps, task, left, now) : []),
+    ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
+    raiseAlert(db, reversed(transaction)),
+  ];
+}
+
+/** What it was spent for is held again until the intent's end, and where the payment is in another block without an end. */
+function intentStatements(
+  deps: Deps,
+  { network }: Network,
+  { clockOffsetMs, ...intent }: Timed<IntentRow>,
+  transaction: TransactionRow,
+  payment: PaymentAt | null,
+): Statement[] {
+  const open = reopened(intent, transaction);
+  return [
+    ...reopenIntent(deps.db, intent, open),
+    ...unspendStatements(deps.db, intent, transaction.settledAt),
+    ...(payment && comesBack(network, open, payment)
+      ? paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment })
+      : []),
+  ];
+}
+
+/** The escrow that the settlement was credited to: one that has gone to another edition's vault holds nothing of it. */
+function escrowChange(
+  network: Network,
+  escrows: readonly EscrowRow[],
+  transaction: TransactionRow,
+): EscrowChange | null {
+  const before = escrows.find(
+    (row) => row.network === transaction.network && editionOf(row, network) === transaction.contract,
+  );
+  return before ? { before, after: gained(before, { amount: -transaction.escrow, settled: true }) } : null;
+}
+
+/** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. */
+function escrowStatements(
+  deps: Deps,
+  { agent, principal }: AgentWithPrincipal,
+  left: readonly EscrowRow[],
+  { before, after }: EscrowChange,
+  now: number,
+): Statement[] {
+  const { db } = deps;
+  const moved = moveBalance(db, before, after, { amount: after.balance - before.balance, settled: true });
+  if (before.state === after.state || agent.environment !== before.environment) return moved;
+  const source = { agent: { ...agent, updatedAt: now }, principal, markets: [], escrows: [...left] };
+  return [
+    ...moved,
+    ...touchDocument(db, agent, { updatedAt: now, ...movedStates([after]) }),
+    ...recordEscrowChange(db, deps, source, [{ before, after }], true, now),
+  ];
+}
+
+const reversed = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
+  kind: "settlement_reversed",
+  subject: `${transactionId} on ${network}`,
+  message: `A reorganisation took block ${blockNumber} of a facilitated settlement away: it is reversed, and facilitated anew where its payment comes back.`,
+});

@@ -1,0 +1,27 @@
+// Store of what the dry run tells of a window: when the first settlement that counts leaves it (PAY-20).
+import { sql } from "drizzle-orm";
+import { DAY_MS } from "../core/limits.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import { ofPurse } from "./spend-store.ts";
+
+/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID: of limits in a currency. */
+export const findFirstInWindows = (
+  db: Database,
+  did: string,
+  currency: string,
+  now: number,
+): Read<Record<string, number>> => {
+  const purse = { did: sql`a.did`, environment: sql`a.environment`, currency: sql`${currency}` };
+  const began = sql`${now} - ${DAY_MS} * json_extract(a.spending_limit, '$.window_days')`;
+  const first = sql<
+    number | null
+  >`(select l.at from spend_ledger l where ${ofPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
+  const spenders = sql`(select ${did} as did union all select value from json_each((select delegators from agents where did = ${did}))) chain`;
+  return read(
+    db
+      .select({ did: sql<string>`a.did`.as("did"), first: first.as("first") })
+      .from(sql`${spenders} cross join agents a on a.did = chain.did
+          and json_extract(a.spending_limit, '$.currency') = ${currency}`),
+    (rows) => Object.fromEntries(rows.flatMap(({ did: of, first: at }) => (at === null ? [] : [[of, at]]))),
+  );
+};

@@ -1,0 +1,114 @@
+// Purchases on a lab's chain whose blocks a reorganisation takes away, for the tests of reversals (FAC-18). Payments need three confirmations.
+import { asConsumer, type Paid, type Pair } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { payOnChain, spoil } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { follow } from "./support.ts";
+
+export const UNIT = 1_000_000;
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export type Signed = Paid & { readonly signed: string };
+export type Settled = Signed & { readonly fac: Json; readonly id: string; readonly task: string };
+
+export type Reversals = Awaited<ReturnType<typeof openReversals>>;
+
+/** A world whose purchases are made on a lab's chain. */
+export async function openReversals(network: string) {
+  const world: World = await createWorld({ NETWORKS: env.NETWORKS });
+  const { lab, mine } = labOf(network);
+  const followed = () => follow(world, network);
+  const provider = (overrides: Json = {}) => world.provider(overrides, "GLOBAL-USDC", network);
+  const pairOf = async (consumer?: Agent): Promise<Pair> => ({
+    consumer: consumer ?? (await world.consumer()),
+    provider: await provider(),
+  });
+
+  async function paid(pair: Pair, amount = "10.00", named = true): Promise<Signed> {
+    const intent = await world.intent(pair.consumer, pair.provider, amount, { network });
+    const options = { network, ...(named && { intentId: intent.intent_id }) };
+    const tx = await payOnChain(pair.consumer.did, pair.provider.did, Number(intent.amount_base_units), options);
+    return { ...pair, intent, tx, signed: await lab("debug_getRawTransaction", tx) };
+  }
+
+  async function facilitated(pair: Pair, amount = "10.00", named = true): Promise<Settled> {
+    const purchase = await paid(pair, amount, named);
+    await mine(3);
+    const fac = expectStatus(await asConsumer(world, purchase), 200);
+    return { ...purchase, fac, id: fac.transaction_id, task: fac.task_id };
+  }
+
+  /** The payment's block and those behind it are gone; other ones are mined in their place. */
+  async function takeAway({ tx }: Pick<Paid, "tx">): Promise<void> {
+    const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
+    const behind = Number(await lab("eth_blockNumber")) - Number(blockNumber);
+    await lab("anvil_rollback", behind + 1);
+    await mine(behind + 3);
+  }
+
+  /** The payment is mined, and confirmed. */
+  async function bringBack({ signed }: Signed): Promise<void> {
+    await lab("evm_setAutomine", false);
+    await lab("eth_sendRawTransaction", signed);
+    await mine(1);
+    await lab("evm_setAutomine", true);
+    await mine(3);
+  }
+
+  /** Its block is gone, and it stands in a later one. */
+  async function moveOn(purchase: Signed): Promise<void> {
+    await lab("evm_setAutomine", false);
+    await takeAway(purchase);
+    await bringBack(purchase);
+  }
+
+  /** Before a test: real time, and a booked block that stays. */
+  async function begin(): Promise<void> {
+    world.offset = 0;
+    await mine(3);
+    await followed();
+  }
+
+  /** After a test: the node makes no faults, and each transaction gets a block. */
+  async function end(): Promise<void> {
+    await spoil(network);
+    await lab("evm_setAutomine", true);
+  }
+
+  /** The node answers every question for a receipt with this one. */
+  const spoilReceipt = (result: Json) =>
+    spoil(network, { method: "eth_getTransactionReceipt", times: 100, how: "answer", result });
+
+  return {
+    ...{ world, lab, mine, followed, provider, pairOf, paid, facilitated },
+    ...{ takeAway, bringBack, moveOn, begin, end, spoilReceipt },
+  };
+}
+
+const one = async (text: string, ...values: unknown[]): Promise<Json> => (await rows(text, ...values))[0];
+
+export const transactionOf = (id: string): Promise<Json> =>
+  one("select * from transactions where transaction_id = ?", id);
+export const taskOf = (id: string): Promise<Json> => one("select * from tasks where task_id = ?", id);
+export const intentOf = ({ intent }: Paid): Promise<Json> =>
+  one("select * from payment_intents where intent_id = ?", intent.intent_id);
+export const holdsOf = (did: string): Promise<Json[]> =>
+  rows("select expires_at, amount from spend_holds where did = ?", did);
+
+/** The objects of the events of a type about a transaction or an intent. */
+export const eventsOf = async (type: string, id: string): Promise<Json[]> =>
+  (await rows("select object from events where type = ?", type))
+    .map(({ object }) => JSON.parse(object))
+    .filter((object) => [object.transaction_id, object.intent_id].includes(id));
+
+export const ratingOf = (did: string): Promise<Json> =>
+  one(
+    `select rating_weight, rating_weighted, rating_interactions, rating_counterparties, agent_rating, rating_heaviest
+      from agents where did = ?`,
+    did,
+  );
+export const sumsOf = (did: string): Promise<Json[]> =>
+  rows("select counterparty_principal_id, weight, weighted from rating_counterparties where did = ? order by 1", did);

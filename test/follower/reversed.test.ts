@@ -1,0 +1,294 @@
+// A reorganisation takes facilitated settlements away for good: all that they did is given back (FAC-18). The network `lab-reversed` belongs to
+// this file alone.
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { abandonIntents } from "../../src/payments/abandon.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { asProvider, confirm, type Paid } from "../facilitation/support.ts";
+import { buyer, dailyLimit, delegateOf, orderOf, spendState } from "../payments/support.ts";
+import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
+import { spoil } from "../support/chain.ts";
+import { type Agent, expectStatus, type Json, type World } from "../support/world.ts";
+import {
+  DAY,
+  eventsOf,
+  HOUR,
+  holdsOf,
+  intentOf,
+  MINUTE,
+  openReversals,
+  type Reversals,
+  ratingOf,
+  sumsOf,
+  taskOf,
+  transactionOf,
+  UNIT,
+} from "./reversals.ts";
+import { escrowOf, linesOf } from "./support.ts";
+
+const LAB = "lab-reversed";
+
+let chain: Reversals;
+let world: World;
+beforeAll(async () => {
+  chain = await openReversals(LAB);
+  world = chain.world;
+});
+beforeEach(() => chain.begin());
+afterEach(() => chain.end());
+
+/** Numbers to 1e-9 of them. */
+function expectLike(found: Json, wanted: Json): void {
+  for (const [name, value] of Object.entries(wanted)) {
+    if (typeof value !== "number") expect([name, found[name]]).toEqual([name, value]);
+    else expect(Math.abs(found[name] - value)).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(value)));
+  }
+}
+
+describe("a facilitated settlement whose block is gone for good", () => {
+  it("is reversed with its open task void, and gives back what it was credited and what was spent", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf(await buyer(world, dailyLimit("10.00"))), "10.00");
+    const { consumer, provider: shop } = purchase;
+    await chain.followed();
+    expect(await escrowOf(shop.did)).toMatchObject({ balance: 999_500, contributed: 999_500 });
+    await chain.takeAway(purchase);
+    await chain.followed();
+    expect((await transactionOf(purchase.id)).reversed_at).toEqual(expect.any(Number));
+    expect(await taskOf(purchase.task)).toMatchObject({ status: "void", outcome: null, score: null, answer: "void" });
+    expect(await linesOf(shop.did)).toEqual([]);
+    expect(await escrowOf(shop.did)).toMatchObject({ balance: 0, contributed: 0, state: "FUNDING" });
+    expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 0, ledger: [] }]);
+    expect(await intentOf(purchase)).toMatchObject({ status: "OPEN", transaction_id: null, task_id: null });
+    expect(await ratingOf(shop.did)).toMatchObject({ rating_interactions: 0, agent_rating: null });
+    const alerts = await rows("select subject from alerts where kind = 'settlement_reversed'");
+    expect(alerts).toEqual([{ subject: `${purchase.id} on ${LAB}` }]);
+    // Both agents are of one platform.
+    expect(await eventsOf("transaction.reversed", purchase.id)).toEqual([
+      expect.objectContaining({ status: "reversed", reversed_at: expect.any(String), tx_hash: purchase.tx }),
+    ]);
+    expect(await eventsOf("task.closed", purchase.id)).toEqual([expect.objectContaining({ status: "void" })]);
+    const reply = await confirm(world, consumer, purchase.task);
+    expect([reply.status, reply.body.code, reply.body.detail]).toEqual([409, "invalid_status", { status: "void" }]);
+  });
+
+  it("shows in the reports as reversed and void, with its receipt as history", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf());
+    await chain.takeAway(purchase);
+    await chain.followed();
+    const path = `/v1/agents/${encodeURIComponent(purchase.provider.did)}`;
+    const listed = async (of: string) => expectStatus(await world.call("GET", `${path}/${of}`), 200).data;
+    expect(await listed("transactions")).toEqual([
+      expect.objectContaining({ transaction_id: purchase.id, status: "reversed", reversed_at: expect.any(String) }),
+    ]);
+    const all = async (query: string) =>
+      expectStatus(
+        await world.call("GET", `/v1/transactions?did=${encodeURIComponent(purchase.provider.did)}&${query}`),
+        200,
+      ).data.map(({ transaction_id }: Json) => transaction_id);
+    for (const query of ["status=reversed", "status=reversed&role=provider", "role=provider"])
+      expect(await all(query)).toEqual([purchase.id]);
+    for (const query of ["status=settled", "status=reversed&role=consumer"]) expect(await all(query)).toEqual([]);
+    const isVoid = [expect.objectContaining({ task_id: purchase.task, status: "void" })];
+    expect(await listed("tasks")).toEqual(isVoid);
+    expect(await listed("tasks?status=void")).toEqual(isVoid);
+    for (const status of ["open", "confirmed", "auto_confirmed"])
+      expect(await listed(`tasks?status=${status}`)).toEqual([]);
+    expect(await rows("select receipt from receipts where transaction_id = ?", purchase.id)).toEqual([
+      { receipt: purchase.fac.receipt },
+    ]);
+  });
+
+  it("leaves an intent that ends unpaid, holds nothing, and rates nobody for having abandoned it", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf(await buyer(world, dailyLimit("10.00"))));
+    const { consumer, provider: shop } = purchase;
+    await chain.takeAway(purchase);
+    await chain.followed();
+    world.advance(6 * MINUTE);
+    await chain.followed();
+    await world.run(abandonIntents);
+    expect(await intentOf(purchase)).toMatchObject({ status: "ABANDONED" });
+    expect(await holdsOf(consumer.did)).toEqual([]);
+    expect(await spendState(world, consumer.did)).toMatchObject([{ open: 0, settled: 0 }]);
+    world.advance(2 * DAY);
+    await world.run(rateAbandonedIntents);
+    expect(await ratingOf(consumer.did)).toMatchObject({ rating_weight: 0 });
+    world.offset = 0;
+    await world.intent(consumer, shop, "10.00", { network: LAB });
+  });
+
+  it("takes the signals of a confirmed task back to what they would be without it", async () => {
+    const pair = await chain.pairOf();
+    const before = await chain.facilitated(pair, "7.00");
+    expectStatus(await confirm(world, pair.consumer, before.task, { outcome: "partial", score: 0.4 }), 200);
+    await chain.followed();
+    const dids = [pair.provider.did, pair.consumer.did];
+    const state = () =>
+      Promise.all(dids.flatMap((did) => [ratingOf(did), sumsOf(did).then((sums) => ({ ...sums[0] }))]));
+    const [volume] = await rows("select settled_volumes from agents where did = ?", pair.provider.did);
+    const wanted = await state();
+    const purchase = await chain.facilitated(pair, "90.00");
+    expectStatus(await confirm(world, pair.consumer, purchase.task), 200);
+    expect((await ratingOf(pair.provider.did)).rating_interactions).toBe(2);
+    await chain.takeAway(purchase);
+    await chain.followed();
+    const found = await state();
+    for (const [at, row] of wanted.entries()) expectLike(found[at], row);
+    expect(await rows("select settled_volumes from agents where did = ?", pair.provider.did)).toEqual([volume]);
+    expect((await taskOf(purchase.task)).status).toBe("confirmed");
+    expect(await eventsOf("task.closed", purchase.id)).toHaveLength(1);
+    const threshold = (await escrowOf(pair.provider.did)).threshold;
+    expect(threshold).toBe(15 * UNIT);
+  });
+
+  it("leaves an agent without any other task unrated, and without that counterparty", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf(), "500.00");
+    const { consumer, provider: shop } = purchase;
+    expectStatus(await confirm(world, consumer, purchase.task), 200);
+    await chain.followed();
+    expect(await escrowOf(shop.did)).toMatchObject({ state: "ACTIVE" });
+    expect((await escrowOf(shop.did)).threshold).toBeLessThan(15 * UNIT);
+    await chain.takeAway(purchase);
+    await chain.followed();
+    for (const { did } of [consumer, shop]) {
+      expect(await ratingOf(did)).toEqual({
+        ...{ rating_weight: 0, rating_weighted: 0, rating_interactions: 0, rating_counterparties: 0 },
+        ...{ agent_rating: null, rating_heaviest: "[]" },
+      });
+      expect(await sumsOf(did)).toEqual([]);
+    }
+    expect(await escrowOf(shop.did)).toMatchObject({ balance: 0, threshold: 15 * UNIT, state: "FUNDING" });
+    const turned = await rows(
+      "select object from events where agent_did = ? and type = 'agent.escrow_state_changed'",
+      shop.did,
+    );
+    expect(turned.map(({ object }) => JSON.parse(object).escrow_state)).toEqual(["ACTIVE", "FUNDING"]);
+    const path = `/v1/agents/${encodeURIComponent(shop.did)}`;
+    const { performance, escrow_state } = expectStatus(await world.call("GET", `${path}/overview`), 200);
+    expect([performance.agent_rating, escrow_state]).toEqual([null, "FUNDING"]);
+  });
+
+  it("takes the signals of an auto-confirmed task back, and those of one whose end nobody recorded are never given", async () => {
+    const [pair, other] = [await chain.pairOf(), await chain.pairOf()];
+    const recorded = await chain.facilitated(pair);
+    world.advance(72 * HOUR + MINUTE);
+    await world.run(autoConfirmTasks);
+    expect(await taskOf(recorded.task)).toMatchObject({ status: "auto_confirmed" });
+    expect((await ratingOf(recorded.consumer.did)).rating_interactions).toBe(1);
+    world.offset = 0;
+    const late = await chain.facilitated(other);
+    await chain.takeAway(recorded);
+    world.advance(72 * HOUR + MINUTE);
+    await chain.followed();
+    for (const { consumer, provider: shop } of [recorded, late])
+      for (const { did } of [consumer, shop])
+        expect(await ratingOf(did)).toMatchObject({ rating_weight: 0, rating_interactions: 0, agent_rating: null });
+    expect(await taskOf(recorded.task)).toMatchObject({ status: "auto_confirmed" });
+    expect(await taskOf(late.task)).toMatchObject({ status: "void" });
+    await world.run(autoConfirmTasks);
+    expect(await taskOf(late.task)).toMatchObject({ status: "void" });
+  });
+
+  it("of two providers reverses both, and leaves what stands in an earlier block", async () => {
+    const [pair, other, third] = [await chain.pairOf(), await chain.pairOf(), await chain.pairOf()];
+    const kept = await chain.facilitated(third);
+    const first = await chain.facilitated(pair);
+    const second = await chain.facilitated({ ...other, consumer: first.consumer });
+    await chain.followed();
+    await chain.takeAway(first);
+    await chain.followed();
+    const reversed = await Promise.all(
+      [kept, first, second].map(async ({ id }) => (await transactionOf(id)).reversed_at),
+    );
+    expect(reversed).toEqual([null, expect.any(Number), expect.any(Number)]);
+    expect(await escrowOf(kept.provider.did)).toMatchObject({ balance: 999_500 });
+    expect(await spendState(world, first.consumer.did)).toMatchObject([{ settled: 0, open: 20 * UNIT, ledger: [] }]);
+  });
+
+  it("gives its part of every window back across a delegation chain, whatever was spent since", async () => {
+    const top = await buyer(world, dailyLimit("30.00"));
+    const consumer = await delegateOf(world, top, dailyLimit("25.00"));
+    const shop = await chain.provider();
+    const later = await chain.paid({ consumer, provider: shop }, "12.00");
+    const gone = await chain.facilitated({ consumer, provider: shop }, "10.00");
+    expectStatus(await asProvider(world, later), 200);
+    await chain.takeAway(gone);
+    await chain.followed();
+    for (const { did } of [top, consumer]) {
+      const [sums] = await spendState(world, did);
+      expect([sums?.settled, sums?.open]).toEqual([12 * UNIT, 10 * UNIT]);
+      expect(sums?.ledger.map(({ total }) => total)).toEqual([12 * UNIT]);
+    }
+    const other = await delegateOf(world, top, dailyLimit("30.00"));
+    const refusal = await world.as(
+      other,
+      "POST",
+      "/v1/payment-intents",
+      orderOf(other, shop, { amount: "8.01", network: LAB }),
+    );
+    expect([refusal.status, refusal.body.detail?.remaining]).toEqual([403, "8.00"]);
+  });
+
+  it("lowers the totals that were spent behind it", async () => {
+    const consumer = await buyer(world, dailyLimit("30.00"));
+    const pair = { consumer, provider: await chain.provider() };
+    await chain.facilitated(pair, "5.00");
+    const gone = await chain.facilitated(pair, "10.00");
+    await chain.facilitated(pair, "3.00");
+    await chain.followed();
+    const totals = async () => (await spendState(world, consumer.did))[0]?.ledger.map(({ total }) => total);
+    expect(await totals()).toEqual([5 * UNIT, 15 * UNIT, 18 * UNIT]);
+    // The later one was facilitated of a block that stays.
+    await rows("update transactions set block_hash = 'another' where transaction_id = ?", gone.id);
+    await rows("update followers set checked_receipt = 0 where network = ?", LAB);
+    await chain.spoilReceipt(null);
+    await chain.followed();
+    await spoil(LAB);
+    expect((await transactionOf(gone.id)).reversed_at).toEqual(expect.any(Number));
+    expect(await totals()).toEqual([5 * UNIT, 8 * UNIT]);
+    expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 8 * UNIT }]);
+  });
+
+  it("is reversed once, however many run and whatever fails between", async () => {
+    const [pair, other] = [await chain.pairOf(), await chain.pairOf()];
+    const purchases = [await chain.facilitated(pair), await chain.facilitated(other)];
+    await chain.followed();
+    await chain.takeAway(purchases[0] as Paid);
+    await Promise.all([chain.followed(), chain.followed(), chain.followed()]);
+    await chain.followed();
+    for (const { id, provider: shop } of purchases) {
+      expect((await transactionOf(id)).reversed_at).toEqual(expect.any(Number));
+      expect(await eventsOf("transaction.reversed", id)).toHaveLength(1);
+      expect(await eventsOf("task.closed", id)).toHaveLength(1);
+      expect(await escrowOf(shop.did)).toMatchObject({ balance: 0, contributed: 0 });
+    }
+  });
+});
+
+describe("in production", () => {
+  it("is reversed as in the sandbox, and of the other environment nothing moves", async () => {
+    const principal = await livePrincipal(world);
+    const [shop, consumer] = [await chain.provider(), await world.consumer()];
+    await openLive(world, shop.did, LAB);
+    const live = async (agent: Agent) => under(agent, await promoted(world, agent.did, { principal_id: principal }));
+    const other = await livePrincipal(world);
+    const pair = {
+      provider: await live(shop),
+      consumer: under(consumer, await promoted(world, consumer.did, { principal_id: other })),
+    };
+    await deposit(shop.did, 15 * UNIT, LAB);
+    await chain.mine(3);
+    await chain.followed();
+    const purchase = await chain.facilitated(pair);
+    await chain.followed();
+    expect((await transactionOf(purchase.id)).environment).toBe("production");
+    expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 10 * UNIT }]);
+    await chain.takeAway(purchase);
+    await chain.followed();
+    expect((await transactionOf(purchase.id)).reversed_at).toEqual(expect.any(Number));
+    expect(await escrowOf(shop.did, "production")).toMatchObject({ balance: 15 * UNIT, contributed: 0 });
+    expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 0, open: 10 * UNIT }]);
+    expect(await eventsOf("transaction.reversed", purchase.id)).toEqual([
+      expect.objectContaining({ environment: "production" }),
+    ]);
+  });
+});
