@@ -33,6 +33,7 @@ const FEATURES = [
   "facilitation",
   "disputes",
   "follower",
+  "vaults",
   "promotion",
   "reports",
   "directory",

@@ -143,6 +143,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   }),
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(16, 10, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
+  // Ten lines of the vault, each with its transaction.
+  "GET /v1/agents/{did}/escrow": read(40, 6 * KIB),
+  // What the follower books, and the comparison of the vault with its lines.
+  "POST /v1/agents/{did}/escrow/sync": mutation(55, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
   "GET /v1/platform": read(5, 4 * KIB),
   // The key and its platform 2, the key again for its platform 1, and one entry more than the page has.
   "GET /v1/platform/activity": read(25, 16 * KIB),
@@ -261,6 +265,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/operator/ca": read(1, KIB),
   "GET /v1/operator/jobs": read(JOBS.length, JOBS.length * 195),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
+  "GET /v1/operator/reconciliation": read(65, 16 * KIB),
+  "GET /v1/operator/reconciliation (did)": read(65, 16 * KIB),
+  "GET /v1/operator/reconciliation (network)": read(65, 16 * KIB),
   "GET /v1/operator/activity": read(25, 16 * KIB),
   "GET /v1/operator/activity (actor)": read(25, 16 * KIB),
   "GET /v1/operator/activity (action)": read(25, 16 * KIB),

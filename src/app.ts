@@ -54,6 +54,7 @@ import { ratingRoutes } from "./ratings/routes.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import { customerStandingRoutes, principalStandingRoutes } from "./standing/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
+import { vaultRoutes } from "./vaults/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
 
 /** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
@@ -85,6 +86,7 @@ export const ROUTES: readonly Route[] = [
   ...ratingRoutes,
   ...paymentRoutes,
   ...followerRoutes,
+  ...vaultRoutes,
   ...taskRoutes,
   ...facilitationRoutes,
   ...jobRoutes,

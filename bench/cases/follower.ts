@@ -1,7 +1,7 @@
 // The follower's message: what it costs to read a chain on which nothing has happened, and what each movement and each payment costs.
 import type { Case } from "../case.ts";
 import { depositFor } from "../payer.ts";
-import { agent, follow, followAsk, openProvider, type Play, paid } from "../play.ts";
+import { agent, agentPath, follow, followAsk, manage, openProvider, type Play, paid } from "../play.ts";
 
 const UNIT = 1n;
 const MANY = 10;
@@ -29,6 +29,15 @@ const payments = (count: number) => async (play: Play) => {
   return followAsk(play);
 };
 
+/** A platform has a deposit booked at once. */
+async function synced(play: Play) {
+  const [seller] = await sellers(play, 1);
+  if (!seller) throw new Error("unreachable: one was asked for");
+  await follow(play);
+  await depositFor(play.network, seller.did, UNIT);
+  return manage(play.stage, "POST", `${agentPath(seller.did)}/escrow/sync`);
+}
+
 const route = "message follow_chain";
 export const FOLLOWER_CASES: readonly Case[] = [
   {
@@ -43,4 +52,5 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route, variant: "ten deposits", status: 200, ask: deposits(MANY) },
   { route, variant: "a payment", status: 200, ask: payments(1) },
   { route, variant: "ten payments", status: 200, ask: payments(MANY) },
+  { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
 ];

@@ -12,6 +12,24 @@ export async function raise({ stage, next }: Play, raisedAt: number): Promise<st
   return `${row[0]}`;
 }
 
+/** Stores more than a page of differences of one provider; returns its DID. */
+async function differ({ stage, network, next }: Play): Promise<string> {
+  const did = `did:aeap:differs-${next()}`;
+  const sql =
+    "insert into ledger_differences (network, did, contract, held, expected, block_number, found_at) values (?, ?, ?, ?, ?, ?, ?)";
+  const rowOf = (n: number) => [
+    network.network,
+    did,
+    network.settlement_contract.toLowerCase(),
+    n,
+    n + 1,
+    n,
+    Date.now(),
+  ];
+  await stage.sql(Array.from({ length: 25 }, (_, n) => ({ sql, params: rowOf(n) })));
+  return did;
+}
+
 export const OPERATORS: readonly Case[] = [
   {
     route: "GET /v1/operator/platforms",
@@ -33,6 +51,19 @@ export const OPERATORS: readonly Case[] = [
     filling: true,
     ask: ({ stage }) => operate(stage, "GET", "/v1/operator/alerts?limit=20"),
   },
+  ...["", "did", "network"].map(
+    (filter): Case => ({
+      route: "GET /v1/operator/reconciliation",
+      ...(filter !== "" && { variant: filter }),
+      status: 200,
+      ask: async (play) => {
+        const differences = await differ(play);
+        const value = { did: differences, network: play.network.network }[filter];
+        const query = value === undefined ? "" : `&${filter}=${value}`;
+        return operate(play.stage, "GET", `/v1/operator/reconciliation?limit=20${query}`);
+      },
+    }),
+  ),
   ...["", "actor", "action"].map(
     (filter): Case => ({
       route: "GET /v1/operator/activity",

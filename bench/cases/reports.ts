@@ -50,6 +50,12 @@ export const REPORTS: readonly Case[] = [
     moreRows: countOpen,
     ask: askOverview,
   },
+  {
+    route: "GET /v1/agents/{did}/escrow",
+    status: 200,
+    filling: true,
+    ask: ({ stage, provider }) => manage(stage, "GET", `${agentPath(provider.did)}/escrow`),
+  },
   list("tasks"),
   ...FILTERS.map((filter) => list("tasks", filter)),
   list("transactions"),

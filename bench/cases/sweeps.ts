@@ -107,7 +107,7 @@ const leaveEvent = ({ stage, next }: Play) =>
   );
 
 const fallBehind = ({ stage, idle }: Play) =>
-  change(stage, "update escrows set threshold = chain_threshold + 1 where did = ?", idle.did);
+  change(stage, "update escrows set threshold = chain_threshold - base_threshold / 20 where did = ?", idle.did);
 
 const stallMarket = ({ stage, idle }: Play) =>
   change(

@@ -1,7 +1,7 @@
 // Plays every operation in a story of two agents; its requests and answers are the examples of the documents. A declared operation that is
 // not played makes it fail with its name.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Hex } from "viem";
+import { encodeFunctionData, erc20Abi, type Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { clientFor } from "../chain/client.ts";
 import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must, payOnChain, pick } from "../client.ts";
@@ -17,6 +17,7 @@ import { Stage } from "./stage.ts";
 const MARKET = "GLOBAL-USDC";
 const JOBS_WAIT_MS = 10_000;
 const LITTLE_GAS = 10n ** 15n;
+const GAS = 10n ** 18n;
 
 /** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
@@ -32,6 +33,7 @@ export async function playOperations(service: ServiceDescription): Promise<Recor
   await purchase(stage, provider, consumer);
   await readAgents(stage, provider, consumer);
   await readActivity(stage, consumer);
+  await reconcile(stage, provider);
   await operate(stage, registrationTx);
   const params = { did: provider.did, market: MARKET };
   await stage.show("removeAuthorizedMarket", { params, query: { network: service.chain.network } });
@@ -228,6 +230,8 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   for (const operation of ["getAgent", "getAgentAid", "getAgentStatus", "getAgentDidDocument", "getAgentRating"]) {
     await stage.show(operation, { params });
   }
+  await stage.show("syncAgentEscrow", { params });
+  await stage.show("getAgentEscrow", { params });
   await stage.show("getAgentAid", { params, headers: { Accept: "application/jwt" } });
   await stage.show("getAgentDidWebDocument", { params });
   await stage.show("getContext");
@@ -249,6 +253,28 @@ async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
   await stage.show("listActivity", { query });
   await stage.show("listActivity", { query, headers: { Accept: "text/csv" } });
   must(pick(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
+}
+
+/** The local chain takes something out of the vault, as no key can. */
+async function reconcile(stage: Stage, { did }: Agent): Promise<void> {
+  const { chain } = stage.service;
+  const params = { did };
+  const vault = pick<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
+  const client = clientFor(chain.rpc_url);
+  await client.impersonateAccount({ address: vault });
+  await client.setBalance({ address: vault, value: GAS });
+  const data = encodeFunctionData({
+    abi: erc20Abi,
+    functionName: "transfer",
+    args: [accountsOf(chain).payer.address, 1n],
+  });
+  const hash = await client.sendUnsignedTransaction({ from: vault, to: chain.token, data });
+  await client.waitForTransactionReceipt({ hash });
+  await stage.ask("syncAgentEscrow", { params });
+  must(
+    pick<unknown[]>(await stage.show("listDifferences", { query: { did } }), "data").length > 0,
+    "a difference is listed",
+  );
 }
 
 async function operate(stage: Stage, registrationTx: Hex): Promise<void> {

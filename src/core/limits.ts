@@ -77,6 +77,8 @@ export const FOLLOWER_LATE_SECONDS = 30;
 export const FOLLOWER_LOST_SECONDS = 120;
 /** So long a key counts as short of gas after it was found so. */
 export const LOW_GAS_SECONDS = 120;
+/** The newest movements of a vault that its report shows (MKT-26). */
+export const VAULT_MOVEMENTS = 10;
 /** How long a call reads on to the head of a chain before it is 503. */
 export const CHAIN_LOOK_MS = 8_000;
 export const MARKET_PROVISION_WAIT_MS = 20_000;

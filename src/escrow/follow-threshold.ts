@@ -11,7 +11,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
 import { findBehind, findEscrow, setChainThreshold } from "./store.ts";
-import { vaultThreshold } from "./threshold.ts";
+import { isBehind, vaultThreshold } from "./threshold.ts";
 
 export type Escrowed = Pick<EscrowRow, "did" | "environment" | "network">;
 
@@ -36,14 +36,19 @@ export const followThresholds: EachJob = {
   },
 };
 
-/** Safe to run twice: nothing is sent when the contract has the threshold. Returns false when the chain has not answered yet. */
+/** Safe to run twice: nothing is sent when the contract is near enough. Returns false when the chain has not answered yet. */
 export async function followThreshold(deps: Deps, key: Escrowed, until: number): Promise<boolean> {
-  const { db, chain, env } = deps;
-  const { did, network } = key;
+  const { db } = deps;
   const [escrow] = (await readBatch(db, { escrow: findEscrow(db, key) })).escrow;
   if (!escrow) return true;
+  return !isBehind(escrow) || writeThreshold(deps, escrow, until);
+}
+
+/** Brings the contract to the escrow's threshold to the last base unit. */
+export async function writeThreshold(deps: Deps, escrow: EscrowRow, until: number): Promise<boolean> {
+  const { db, chain, env } = deps;
+  const { did, network } = escrow;
   const threshold = vaultThreshold(escrow);
-  if (threshold === escrow.chainThreshold) return true;
   // Only markets change the wallet.
   const split = { wallet: null, threshold };
   const tools = { chain, signer: signerOn(env, "registrar", network) };
@@ -57,7 +62,7 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   // Records the threshold that was sent: a rating may have moved it since, and then the vault is behind again.
   await commit(db, [
     changeWanted(db, splitKey(network, did), { wanted, txHash: driven.txHash, nextCheckAt: firstCheck(now) }, now),
-    setChainThreshold(db, key, threshold),
+    setChainThreshold(db, escrow, threshold),
   ]);
   return true;
 }

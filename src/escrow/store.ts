@@ -1,10 +1,10 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
+import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
 import type { Gain } from "./changes.ts";
 import { statesOf } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
@@ -17,9 +17,11 @@ type Vault = Pick<EscrowKey, "did" | "network">;
 /** The escrows of a provider's vault on a network: one for each environment. */
 const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
 
+/** Escrows whose threshold the contract has to follow (MKT-20, `isBehind`). Literal text, so that SQLite uses the partial index. */
+const behind = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
+
 /** The contract is behind since now, unless it was behind before. On the database's clock: a moved test clock does not move the chain. */
-const stillOrNow: SQL<number> = sql`case when max(${escrows.threshold}, ${escrows.otherThreshold}) = ${escrows.chainThreshold}
-  then cast(unixepoch('subsec') * 1000 as integer) else ${escrows.behindSince} end`;
+const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
 
 /**
  * Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or
@@ -153,7 +155,7 @@ export const linkThresholdsOf = (db: Database, dids: readonly string[]): Stateme
     .set(linked)
     .where(sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`);
 
-/** Escrows whose threshold the contract does not have yet, longest behind first (MKT-20). */
+/** Longest behind first. */
 export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, network, behindSince } = escrows;
   const [afterDid = "", afterEnvironment = "", afterNetwork = ""] = after.id.split(" ");
@@ -163,8 +165,7 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
       .from(escrows)
       .where(
         and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`max(threshold, other_threshold) <> chain_threshold`,
+          behind,
           sql`(${behindSince}, ${did}, ${environment}, ${network}) > (${after.at}, ${afterDid}, ${afterEnvironment}, ${afterNetwork})`,
         ),
       )
@@ -219,6 +220,51 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
       .from(ledgerLines)
       .where(isNewestLine(sql`${did}`, network, sql`${contract}`)),
   );
+
+/** A line, with the transaction of this environment that its settlement was facilitated as. */
+export type VaultLine = LedgerLine & { readonly transactionId: string | null };
+
+/**
+ * The newest lines of the vault of each escrow of a provider in an environment, in no order. `editions`: the present one of each network, which an
+ * early row did not note.
+ */
+export const findVaultLines = (
+  db: Database,
+  { did, environment }: Pick<EscrowRow, "did" | "environment">,
+  editions: Readonly<Record<string, string>>,
+  limit: number,
+): Read<VaultLine[]> => {
+  const { contract, network } = escrows;
+  const edition = sql`coalesce(nullif(${contract}, ''), ${JSON.stringify(editions)} ->> ${network})`;
+  return readAll(
+    db
+      .select({ ...getTableColumns(ledgerLines), transactionId: transactions.transactionId })
+      .from(escrows)
+      .crossJoin(ledgerLines)
+      .leftJoin(
+        transactions,
+        and(
+          eq(transactions.network, ledgerLines.network),
+          eq(transactions.txHash, ledgerLines.txHash),
+          eq(transactions.logIndex, ledgerLines.logIndex),
+          eq(transactions.environment, environment),
+        ),
+      )
+      .where(
+        and(
+          eq(escrows.did, did),
+          eq(escrows.environment, environment),
+          eq(ledgerLines.did, did),
+          eq(ledgerLines.network, network),
+          sql`${ledgerLines.contract} = ${edition}`,
+          // Literal text, so that SQLite uses the partial index.
+          sql`ledger_lines.reversed = 0`,
+          sql`${ledgerLines.number} > (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+            and m.contract = ${edition} and m.reversed = 0) - ${limit}`,
+        ),
+      ),
+  );
+};
 
 /** Refuses the batch where the vault has another newest line. */
 export const whileNewest = (

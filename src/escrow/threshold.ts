@@ -32,3 +32,9 @@ export const vaultThreshold = ({
   threshold,
   otherThreshold,
 }: Pick<EscrowRow, "threshold" | "otherThreshold">): number => Math.max(threshold, otherThreshold);
+
+/** The contract's threshold follows where it is off by a twentieth of the base or more: a transaction for each cent would cost more than it helps. */
+export const isBehind = (
+  escrow: Pick<EscrowRow, "threshold" | "otherThreshold" | "chainThreshold" | "baseThreshold">,
+): boolean =>
+  escrow.baseThreshold > 0 && Math.abs(vaultThreshold(escrow) - escrow.chainThreshold) * 20 >= escrow.baseThreshold;

@@ -83,6 +83,25 @@ describe("a rating that moves the threshold", () => {
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
   });
 
+  it("is not written before it is 5 % of the base away from the contract's (MKT-20)", async () => {
+    const { db } = world.deps;
+    const { did } = await world.provider();
+    const own = { did, environment: "sandbox" as const, network: NETWORK };
+    const moved = async (threshold: number) => {
+      const [before] = await db.select().from(escrows).where(eq(escrows.did, did));
+      if (!before) throw new Error("no escrow");
+      await commit(db, moveThreshold(db, before, { ...before, threshold }));
+      const due = (await followThresholds.find(world.deps, null, 1_000)).some(({ id }) => id.startsWith(did));
+      expect(await followThreshold(world.deps, own, Date.now() + 10_000)).toBe(true);
+      const read = await world.deps.chain.readProvider(NETWORK, didHash(did));
+      return [due, read.ok ? Number(read.value.threshold) : null];
+    };
+    expect(await moved(14_250_001)).toEqual([false, 15_000_000]);
+    expect(await moved(14_250_000)).toEqual([true, 14_250_000]);
+    expect(await moved(13_600_000)).toEqual([false, 14_250_000]);
+    expect(await moved(15_000_000)).toEqual([true, 15_000_000]);
+  });
+
   it("is found by the sweep only while it is behind", async () => {
     const sent: unknown[] = [];
     const CHAIN_QUEUE = { send: async (job: unknown) => void sent.push(job) } as never;

@@ -96,6 +96,16 @@ export async function transferTo(vault: string, units: number, network = "base-s
   await send(network, from, token, call({ abi: tokenAbi, functionName: "transfer", args }));
 }
 
+/** Takes base units out of a vault past the contract, as no key can: the local chain impersonates the vault. */
+export async function robVault(vault: string, units: number, network = "base-sepolia"): Promise<void> {
+  const { token } = chainOf(network);
+  await rpc(network, "anvil_impersonateAccount", [vault]);
+  await rpc(network, "anvil_setBalance", [vault, "0xde0b6b3a7640000"]);
+  const args = [account(9) as Hex, BigInt(units)] as const;
+  await send(network, vault, token, encodeFunctionData({ abi: tokenAbi, functionName: "transfer", args }));
+  await rpc(network, "anvil_stopImpersonatingAccount", [vault]);
+}
+
 /** Pays a provider's surplus out to its wallet, as anybody may. */
 export const releaseSurplus = (did: string, network = "base-sepolia"): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);

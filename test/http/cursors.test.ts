@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { commit } from "../../src/db/batch.ts";
 import { activityHeads } from "../../src/db/tables/journal.ts";
+import { ledgerDifferences } from "../../src/db/tables/money.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
 import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
@@ -46,6 +47,8 @@ beforeAll(async () => {
     db,
     ["one", "another"].map((subject) => raiseAlert(db, { ...alert, subject })),
   );
+  const difference = { network: "base-sepolia", did, contract: "0xc", expected: 3, blockNumber: 1, foundAt: 1 };
+  await db.insert(ledgerDifferences).values([1, 2].map((held) => ({ ...difference, held })));
   const { platformId } = world;
   for (let i = 0; i < 2; i++) await registerVerifier(world, [(await drawKey()).jwk]);
   const head = { platformId, hash: "0".repeat(64), signedAt: 1, jws: "" };
@@ -72,6 +75,7 @@ const CUSTOMERS = "/v1/customers";
 const INTENTS = "/v1/payment-intents";
 const TASKS = "/v1/agents/{trader}/tasks";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
+const DIFFERENCES = "/v1/operator/reconciliation";
 const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
 const OTHERS_ATTESTATIONS = ATTESTATIONS.replace("{principal_id}", "{other_principal}");
 /** The first group has more than one page. */
@@ -109,6 +113,8 @@ const CONTINUED: Record<string, Listing> = {
   documents: { route: "/v1/platform/documents", key: "session" },
   "an account's documents": { route: "/v1/operator/platforms/{platform_id}/documents", key: "operator" },
   alerts: { route: "/v1/operator/alerts", key: "operator" },
+  differences: { route: DIFFERENCES, key: "operator" },
+  "differences of a provider": { route: DIFFERENCES, key: "operator", filter: () => `did=${did}` },
   "the activity log": { route: ACTIVITY },
   "activity of an action": { route: ACTIVITY, filter: () => "action=agent.registered" },
   "activity in the sandbox": { route: ACTIVITY, filter: () => "environment=sandbox" },

@@ -39,6 +39,10 @@ beforeAll(async () => {
     "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, 'job_lag', ?, 'late', ?, ?)",
   );
   await env.DB.batch([1, 2, 3].map((n) => alert.bind(`alr_${n}`, `job ${n}`, n, n)));
+  const difference =
+    env.DB.prepare(`insert into ledger_differences (network, did, contract, held, expected, block_number, found_at)
+    values ('base-sepolia', ?, '0xc', ?, 9, 1, 1)`);
+  await env.DB.batch([1, 2, 3].map((n) => difference.bind(provider, n)));
   const head = env.DB.prepare(
     "insert into activity_heads (platform_id, seq, hash, signed_at, jws) values (?, ?, ?, 1, '')",
   );
@@ -86,6 +90,10 @@ const LISTS: Readonly<
   },
   "/v1/operator/verifiers": {
     path: () => "/v1/operator/verifiers?limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
+  "/v1/operator/reconciliation": {
+    path: () => `/v1/operator/reconciliation?did=${provider}&limit=1`,
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
   "/v1/operator/alerts": {

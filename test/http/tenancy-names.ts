@@ -79,8 +79,11 @@ export const unjudged = (route: Route): string[] =>
     .filter(({ place, name }) => !OBJECTS[place].includes(name) && !(name in WORDS[place]))
     .map(({ place, name }) => `${place} ${name}`);
 
-/** Members that name an object of anybody: a buyer names the sellers of all platforms. */
-const ANYBODYS: Readonly<Record<string, readonly string[]>> = { evaluateSpendPolicy: ["provider_did"] };
+/** Members that name an object of anybody: a buyer names the sellers of all platforms, an operator the vaults of all providers. */
+const ANYBODYS: Readonly<Record<string, readonly string[]>> = {
+  evaluateSpendPolicy: ["provider_did"],
+  listDifferences: ["did"],
+};
 
 /** The members of a place that name an object of a tenant. */
 export const namedIn = (route: Route, place: Place): string[] => [
@@ -100,7 +103,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["getPlatform", "patchPlatform", "promotePlatform", "closePlatform", "listKeys", "rotateKey"],
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
-  ...["listJobs", "listAlerts", "listOperatorActivity", "getAuthority", "listPaymentIntents"],
+  ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
 ];
 
 const namesObject = (route: Route): boolean =>

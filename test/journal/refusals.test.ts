@@ -193,6 +193,10 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
       () => world.call("DELETE", `${marketsOf(provider.did)}/DE-USDC?network=${NETWORK}`),
     ],
   ],
+  syncAgentEscrow: [
+    ["an agent that there is not", "not_found", () => post(agentAt("did:aeap:none", "/escrow/sync"), {})],
+    ["a consumer", "role_not_permitted", () => post(agentAt(consumer.did, "/escrow/sync"), {})],
+  ],
   createPaymentIntent: [
     [
       "an amount that is no number",

@@ -121,7 +121,8 @@ export const ledgerDifferences = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.network, t.did, t.contract, t.held, t.expected] }),
-    index("ledger_differences_newest").on(t.foundAt),
+    index("ledger_differences_newest").on(t.foundAt, t.network, t.did, t.contract, t.held, t.expected),
+    index("ledger_differences_by_did").on(t.did, t.foundAt, t.network, t.contract, t.held, t.expected),
   ],
 );
 export type LedgerDifference = typeof ledgerDifferences.$inferSelect;

@@ -37,9 +37,9 @@ export const escrows = sqliteTable(
     threshold: integer().notNull(),
     /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
     otherThreshold: integer().notNull().default(0),
-    /** The threshold that the contract has; it follows the higher of the two within a minute or two (MKT-20). */
+    /** The threshold that the contract has; it follows the higher of the two within a minute or two, once they are 5 % of the base apart (MKT-20). */
     chainThreshold: integer().notNull(),
-    /** Real time since when the contract has another one; has no meaning while it has this one (JOB-6). */
+    /** Real time since when they are so far apart; has no meaning while they are not (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
     /** Block time of the newest settlement that was seen. */
@@ -49,7 +49,9 @@ export const escrows = sqliteTable(
     primaryKey({ columns: [t.did, t.environment, t.network] }),
     index("escrows_behind")
       .on(t.behindSince, t.did, t.environment, t.network)
-      .where(sql`max(threshold, other_threshold) <> chain_threshold`),
+      .where(
+        sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`,
+      ),
     index("escrows_holding").on(t.platformId).where(sql`environment = 'production' and balance > 0`),
   ],
 );

@@ -1,35 +1,46 @@
 // What the follower of the contract's events changes (CHN-24, MKT-23).
 import type { ChainMessage } from "../../context.ts";
-import { BY_ITSELF, type Cases, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+import { BY_ITSELF, type Cases, type Consequence, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
 
-const BOOKED = ["escrows", "ledger_lines"] as const;
+const TABLES = ["escrows", "ledger_lines"] as const;
+
+/** What a deposit does, whoever has it booked. */
+export const BOOKED: Consequence = {
+  when: "a deposit that changes no state",
+  states: [],
+  tables: TABLES,
+  activity: BY_ITSELF,
+  ...UNSEEN,
+};
+export const FUNDED: Consequence = {
+  when: "a deposit that funds the escrow",
+  states: ["escrow FUNDING → ACTIVE"],
+  tables: ["agents", ...TABLES],
+  activity: BY_ITSELF,
+  events: { agent: ["agent.escrow_state_changed"] },
+  directory: { agent: ["updated"] },
+  document: { agent: ["new revision"] },
+  certificate: NONE,
+  ...NO_NOTICE,
+};
+export const FUNDS_AGENT: Consequence = {
+  when: "a deposit that funds an agent in FUNDING",
+  states: ["agent FUNDING → ACTIVE", "escrow FUNDING → ACTIVE"],
+  tables: ["agents", ...TABLES],
+  activity: ["agent.funded"],
+  events: { agent: ["agent.escrow_state_changed", "agent.status_changed"] },
+  directory: { agent: ["status_changed"] },
+  document: { agent: ["new revision"] },
+  certificate: { agent: ["reinstated"] },
+  ...NO_NOTICE,
+};
 
 export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "follow_chain">, Cases>> = {
   follow_chain: [
     { when: "nothing has moved a vault", ...NOTHING },
-    { when: "a deposit that changes no state", states: [], tables: BOOKED, activity: BY_ITSELF, ...UNSEEN },
-    {
-      when: "a deposit that funds the escrow",
-      states: ["escrow FUNDING → ACTIVE"],
-      tables: ["agents", ...BOOKED],
-      activity: BY_ITSELF,
-      events: { agent: ["agent.escrow_state_changed"] },
-      directory: { agent: ["updated"] },
-      document: { agent: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
-    },
-    {
-      when: "a deposit that funds an agent in FUNDING",
-      states: ["agent FUNDING → ACTIVE", "escrow FUNDING → ACTIVE"],
-      tables: ["agents", ...BOOKED],
-      activity: ["agent.funded"],
-      events: { agent: ["agent.escrow_state_changed", "agent.status_changed"] },
-      directory: { agent: ["status_changed"] },
-      document: { agent: ["new revision"] },
-      certificate: { agent: ["reinstated"] },
-      ...NO_NOTICE,
-    },
+    BOOKED,
+    FUNDED,
+    FUNDS_AGENT,
     {
       when: "a payment of an open intent",
       states: ["intent OPEN → PAID"],

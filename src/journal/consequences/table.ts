@@ -13,6 +13,7 @@ import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
+import { VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
 import { BY_ITSELF, type Cases, NO_EDIT, NONE, NOTHING, UNSEEN } from "./words.ts";
 
@@ -34,6 +35,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...STATE_OPERATIONS,
   ...MOVE_OPERATIONS,
   ...MARKET_OPERATIONS,
+  ...VAULT_OPERATIONS,
   ...PURCHASE_OPERATIONS,
 
   verifyProof: [{ when: "a nonce is used up, in its object", ...NOTHING }],

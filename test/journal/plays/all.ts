@@ -14,6 +14,7 @@ import { PURCHASE_PLAYS } from "./purchases.ts";
 import { REVIEW_PLAYS } from "./review.ts";
 import type { Plays } from "./stage.ts";
 import { STANDING_PLAYS } from "./standing.ts";
+import { VAULT_PLAYS } from "./vaults.ts";
 import { VERIFIER_PLAYS } from "./verifiers.ts";
 
 export const PLAYS: Plays = {
@@ -30,6 +31,7 @@ export const PLAYS: Plays = {
   ...MOVE_PLAYS,
   ...MARKET_PLAYS,
   ...FOLLOWER_PLAYS,
+  ...VAULT_PLAYS,
   ...PURCHASE_PLAYS,
   ...JOB_PLAYS,
 };

@@ -28,14 +28,14 @@ import {
 export const THRESHOLD = 15_000_000;
 
 /** A provider that the contract knows, with all before it booked. */
-async function provider(world: World): Promise<string> {
+export async function provider(world: World): Promise<string> {
   const { did } = await world.provider();
   await follow(world);
   return did;
 }
 
 /** The same in production, promoted before its escrow is funded. */
-async function waiting(world: World): Promise<string> {
+export async function waiting(world: World): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   await must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(account(8)) }));
   const body = { environment: "production" };
@@ -44,7 +44,7 @@ async function waiting(world: World): Promise<string> {
 }
 
 /** `units` have been put into its vault, and nobody has read of it. */
-const paidIn = (prepare: (world: World) => Promise<string>, units: number) => async (world: World) => {
+export const paidIn = (prepare: (world: World) => Promise<string>, units: number) => async (world: World) => {
   const did = await prepare(world);
   await deposit(did, units, NETWORK);
   return did;

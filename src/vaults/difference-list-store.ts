@@ -1,0 +1,54 @@
+// Lists what vaults held less than their lines say, newest first. The follower writes it.
+import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import { type Database, type Read, readAll } from "../db/batch.ts";
+import { type LedgerDifference, ledgerDifferences } from "../db/tables/chain.ts";
+import { alerts } from "../db/tables/journal.ts";
+
+/** With the open alert about its vault. */
+export type ListedDifference = LedgerDifference & { readonly alertId: string | null };
+
+/** The place of a difference behind its instant: the columns of its key, none of which has a space in it. */
+export const placeOf = ({ network, did, contract, held, expected }: LedgerDifference): string =>
+  [network, did, contract, held, expected].join(" ");
+
+export const listDifferences = (
+  db: Database,
+  filter: { readonly network: string | undefined; readonly did: string | undefined },
+  { limit, after }: { readonly limit: number; readonly after: Position | null },
+): Read<ListedDifference[]> => {
+  const { foundAt, network, did, contract, held, expected } = ledgerDifferences;
+  const [afterNetwork, afterDid, afterContract, afterHeld, afterExpected] = after?.id.split(" ") ?? [];
+  return readAll(
+    db
+      .select({ ...getTableColumns(ledgerDifferences), alertId: alerts.alertId })
+      .from(ledgerDifferences)
+      .leftJoin(
+        alerts,
+        and(
+          eq(alerts.kind, "reconciliation"),
+          eq(alerts.subject, sql`${did} || ' on ' || ${network}`),
+          // Literal text, so that SQLite uses the partial index.
+          sql`acknowledged_at is null`,
+        ),
+      )
+      .where(
+        and(
+          // The sign keeps SQLite from the index of the key, which has another order.
+          filter.network === undefined ? undefined : sql`+${network} = ${filter.network}`,
+          filter.did === undefined ? undefined : eq(did, filter.did),
+          after === null
+            ? undefined
+            : sql`(${foundAt}, ${network}, ${did}, ${contract}, ${held}, ${expected}) <
+              (${after.at}, ${afterNetwork}, ${afterDid}, ${afterContract}, ${Number(afterHeld)}, ${Number(afterExpected)})`,
+        ),
+      )
+      // Of one provider the index has no place for it between the others.
+      .orderBy(
+        ...[foundAt, network, ...(filter.did === undefined ? [did] : []), contract, held, expected].map((one) =>
+          desc(one),
+        ),
+      )
+      .limit(limit + 1),
+  );
+};

@@ -1,0 +1,41 @@
+// The reconciliation's differences, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
+import { askedPage, type OperatorCall } from "../call.ts";
+import { amountOn, caip2Of, findNetwork, networkNamed } from "../chain/networks.ts";
+import type { Config } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, validationError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { type ListedDifference, listDifferences, placeOf } from "./difference-list-store.ts";
+import type { DifferenceQuery, DifferenceView } from "./difference-schema.ts";
+
+export async function getDifferences(call: OperatorCall, query: DifferenceQuery): Promise<Page<DifferenceView>> {
+  const { config } = call.deps;
+  const network = query.network === undefined ? undefined : findNetwork(config.networks, query.network)?.network;
+  const filter = { network, did: query.did };
+  const page = await askedPage(call, query, listingOf("differences", [], filter));
+  const { rows } = await call.read({ rows: listDifferences(call.db, filter, page) });
+  if (query.network !== undefined && network === undefined)
+    throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: row.foundAt, id: placeOf(row) }),
+    (row) => toView(config, row),
+  );
+}
+
+function toView(config: Config, row: ListedDifference): DifferenceView {
+  const network = networkNamed(config.networks, row.network);
+  return {
+    network: row.network,
+    caip2: caip2Of(network),
+    did: row.did,
+    contract: row.contract,
+    currency: network.currency,
+    held: amountOn(network, row.held),
+    expected: amountOn(network, row.expected),
+    block_number: row.blockNumber,
+    found_at: toIso(row.foundAt),
+    alert_id: row.alertId,
+  };
+}

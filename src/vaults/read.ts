@@ -1,0 +1,71 @@
+// A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). One trip whose
+// rows do not grow with the history.
+import { findAgent } from "../agents/store.ts";
+import { toEscrowView } from "../agents/views.ts";
+import type { ManagementCall } from "../call.ts";
+import { amountOn, networkNamed } from "../chain/networks.ts";
+import type { Config, Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { VAULT_MOVEMENTS } from "../core/limits.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import type { ReadResults } from "../db/batch.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { editionOf, worstEscrowState } from "../escrow/states.ts";
+import { findVaultLines, type VaultLine } from "../escrow/store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
+import { findEscrows } from "../identity/store.ts";
+import type { EscrowReport, VaultView } from "./schema.ts";
+
+export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
+  escrows: findEscrows(db, did, environment),
+  lines: findVaultLines(db, { did, environment }, editionsIn(config), VAULT_MOVEMENTS),
+});
+export type Vaults = ReadResults<ReturnType<typeof vaultReads>>;
+
+/** The present edition of each network. */
+const editionsIn = ({ networks }: Config): Record<string, string> =>
+  Object.fromEntries(networks.map((one) => [one.network, one.settlement_contract.toLowerCase()]));
+
+export async function getEscrow(call: ManagementCall, did: string): Promise<EscrowReport> {
+  const { db, tenant, deps } = call;
+  const { found, ...vaults } = await call.read({
+    found: findAgent(db, tenant, did),
+    ...vaultReads(deps, did, call.environment),
+  });
+  if (!found) throw new ServiceError("not_found");
+  return toReport(deps.config, found, vaults);
+}
+
+/** A consumer has no escrow: its state is null. */
+export const toReport = (config: Config, { agent }: AgentWithPrincipal, { escrows, lines }: Vaults): EscrowReport => ({
+  did: agent.did,
+  escrow_state: worstEscrowState(agent.economicRole, escrows),
+  escrow: escrows.map((escrow) => toVaultView(config, escrow, lines)),
+});
+
+function toVaultView(config: Config, escrow: EscrowRow, lines: readonly VaultLine[]): VaultView {
+  const network = networkNamed(config.networks, escrow.network);
+  const own = lines
+    .filter((line) => line.network === escrow.network && line.contract === editionOf(escrow, network))
+    .toSorted((one, other) => other.number - one.number);
+  const shown = (units: number): string => amountOn(network, units);
+  return {
+    ...toEscrowView(config, escrow),
+    operational_wallet: escrow.operationalWallet,
+    base_threshold: shown(escrow.baseThreshold),
+    chain_threshold: shown(escrow.chainThreshold),
+    held: shown(own[0]?.held ?? 0),
+    contributed: shown(escrow.contributed),
+    movements: own.map((line) => ({
+      kind: line.kind,
+      amount: shown(Math.abs(line.amount)),
+      held: shown(line.held),
+      transaction_id: line.transactionId,
+      // What came without an event has no transaction of its own.
+      tx_hash: line.logIndex < 0 ? null : line.txHash,
+      block_number: line.blockNumber,
+      mined_at: toIso(line.minedAt),
+    })),
+  };
+}

@@ -1,0 +1,58 @@
+// Routes of a provider's escrow, for its platform (MKT-26, MKT-27), and of the reconciliation, for operators (MKT-28).
+import { precheckAgent } from "../agents/read.ts";
+import { route } from "../http/route.ts";
+import { agentParams } from "../identity/schema.ts";
+import { differenceList, differenceQuery } from "./difference-schema.ts";
+import { getDifferences } from "./differences.ts";
+import { getEscrow } from "./read.ts";
+import { escrowReport } from "./schema.ts";
+import { syncEscrow } from "./sync.ts";
+
+export const vaultRoutes = [
+  route({
+    method: "get",
+    path: "/v1/agents/{did}/escrow",
+    operationId: "getAgentEscrow",
+    tag: "Agents",
+    summary: "Read an agent's escrow",
+    description:
+      "Of each network what counts, what the vault holds, the thresholds, and the ten newest movements of the vault. A consumer has none.",
+    params: agentParams,
+    status: 200,
+    response: { schema: escrowReport, description: "The escrow as it was seen last." },
+    errors: ["not_found"],
+    surfaces: ["management"],
+    handle: (call, { params }) => getEscrow(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/escrow/sync",
+    operationId: "syncAgentEscrow",
+    tag: "Agents",
+    summary: "Read a provider's escrow from the chain",
+    description: "At once. What has the network's confirmations is booked, as it would be within a minute.",
+    params: agentParams,
+    status: 200,
+    response: { schema: escrowReport, description: "The escrow as the chain has it." },
+    errors: ["not_found", "role_not_permitted", "chain_unavailable"],
+    surfaces: ["management"],
+    handle: (call, { params }) => syncEscrow(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/reconciliation",
+    operationId: "listDifferences",
+    tag: "Operator",
+    summary: "List differences between vaults and their ledgers",
+    description:
+      "Newest first: where a vault held less than its lines say. What came without an event is a deposit and no difference. Nothing repairs one.",
+    surfaces: ["operator"],
+    query: differenceQuery,
+    status: 200,
+    response: { schema: differenceList, description: "A page of differences." },
+    errors: [],
+    handle: (call, { query }) => getDifferences(call, query),
+  }),
+];

@@ -1,0 +1,29 @@
+// Reads the chain again for one provider at once (MKT-27): the follower books what its networks tell, and its vaults are compared with their
+// lines.
+import { findAgent } from "../agents/store.ts";
+import type { ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { CHAIN_LOOK_MS } from "../core/limits.ts";
+import { sells } from "../core/roles.ts";
+import { readBatch } from "../db/batch.ts";
+import { syncVault } from "../follower/check.ts";
+import { findEscrows } from "../identity/store.ts";
+import { toReport, vaultReads } from "./read.ts";
+import type { EscrowReport } from "./schema.ts";
+
+const RETRY_SECONDS = 2;
+
+export async function syncEscrow(call: ManagementCall, did: string): Promise<EscrowReport> {
+  const { db, tenant, deps, environment } = call;
+  const { found, escrows } = await call.read({
+    found: findAgent(db, tenant, did),
+    escrows: findEscrows(db, did, environment),
+  });
+  if (!found) throw new ServiceError("not_found");
+  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
+  const until = Date.now() + CHAIN_LOOK_MS;
+  const synced = await Promise.all(escrows.map(({ network }) => syncVault(deps, did, network, until)));
+  if (synced.includes(false))
+    throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
+  return toReport(deps.config, found, await readBatch(db, vaultReads(deps, did, environment)));
+}
