@@ -145,6 +145,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   // Ten lines of the vault, each with its transaction.
   "GET /v1/agents/{did}/escrow": read(40, 6 * KIB),
+  // The wish; then what the chain says, and what is left of the wish.
+  "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 5 }),
   // What the follower books, and the comparison of the vault with its lines.
   "POST /v1/agents/{did}/escrow/sync": mutation(55, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
   "GET /v1/platform": read(5, 4 * KIB),

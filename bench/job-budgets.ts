@@ -27,6 +27,13 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
   ...job("fail_unpaid_refunds", EACH, { trips: 5, rowsRead: 6, rowsWritten: 4 }),
+  // Forty escrows from one place and forty from the first, each with its markets and its agent.
+  ...job(
+    "find_leaving",
+    { trips: 3, rowsRead: 300, rowsWritten: 1 },
+    { trips: 4, rowsRead: 300, rowsWritten: 2, queues: 1 },
+  ),
+  ...job("release_escrows", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 6, rowsWritten: 3, queues: 1 }),
   ...job("follow_chains", { trips: 3, rowsRead: 2, rowsWritten: 2, queues: 2 }),
   // Each run compares forty vaults with their lines. Every further movement writes three rows; a payment that is bound to its intent eight, of
   // which three are its event's.

@@ -54,6 +54,7 @@ const WORKER_ENTRIES = new Set([
   "escrowBalance",
   "payOut",
   "registerProvider",
+  "releaseSurplus",
   "reserveOf",
   "canCall",
   "commitmentOf",

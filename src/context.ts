@@ -66,7 +66,8 @@ export type Env = {
 export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string }
-  | { kind: "follow_chain"; network: string };
+  | { kind: "follow_chain"; network: string }
+  | { kind: "release_escrow"; did: string; network: string };
 
 /**
  * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an

@@ -31,6 +31,7 @@ import { finishCascades } from "./standing/cascades.ts";
 import { endAttestations } from "./standing/expire.ts";
 import { finishRestatements } from "./standing/restate-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
+import { findLeaving, releaseEscrows } from "./vaults/exit.ts";
 
 /** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
@@ -55,6 +56,8 @@ const MINUTELY: readonly Job[] = [
   applyWalletChanges,
   moveEditions,
   watchRegistrations,
+  findLeaving,
+  releaseEscrows,
   tendSigners,
   tendArbiters,
   signActivityHeads,

@@ -12,6 +12,7 @@ import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
 import { provisionMarkets } from "./markets/provision.ts";
+import { driveVault } from "./vaults/exit.ts";
 
 export type Message = ChainMessage | OutboxMessage | JobMessage;
 type Queued = MessageBatch<Message>["messages"][number];
@@ -46,6 +47,7 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
+  release_escrow: (deps, job) => onChain(deps.env, job.network, (until) => driveVault(deps, job, until)),
   follow_chain: (deps, { network }) => onChain(deps.env, network, (until) => followChain(deps, network, until)),
 };
 

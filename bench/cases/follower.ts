@@ -38,6 +38,16 @@ async function synced(play: Play) {
   return manage(play.stage, "POST", `${agentPath(seller.did)}/escrow/sync`);
 }
 
+/** More than the threshold, all of it booked. */
+async function released(play: Play) {
+  const [seller] = await sellers(play, 1);
+  if (!seller) throw new Error("unreachable: one was asked for");
+  await depositFor(play.network, seller.did, RICH);
+  await follow(play);
+  return manage(play.stage, "POST", `${agentPath(seller.did)}/escrow/release`, { network: play.network.network });
+}
+const RICH = 20_000_000n;
+
 const route = "message follow_chain";
 export const FOLLOWER_CASES: readonly Case[] = [
   {
@@ -53,4 +63,5 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route, variant: "a payment", status: 200, ask: payments(1) },
   { route, variant: "ten payments", status: 200, ask: payments(MANY) },
   { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
+  { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: released },
 ];

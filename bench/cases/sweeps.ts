@@ -119,6 +119,20 @@ const stallMarket = ({ stage, idle }: Play) =>
     idle.did,
   );
 
+/** Its markets are gone, and nobody has noticed. */
+async function leaveVault({ stage, idle }: Play): Promise<void> {
+  await change(stage, "delete from agent_markets where did = ?", idle.did);
+  await change(stage, "update escrows set base_threshold = 15000000 where did = ?", idle.did);
+}
+
+const wantRelease = ({ stage, idle }: Play) =>
+  change(
+    stage,
+    `insert or replace into chain_operations (network, kind, subject, wanted, status, created_at, updated_at, next_check_at)
+      select network, 'release', did, '{}', 'waiting', 1, 1, 1 from escrows where did = ? limit 1`,
+    idle.did,
+  );
+
 const changeWallet = ({ stage, idle }: Play) =>
   change(
     stage,
@@ -214,6 +228,8 @@ const SWEEPS: readonly Sweep[] = [
   { job: "apply_wallet_changes", arrange: changeWallet },
   // Its markets wait already: the queue is told again.
   { job: "move_editions", arrange: changeEdition("PROVISIONING") },
+  { job: "release_escrows", arrange: wantRelease },
+  { job: "find_leaving", arrange: leaveVault },
   { job: "follow_chains", always: 2 },
   { job: "fail_unpaid_refunds", arrange: leaveUnpaid },
   { job: "tend_signers", always: 2 },
@@ -246,7 +262,9 @@ export async function settleCascades({ stage }: Play): Promise<void> {
 async function drain(play: Play, job: string): Promise<void> {
   const { stage } = play;
   await settleCascades(play);
-  await change(stage, "update chain_operations set next_check_at = null where status = 'done'");
+  await change(stage, "update chain_operations set next_check_at = null where status = 'done' or kind = 'release'");
+  // What cases before have left has left already.
+  await change(stage, "update escrows set base_threshold = 0 where did not in (select did from agent_markets)");
   // Intents of agents that have ended wait until the chain has been read half a minute further.
   const ended =
     "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";

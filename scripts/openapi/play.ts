@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, erc20Abi, type Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { clientFor } from "../chain/client.ts";
+import { mintTestUsdc } from "../chain/payments.ts";
 import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must, payOnChain, pick } from "../client.ts";
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
@@ -18,6 +19,8 @@ const MARKET = "GLOBAL-USDC";
 const JOBS_WAIT_MS = 10_000;
 const LITTLE_GAS = 10n ** 15n;
 const GAS = 10n ** 18n;
+/** Base units. */
+const SURPLUS = 20_000_000n;
 
 /** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
@@ -35,6 +38,7 @@ export async function playOperations(service: ServiceDescription): Promise<Recor
   await readActivity(stage, consumer);
   await reconcile(stage, provider);
   await operate(stage, registrationTx);
+  await releaseSurplus(stage, provider);
   const params = { did: provider.did, market: MARKET };
   await stage.show("removeAuthorizedMarket", { params, query: { network: service.chain.network } });
   return stage.examples();
@@ -253,6 +257,15 @@ async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
   await stage.show("listActivity", { query });
   await stage.show("listActivity", { query, headers: { Accept: "text/csv" } });
   must(pick(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
+}
+
+/** More than the threshold is put into the vault. */
+async function releaseSurplus(stage: Stage, { did }: Agent): Promise<void> {
+  const { chain } = stage.service;
+  const params = { did };
+  const vault = pick<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
+  await mintTestUsdc(chain.rpc_url, accountsOf(chain).payer.private_key, chain.token, vault, SURPLUS);
+  await stage.show("releaseAgentEscrow", { params, body: { network: chain.network } });
 }
 
 /** The local chain takes something out of the vault, as no key can. */

@@ -4,7 +4,7 @@ import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/money.ts";
 
@@ -57,6 +57,32 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
     .update(chainOperations)
     .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
     .where(keyed(key));
+
+/** Something is wanted of it anew: it is due at once, and has no transaction yet. */
+export const wantAgain = (db: Database, key: OperationKey, wanted: OperationRow["wanted"], now: number): Statement => {
+  const { network, kind, subject, updatedAt } = chainOperations;
+  const { network: on, kind: of, subject: about } = key;
+  const set = { wanted, status: "waiting", reason: null, txHash: null, nextCheckAt: now, checks: 0 } as const;
+  return db
+    .insert(chainOperations)
+    .values({ network: on, kind: of, subject: about, ...set, createdAt: now, updatedAt: now })
+    .onConflictDoUpdate({
+      target: [network, kind, subject],
+      // Later than what anybody has read of it.
+      set: { ...set, updatedAt: sql`max(${updatedAt} + 1, ${now})` },
+    });
+};
+
+/** When it is looked at again, however soon it was due. */
+export const checkAt = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>
+  db.update(chainOperations).set({ nextCheckAt, updatedAt: now }).where(keyed(key));
+
+/** Refuses the batch where something else was wanted or recorded since the reading. */
+export const whileOperation = (db: Database, read: OperationRow): Statement =>
+  guard(
+    db,
+    sql`exists (select 1 from chain_operations where ${keyed(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
+  );
 
 /** Operations that are due for another check. */
 export const findUnchecked = (

@@ -59,7 +59,7 @@ export const driveAct = (
 };
 
 /** Editions of the contract have vaults of their own: an act on one replaces none on another. */
-const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
+export const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
   const subject = act.kind === "payout" ? act.settlement.key : act.providerDidHash;
   return `${act.kind}:${settlement_contract.toLowerCase()}:${subject}`;
 };

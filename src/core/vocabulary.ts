@@ -120,10 +120,10 @@ export const INTENTS_FROM = ["anyone", "self"] as const;
 export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
 /**
- * The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). `refund`: what a provider is to give back
- * for a settlement, which no key of the service sends (CHN-27).
+ * The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). `release`: a vault's surplus (CHN-28).
+ * `refund`: what a provider is to give back for a settlement, which no key of the service sends (CHN-27).
  */
-export const OPERATION_KINDS = ["provider_split", "refund"] as const;
+export const OPERATION_KINDS = ["provider_split", "release", "refund"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 /** The kinds of a vault's movements. */
 export const LEDGER_KINDS = ["settlement", "deposit", "payout", "release"] as const;
@@ -150,6 +150,7 @@ export const ALERT_KINDS = [
   "operational_wallet",
   "reconciliation",
   "settlement_reversed",
+  "escrow_release",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
@@ -195,6 +196,7 @@ export const ACTIVITY_ACTIONS = [
   "agent.updated",
   "agent.scope_changed",
   "agent.markets_changed",
+  "agent.escrow_release_requested",
   "agent.certificate_reissued",
   "agent.key_rotated",
   "agent.transferred",

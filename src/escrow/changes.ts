@@ -13,7 +13,12 @@ export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
 }
 
 /** What a balance gains or loses: by a facilitated settlement, or by what the follower has booked of the vault. Base units. */
-export type Gain = { readonly amount: number; readonly settled: boolean };
+export type Gain = {
+  readonly amount: number;
+  readonly settled: boolean;
+  /** When the dispute window of the settlement closes, on the service's own clock. */
+  readonly windowClosesAt?: number;
+};
 
 /** Relative, so that what is recorded in another order comes to the same (MKT-19). */
 export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow {

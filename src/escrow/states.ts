@@ -2,10 +2,10 @@
 import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
-/** FUNDING or ACTIVE by the balance; CONSTRAINED stays while a dispute holds it. */
+/** FUNDING or ACTIVE by the balance; CONSTRAINED stays while a dispute holds it. A provider that has left has no threshold, and funds nothing. */
 export function escrowStateAt(present: EscrowState, balance: number, threshold: number): EscrowState {
   if (present === "CONSTRAINED") return "CONSTRAINED";
-  return balance >= threshold ? "ACTIVE" : "FUNDING";
+  return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 
 /** What an escrow shows: more may have been taken out of the vault than counts here. */

@@ -57,7 +57,7 @@ export const moveBalance = (
   db: Database,
   before: EscrowRow,
   after: EscrowRow,
-  { amount, settled }: Gain,
+  { amount, settled, windowClosesAt = 0 }: Gain,
 ): Statement[] =>
   mustChange(
     db,
@@ -66,6 +66,7 @@ export const moveBalance = (
       .set({
         balance: sql`${escrows.balance} + ${amount}`,
         ...(settled && { contributed: sql`${escrows.contributed} + ${amount}` }),
+        ...(windowClosesAt > 0 && { windowsCloseAt: sql`max(${escrows.windowsCloseAt}, ${windowClosesAt})` }),
         ...(after.state !== before.state && { state: after.state }),
       })
       .where(
@@ -76,13 +77,15 @@ export const moveBalance = (
           eq(escrows.threshold, before.threshold),
           after.state === "CONSTRAINED"
             ? undefined
-            : sql`(${escrows.balance} + ${amount} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
+            : sql`(${escrows.threshold} > 0 and ${escrows.balance} + ${amount} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
         ),
       ),
   );
 
 const stateIs = (state: EscrowRow["state"], threshold: number) =>
-  state === "CONSTRAINED" ? undefined : sql`(${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
+  state === "CONSTRAINED"
+    ? undefined
+    : sql`(${threshold} > 0 and ${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
 
 /** Refuses the batch unless the escrows are in the states that were judged. */
 export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
@@ -120,6 +123,38 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
       .update(escrows)
       .set({ ...after, formerWallets: formerBefore(after.operationalWallet) })
       .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.balance, before.balance))),
+  );
+
+/** Its provider leaves: from now on the vault has no threshold. */
+export const dropThreshold = (db: Database, before: EscrowRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({
+        baseThreshold: 0,
+        threshold: 0,
+        otherThreshold: 0,
+        state: before.state === "CONSTRAINED" ? "CONSTRAINED" : "FUNDING",
+      })
+      .where(and(keyed(before), eq(escrows.state, before.state))),
+  );
+
+/** A provider that had left sells again: its threshold is back. Refused where the state would be another one. */
+export const restoreThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({ baseThreshold: after.baseThreshold, threshold: after.threshold, state: after.state })
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.state, before.state),
+          eq(escrows.baseThreshold, 0),
+          stateIs(after.state, after.threshold),
+        ),
+      ),
   );
 
 /** On conflict, update only the wallet and the contract's threshold: settlements and ratings move the other columns. */

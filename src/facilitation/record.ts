@@ -41,7 +41,9 @@ export type Evidence = {
 export async function recordSettlement(call: AgentCall, evidence: Evidence): Promise<FacilitationView> {
   const { db, deps, now } = call;
   const { intent, settlement, provider, escrow } = evidence;
-  const gain = { amount: Number(settlement.escrow), settled: true };
+  const { disputeWindowDays } = provider.agent;
+  const windowClosesAt = disputeWindowDays === 0 ? 0 : deps.clock.now() + disputeWindowDays * DAY_MS;
+  const gain = { amount: Number(settlement.escrow), settled: true, windowClosesAt };
   // What another edition took stands in another vault than the one that counts (CHN-22).
   const present = escrow && editionOf(escrow, evidence.network) === settlement.contract;
   const change = present ? { before: escrow, after: gained(escrow, gain) } : null;

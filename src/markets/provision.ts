@@ -38,7 +38,8 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   const { operationalWallet: wallet } = asked;
   const base = baseThreshold(networkNamed(config.networks, name));
   const known = escrows.find((row) => row.network === name);
-  const own = known?.threshold ?? firstThreshold(base, environment, agent);
+  // One that has left and comes again begins anew.
+  const own = known && known.baseThreshold > 0 ? known.threshold : firstThreshold(base, environment, agent);
   // The vault is shared: the environment with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
   const split = { wallet, threshold, scheduled: changeOf(first) };

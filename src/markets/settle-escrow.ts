@@ -8,7 +8,7 @@ import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, moveVault, putEscrow, whileNewest } from "../escrow/store.ts";
+import { linkThresholds, moveVault, putEscrow, restoreThreshold, whileNewest } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
@@ -47,8 +47,11 @@ export function escrowAfter(
   const { currency } = networkNamed(config.networks, job.network);
   const contract = presentEdition({ config }, job.network);
   const { vault } = onChain;
-  if (known?.vault === vault) return { ...known, contract, operationalWallet: wallet, chainThreshold };
   const threshold = firstThreshold(base, job.environment, found.agent);
+  if (known?.vault === vault) {
+    const back = { baseThreshold: base, threshold, state: escrowStateAt(known.state, known.balance, threshold) };
+    return { ...known, contract, operationalWallet: wallet, chainThreshold, ...(known.baseThreshold === 0 && back) };
+  }
   // What the follower has booked of it: deposits that it sees later are added to the row.
   const balance = newestLine?.deposited ?? 0;
   return {
@@ -69,6 +72,7 @@ export function escrowAfter(
     // A rating may have moved since the contract got its threshold: then the contract is behind already.
     behindSince: Date.now(),
     state: escrowStateAt("FUNDING", balance, threshold),
+    windowsCloseAt: known?.windowsCloseAt ?? 0,
     updatedAt: now,
   };
 }
@@ -92,10 +96,17 @@ export function escrowStatements(
     ...(known?.vault === vault ? [] : [whileNewest(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
     ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
     ...follows,
+    ...(known && hasLeft(known, escrow) ? restoreThreshold(db, known, escrow) : []),
     ...(other ? [linkThresholds(db, escrow)] : []),
-    ...(known && known.vault !== vault ? stateMoved(deps, job, facts, [known, escrow], now) : []),
+    ...(known && (known.vault !== vault || known.state !== escrow.state)
+      ? stateMoved(deps, job, facts, [known, escrow], now)
+      : []),
   ];
 }
+
+/** It had no threshold any more (MKT-30). */
+const hasLeft = (known: EscrowRow, after: EscrowRow): boolean =>
+  known.vault === after.vault && known.baseThreshold === 0 && after.baseThreshold > 0;
 
 function stateMoved(
   deps: Deps,

@@ -221,7 +221,11 @@ async function documented(
   if (!changed) return [];
   const after = movedRows(own ? markets : otherMarkets, moves);
   const opened =
-    own && escrow && !escrows.some((row) => row.network === network && row.vault === escrow.vault) ? [escrow] : [];
+    own &&
+    escrow &&
+    !escrows.some((row) => row.network === network && row.vault === escrow.vault && row.state === escrow.state)
+      ? [escrow]
+      : [];
   const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
   const certificate = newest && certificateIn(newest.content);
   const source = { ...found, certificate, markets: after, escrows: own ? held : otherEscrows };

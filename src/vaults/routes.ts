@@ -1,11 +1,12 @@
-// Routes of a provider's escrow, for its platform (MKT-26, MKT-27), and of the reconciliation, for operators (MKT-28).
+// Routes of a provider's escrow, for its platform (MKT-26, MKT-27, MKT-29), and of the reconciliation, for operators (MKT-28).
 import { precheckAgent } from "../agents/read.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { differenceList, differenceQuery } from "./difference-schema.ts";
 import { getDifferences } from "./differences.ts";
 import { getEscrow } from "./read.ts";
-import { escrowReport } from "./schema.ts";
+import { releaseEscrow } from "./release.ts";
+import { escrowReport, releaseInput, releaseView } from "./schema.ts";
 import { syncEscrow } from "./sync.ts";
 
 export const vaultRoutes = [
@@ -38,6 +39,27 @@ export const vaultRoutes = [
     errors: ["not_found", "role_not_permitted", "chain_unavailable"],
     surfaces: ["management"],
     handle: (call, { params }) => syncEscrow(call, params.did),
+    precheck: (call, { params }) => precheckAgent(call, params.did),
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{did}/escrow/release",
+    operationId: "releaseAgentEscrow",
+    tag: "Agents",
+    summary: "Release a provider's escrow to its wallet",
+    description:
+      "Sends what the vault holds above threshold and reserve to the operational wallet, all of it: `amount` is what is expected, and another " +
+      "one is 409 `invalid_status` with `detail.releasable`. A provider that has taken its markets on the network away, with nothing open and " +
+      "every dispute window closed, has threshold 0. Waits for the chain up to 20 seconds; the rest happens in the background.",
+    params: agentParams,
+    body: releaseInput,
+    status: 200,
+    response: { schema: releaseView, description: "How far the release is." },
+    errors: ["not_found", "role_not_permitted", "invalid_status", "escrow_constrained", "chain_unavailable"],
+    idempotency: "plain",
+    lock: ({ did }) => did,
+    surfaces: ["management"],
+    handle: (call, { params, body }) => releaseEscrow(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   route({

@@ -1,8 +1,8 @@
-// What a platform sees of a provider's escrow (MKT-26).
+// What a platform sees of a provider's escrow (MKT-26), and of a release of it (MKT-29).
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { LEDGER_KINDS } from "../core/vocabulary.ts";
-import { amount, escrowState, instant } from "../http/schemas.ts";
+import { amount, amountInput, escrowState, instant, networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 
 const movementView = z
@@ -34,3 +34,23 @@ export const escrowReport = agentParams
   .extend({ escrow_state: escrowState.nullable(), escrow: z.array(vaultView) })
   .register(z.globalRegistry, { id: "EscrowReport" });
 export type EscrowReport = z.infer<typeof escrowReport>;
+
+export const releaseInput = z
+  .strictObject({ network: networkInput, amount: amountInput.optional() })
+  .register(z.globalRegistry, { id: "ReleaseInput" });
+export type ReleaseInput = z.infer<typeof releaseInput>;
+
+export const releaseView = agentParams
+  .extend({
+    network: z.string(),
+    caip2: z.string(),
+    currency: z.string(),
+    amount,
+    operational_wallet: z.string(),
+    status: z.enum(["waiting", "scheduled", "released", "failed"]).register(z.globalRegistry, { id: "ReleaseStatus" }),
+    tx_hash: z.string().nullable(),
+    reason: z.string().nullable(),
+    effective_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "Release" });
+export type ReleaseView = z.infer<typeof releaseView>;

@@ -80,6 +80,7 @@ const REACHED: Readonly<Record<string, readonly [from: readonly Environment[], w
 /** Where an object's own key is refused it, in this environment, with what and why. */
 const REFUSED: Readonly<Record<string, readonly [status: number, why: string]>> = {
   promoteAgent: [409, "in the sandbox it is the other key's, in production the agent is there already (AGT-34)"],
+  releaseAgentEscrow: [403, "its agent is a consumer, which has no escrow (MKT-29)"],
   syncAgentEscrow: [403, "its agent is a consumer, which has no escrow (MKT-27)"],
   evaluateSpendPolicy: [422, "its body names no seller: one that does is walked with the agents' own calls (PAY-20)"],
 };

@@ -14,6 +14,7 @@ import { drawKey, registerVerifier } from "../verifiers/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 import { principalRefusals } from "./principal-refusals.ts";
+import { vaultRefusals } from "./vault-refusals.ts";
 
 /**
  * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
@@ -108,6 +109,7 @@ const toProduction = (did: string) =>
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
   ...principalRefusals(() => ({ world, principalId, principalRef, customerId })),
+  ...vaultRefusals(() => ({ world, provider: provider.did, consumer: consumer.did })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
     ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
@@ -192,10 +194,6 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
       "not_found",
       () => world.call("DELETE", `${marketsOf(provider.did)}/DE-USDC?network=${NETWORK}`),
     ],
-  ],
-  syncAgentEscrow: [
-    ["an agent that there is not", "not_found", () => post(agentAt("did:aeap:none", "/escrow/sync"), {})],
-    ["a consumer", "role_not_permitted", () => post(agentAt(consumer.did, "/escrow/sync"), {})],
   ],
   createPaymentIntent: [
     [

@@ -33,6 +33,7 @@ export const escrows = sqliteTable(
     balance: integer().notNull().default(0),
     /** The part of facilitated settlements of this environment. */
     contributed: integer().notNull().default(0),
+    /** 0 of a provider that has left (MKT-30). */
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
     /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
@@ -42,6 +43,8 @@ export const escrows = sqliteTable(
     /** Real time since when they are so far apart; has no meaning while they are not (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
+    /** When the last dispute window of a settlement into the vault closes, on the service's own clock: later moves of a test clock count for nothing. */
+    windowsCloseAt: integer().notNull().default(0),
     /** Block time of the newest settlement that was seen. */
     updatedAt: integer().notNull(),
   },

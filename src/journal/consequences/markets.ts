@@ -228,7 +228,9 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
   tend_arbiters: TENDING,
 };
 
-export const MARKET_MESSAGES: Readonly<Record<Exclude<ChainMessage["kind"], "follow_chain">, Cases>> = {
+export const MARKET_MESSAGES: Readonly<
+  Record<Extract<ChainMessage["kind"], "provision_market" | "follow_threshold">, Cases>
+> = {
   provision_market: [
     {
       when: "the contract has it",

@@ -13,7 +13,7 @@ import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
-import { VAULT_OPERATIONS } from "./vaults.ts";
+import { VAULT_JOBS, VAULT_MESSAGES, VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
 import { BY_ITSELF, type Cases, NO_EDIT, NONE, NOTHING, UNSEEN } from "./words.ts";
 
@@ -59,6 +59,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...AGENT_JOBS,
   ...MARKET_JOBS,
   ...FOLLOWER_JOBS,
+  ...VAULT_JOBS,
   ...PURCHASE_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
@@ -106,6 +107,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = {
   ...MARKET_MESSAGES,
   ...FOLLOWER_MESSAGES,
+  ...VAULT_MESSAGES,
 };
 
 /** The consequences of running any job or message, beside its own. */

@@ -1,0 +1,82 @@
+// What a vault holds above threshold and reserve, and its release to the provider's wallet (CHN-28). The contract releases all of it, for
+// anybody who calls; done is a vault without a surplus.
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import { settlementAbi } from "./abi.ts";
+import { callOf } from "./delayed.ts";
+import type { ChainResult, Plan } from "./gateway.ts";
+import { didHash } from "./hashes.ts";
+import type { Network } from "./networks.ts";
+import { type ChainTools, type DrivenTo, driveOperation } from "./operations.ts";
+import { createRpc, type Rpc, unavailable } from "./rpc.ts";
+
+type Hex = `0x${string}`;
+
+/** A vault in the edition that the network names; base units. The wallet is null where the provider is not registered. */
+export type VaultAt = {
+  readonly wallet: string | null;
+  readonly threshold: bigint;
+  readonly reserve: bigint;
+  readonly balance: bigint;
+};
+
+/** What stands above a threshold and the reserve. */
+export const surplusOf = ({ balance, reserve }: VaultAt, threshold: bigint): bigint => {
+  const surplus = balance - threshold - reserve;
+  return surplus > 0n ? surplus : 0n;
+};
+
+export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()): Promise<ChainResult<VaultAt>> {
+  const { network, settlement_contract: to, token } = on;
+  const abi = settlementAbi;
+  const args = [didHash(did), token as Hex] as const;
+  const view = (data: Hex) => ({ method: "eth_call", params: [{ to, data }, "latest"] });
+  const answer = await rpc(on, "read", [
+    view(encodeFunctionData({ abi, functionName: "splitOf", args })),
+    view(encodeFunctionData({ abi, functionName: "reserveOf", args })),
+    view(encodeFunctionData({ abi, functionName: "escrowBalance", args })),
+  ]);
+  if (!answer.ok) return answer;
+  const [split = "0x", reserve = "0x", balance = "0x"] = answer.value.map(
+    (reply) => String(reply.ok ? reply.result : "0x") as Hex,
+  );
+  try {
+    const [wallet, threshold] = decodeFunctionResult({ abi, functionName: "splitOf", data: split });
+    const value = {
+      wallet: /^0x0*$/.test(wallet) ? null : wallet.toLowerCase(),
+      threshold,
+      reserve: decodeFunctionResult({ abi, functionName: "reserveOf", data: reserve }),
+      balance: decodeFunctionResult({ abi, functionName: "escrowBalance", data: balance }),
+    };
+    return { ok: true, value };
+  } catch {
+    // The configured address has no contract, or another one.
+    return unavailable(network, "bad_answer");
+  }
+}
+
+/** Drives the release until the vault has no surplus. */
+export function driveRelease(
+  tools: ChainTools,
+  network: Network,
+  did: string,
+  until: number,
+  rpc: Rpc = createRpc(),
+): Promise<DrivenTo<VaultAt>> {
+  const { settlement_contract: to, token } = network;
+  const args = [didHash(did), token as Hex] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });
+  const plan = async (): Promise<ChainResult<Plan<VaultAt>>> => {
+    const read = await readVault(network, did, rpc);
+    if (!read.ok) return read;
+    const { value: onChain } = read;
+    if (onChain.wallet === null) return { ok: true, value: { state: "impossible", reason: "UnknownProvider" } };
+    if (surplusOf(onChain, onChain.threshold) === 0n) return { ok: true, value: { state: "done", onChain } };
+    return { ok: true, value: callOf({ network: network.network, to, data }) };
+  };
+  const purpose = `release:${to.toLowerCase()}:${didHash(did)}`;
+  return driveOperation(
+    tools,
+    { network: network.network, purpose, place: "instead", plan, outdated: "NothingToRelease" },
+    until,
+  );
+}

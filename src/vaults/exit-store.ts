@@ -1,0 +1,58 @@
+// Store of what a provider still needs its vault on a network for (MKT-30).
+import { type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+
+export type VaultKey = Pick<EscrowRow, "did" | "network">;
+
+/** `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task or a dispute. `closesAt`: of the last dispute window. */
+export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
+
+/** By the expressions that name the vault. A market that failed sells nothing. */
+const sellsOn = (did: SQL, network: SQL): SQL =>
+  sql`(exists (select 1 from agent_markets m where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED')
+    and not exists (select 1 from agents a where a.did = ${did} and a.status in ('REVOKED', 'TERMINATED')))`;
+
+/** A dispute counts whatever network it is on. */
+const openOn = (did: SQL, network: SQL, now: number): SQL =>
+  sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
+      and status in ('OPEN', 'PAID') and spent_at is null)
+    or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
+      and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
+    or exists (select 1 from agents a where a.did = ${did} and a.disputes_open > 0))`;
+
+const windowsOf = (did: SQL, network: SQL): SQL =>
+  sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;
+
+export const findStanding = (db: Database, vault: VaultKey, now: number): Read<Standing> => {
+  const [did, network] = [sql`${vault.did}`, sql`${vault.network}`];
+  return read(
+    db
+      .select({
+        sells: sql<number>`${sellsOn(did, network)}`.as("sells"),
+        open: sql<number>`${openOn(did, network, now)}`.as("open"),
+        closesAt: sql<number>`${windowsOf(did, network)}`.as("closes_at"),
+      })
+      .from(sql`(select 1)`),
+    ([row]) => ({ sells: row?.sells === 1, open: row?.open === 1, closesAt: row?.closesAt ?? 0 }),
+  );
+};
+
+/** Refuses the batch where it sells again, or has something open. */
+export const whileLeaving = (db: Database, vault: VaultKey, now: number): Statement => {
+  const [did, network] = [sql`${vault.did}`, sql`${vault.network}`];
+  const closed = sql`${windowsOf(did, network)} <= ${now}`;
+  return guard(db, sql`not ${sellsOn(did, network)} and not ${openOn(did, network, now)} and ${closed}`);
+};
+
+/** Of the next escrows behind a DID those of providers that sell nothing there any more; in the order of their primary key. */
+export const findUnsold = (db: Database, from: string, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`0`.as("at"), id: sql<string>`listed.did || ' ' || listed.network`.as("id") })
+      .from(
+        sql`(select did, network, base_threshold from escrows where did >= ${from} order by did, environment, network limit ${limit}) as listed`,
+      )
+      .where(sql`listed.base_threshold > 0 and not ${sellsOn(sql`listed.did`, sql`listed.network`)}`),
+  );

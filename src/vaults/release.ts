@@ -1,0 +1,120 @@
+// Releases what a provider's vault holds above threshold and reserve, for its platform (MKT-29). The contract releases all of it or nothing, so
+// an amount says what the caller expects, and another one is refused.
+import { findAgent } from "../agents/store.ts";
+import type { ManagementCall } from "../call.ts";
+import { amountOn, caip2Of, findNetwork, type Network } from "../chain/networks.ts";
+import { findOperation, wantAgain, whileOperation } from "../chain/store.ts";
+import { readVault, surplusOf, type VaultAt } from "../chain/surplus.ts";
+import { systemClock, toIsoOrNull } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { parseAmount } from "../core/money.ts";
+import { sells } from "../core/roles.ts";
+import { readBatch } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
+import { vaultThreshold } from "../escrow/threshold.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { driveVault, type ExitFacts, editionAt, exitReads, leaves, releaseKey } from "./exit.ts";
+import type { ReleaseInput, ReleaseView } from "./schema.ts";
+
+const RETRY_SECONDS = 2;
+
+export async function releaseEscrow(call: ManagementCall, did: string, input: ReleaseInput): Promise<ReleaseView> {
+  const { db, tenant, deps, environment } = call;
+  const network = findNetwork(deps.config.networks, input.network);
+  const vault = { did, network: network?.network ?? "" };
+  const { found, caller, ...facts } = await call.read({ found: findAgent(db, tenant, did), ...exitReads(deps, vault) });
+  if (!found) throw new ServiceError("not_found");
+  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
+  if (!network)
+    throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+  const expected = expectedUnits(input.amount, network);
+  const { wallet, releasable } = await judge(call, facts, network, expected);
+  const key = releaseKey(vault);
+  const base = { did, network: vault.network, caip2: caip2Of(network), currency: network.currency };
+  const view = { ...base, amount: amountOn(network, releasable), operational_wallet: wallet };
+  await call.commit(
+    [
+      ...(facts.operation ? [whileOperation(db, facts.operation)] : []),
+      wantAgain(db, key, { asked: "yes" }, Date.now()),
+      recordActivity(db, { platformId: found.agent.platformId, environment }, call.now, {
+        action: "agent.escrow_release_requested",
+        actor: caller.actor,
+        subject: { type: "agent", id: did },
+        changes: { [vault.network]: { from: null, to: view.amount } },
+      }),
+    ],
+    { ...view, status: "waiting", tx_hash: null, reason: null, effective_at: null } satisfies ReleaseView,
+  );
+
+  // The chain may be slow: a suspension of the agent must not wait for it.
+  call.unlock();
+  const driven = await driveVault(deps, vault, systemClock.now() + MARKET_PROVISION_WAIT_MS).catch(() => false);
+  // What a crash leaves, the minute's job finds.
+  if (!driven) await deps.env.CHAIN_QUEUE.send({ kind: "release_escrow", ...vault });
+  const { operation } = await readBatch(db, { operation: findOperation(db, key) });
+  return { ...view, ...progressOf(operation) };
+}
+
+function expectedUnits(amount: string | undefined, { decimals }: Network): bigint | null {
+  if (amount === undefined) return null;
+  const parsed = parseAmount(amount, decimals);
+  if (!parsed.ok) throw validationError([fieldError("amount", parsed.fault)]);
+  return BigInt(parsed.units);
+}
+
+/** @throws ServiceError when nothing can be released, or not what is expected */
+async function judge(
+  { deps, environment }: ManagementCall,
+  facts: ExitFacts,
+  network: Network,
+  expected: bigint | null,
+): Promise<{ readonly wallet: string; readonly releasable: bigint }> {
+  const escrow = facts.escrows.find((row) => row.environment === environment);
+  const on = escrow && editionAt(deps, escrow);
+  if (!escrow || !on) throw nothing("The agent has no escrow on this network.", { network: network.network });
+  if (facts.escrows.some(({ state }) => state === "CONSTRAINED"))
+    throw new ServiceError("escrow_constrained", { detail: { network: network.network } });
+  const read = await readVault(on, escrow.did);
+  if (!read.ok) throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
+  const threshold = leaves(facts, deps.clock.now()) ? 0n : BigInt(vaultThreshold(escrow));
+  const releasable = surplusOf(read.value, threshold);
+  const detail = detailOf(network, read.value, threshold, releasable, facts.operation);
+  if (releasable === 0n) throw nothing("Nothing stands above threshold and reserve.", detail);
+  if (expected !== null && expected !== releasable)
+    throw nothing("All that stands above threshold and reserve is released, or nothing.", detail);
+  return { wallet: read.value.wallet ?? escrow.operationalWallet, releasable };
+}
+
+const nothing = (message: string, detail: Record<string, unknown>): ServiceError =>
+  new ServiceError("invalid_status", { message, detail });
+
+const detailOf = (
+  network: Network,
+  { balance, reserve }: VaultAt,
+  threshold: bigint,
+  releasable: bigint,
+  operation: OperationRow | null,
+) => ({
+  network: network.network,
+  releasable: amountOn(network, releasable),
+  held: amountOn(network, balance),
+  threshold: amountOn(network, threshold),
+  reserve: amountOn(network, reserve),
+  ...(operation && { last_release: { status: operation.status, tx_hash: operation.txHash } }),
+});
+
+/** How far the operation is. `scheduled`: the threshold of a provider that leaves waits for the contract's delay. */
+function progressOf(
+  operation: OperationRow | null,
+): Pick<ReleaseView, "status" | "tx_hash" | "reason" | "effective_at"> {
+  const effectiveAt = operation?.wanted["effective_at"];
+  const scheduled = operation?.status === "waiting" && effectiveAt ? Number(effectiveAt) : null;
+  return {
+    status: scheduled === null ? STATUSES[operation?.status ?? "waiting"] : "scheduled",
+    tx_hash: operation?.txHash ?? null,
+    reason: operation?.reason ?? null,
+    effective_at: toIsoOrNull(scheduled),
+  };
+}
+const STATUSES = { done: "released", waiting: "waiting", failed: "failed" } as const;
