@@ -283,6 +283,8 @@ export const findVaultLines = (
           eq(transactions.txHash, ledgerLines.txHash),
           eq(transactions.logIndex, ledgerLines.logIndex),
           eq(transactions.environment, environment),
+          // Literal text, so that SQLite uses the partial index.
+          sql`reversed_at is null`,
         ),
       )
       .where(

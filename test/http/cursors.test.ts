@@ -2,8 +2,9 @@
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { commit } from "../../src/db/batch.ts";
+import { ledgerDifferences } from "../../src/db/tables/chain.ts";
 import { activityHeads } from "../../src/db/tables/journal.ts";
-import { ledgerDifferences } from "../../src/db/tables/money.ts";
+
 import { raiseAlert } from "../../src/journal/alerts.ts";
 import { recordOperatorEntry } from "../../src/journal/operator-log.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
