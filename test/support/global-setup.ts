@@ -22,6 +22,7 @@ const DAY_SECONDS = 86_400;
  * `lab-follower` to test/follower/reorganised.test.ts, `lab-reversed` to test/follower/reversed.test.ts, `lab-anew` to
  * test/follower/facilitated-anew.test.ts, `lab-closed`, whose clock is ten minutes late, to test/payments/closed-networks.test.ts. `lab-euro`
  * settles in another currency, for test/payments/currencies.test.ts.
+ * `lab-money` belongs to test/follower/money-histories.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -61,6 +62,7 @@ const CHAINS = [
     confirmations: 3,
     genesis: Math.floor(Date.now() / 1_000) - 600,
   },
+  { network: "lab-money", chainId: 31360, kind: "testnet", confirmations: 2 },
 ] as const;
 
 export const ISSUER = "http://service.test";

@@ -1,0 +1,196 @@
+// The chain of the random histories of money: each act is a block of its own, dated by the history's clock, and blocks are rolled back. The network
+// `lab-money` belongs to money-histories.test.ts alone.
+import { encodeFunctionData } from "viem/utils";
+import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { account, asRole, chainOf, mintAbi, rpc } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { env, type Json } from "../support/world.ts";
+import type { Block } from "./money-model.ts";
+
+export const LAB = "lab-money";
+const { lab } = labOf(LAB);
+const [REGISTRAR, ARBITER, PAYER] = [account(1), account(2), account(9)];
+const SECOND = 1_000;
+
+type Hex = `0x${string}`;
+const hex = (text: string): Hex => text as Hex;
+const call = encodeFunctionData;
+const { settlement_contract: contract, token } = chainOf(LAB);
+
+/** The lab as the service configures it: its blocks come by themselves, so what it has read it tells by their times. */
+export const networkOf = (firstBlock: number, confirmations: number): string =>
+  JSON.stringify(
+    (JSON.parse(env.NETWORKS) as Json[])
+      .filter(({ network }) => network === LAB)
+      .map((entry) => ({
+        ...entry,
+        block_seconds: 2,
+        first_block: firstBlock,
+        required_confirmations: confirmations,
+      })),
+  );
+
+export type Sent = { readonly hash: string; readonly ok: boolean };
+
+export class MoneyChain {
+  /** The history's instant. Whole seconds, in epoch milliseconds. */
+  #now: number;
+  readonly blocks: Block[] = [];
+  /** Transactions of each block, as they were signed. */
+  readonly #signed = new Map<number, string>();
+  readonly onTime: (now: number) => void;
+
+  private constructor(now: number, head: Block, onTime: (now: number) => void) {
+    this.#now = now;
+    this.blocks.push(head);
+    this.onTime = onTime;
+  }
+
+  /** From the newest block on. */
+  static async begin(onTime: (now: number) => void): Promise<MoneyChain> {
+    const head = await headOf();
+    return new MoneyChain(head.at, head, onTime);
+  }
+
+  get head(): Block {
+    return this.blocks.at(-1) as Block;
+  }
+  get now(): number {
+    return this.#now;
+  }
+
+  wait(seconds: number): void {
+    this.#now += seconds * SECOND;
+    this.onTime(this.#now);
+  }
+
+  /** An empty block, a second later. */
+  async mine(): Promise<void> {
+    await this.#next();
+    await lab("anvil_mine", "0x1");
+    await this.#noted();
+  }
+
+  async #next(): Promise<void> {
+    this.wait(1);
+    await lab("evm_setNextBlockTimestamp", this.#now / SECOND);
+  }
+  async #noted(): Promise<void> {
+    const head = await headOf();
+    if (head.at !== this.#now || head.number !== this.head.number + 1) throw new Error("the chain has other blocks");
+    this.blocks.push(head);
+  }
+
+  /** A transaction in a block of its own, a second later. */
+  async send(from: string, to: string, data: string): Promise<Sent> {
+    await this.#next();
+    const hash = await lab("eth_sendTransaction", { from, to, data, gas: "0x2dc6c0" });
+    const receipt = await receiptOf(hash);
+    await this.#noted();
+    this.#signed.set(this.head.number, await lab("debug_getRawTransaction", hash));
+    return { hash, ok: receipt.status === "0x1" };
+  }
+
+  /**
+   * The newest blocks are gone. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the
+   * chain is longer than it was. Returns the hash of each that came back.
+   */
+  async reorganise(depth: number, back: number): Promise<{ kept: Block; returned: { hash: string; block: Block }[] }> {
+    const gone = this.blocks.slice(-depth);
+    const signed = gone.flatMap(({ number }) => this.#signed.get(number) ?? []);
+    await lab("anvil_rollback", depth);
+    this.blocks.splice(-depth);
+    const kept = this.head;
+    for (const { number } of gone) this.#signed.delete(number);
+    const returned = [];
+    for (const raw of signed.slice(0, back)) {
+      await this.#next();
+      const hash = await lab("eth_sendRawTransaction", raw);
+      await receiptOf(hash);
+      await this.#noted();
+      this.#signed.set(this.head.number, raw);
+      returned.push({ hash, block: this.head });
+    }
+    while (this.head.number <= (gone.at(-1)?.number ?? 0)) await this.mine();
+    return { kept, returned };
+  }
+
+  // ---- The contract's calls ------------------------------------------------------------------------------------------------
+
+  /** Enough for every payment of a run. */
+  async fund(): Promise<void> {
+    await this.send(PAYER, token, call({ abi: mintAbi, functionName: "mint", args: [hex(PAYER), 10n ** 15n] }));
+    const args = [hex(contract), 2n ** 256n - 1n] as const;
+    await this.send(PAYER, token, call({ abi: tokenAbi, functionName: "approve", args }));
+  }
+
+  pay(consumer: string, provider: string, units: number, intentId: string | null): Promise<Sent> {
+    const facts = [hex(token), BigInt(units), didHash(provider), didHash(consumer)] as const;
+    const data =
+      intentId === null
+        ? call({ abi: settlementAbi, functionName: "pay", args: facts })
+        : call({ abi: settlementAbi, functionName: "payIntent", args: [...facts, intentHash(intentId)] });
+    return this.send(PAYER, contract, data);
+  }
+
+  deposit(provider: string, units: number): Promise<Sent> {
+    const args = [didHash(provider), hex(token), BigInt(units)] as const;
+    return this.send(PAYER, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
+  }
+
+  transfer(vault: string, units: number): Promise<Sent> {
+    return this.send(
+      PAYER,
+      token,
+      call({ abi: tokenAbi, functionName: "transfer", args: [hex(vault), BigInt(units)] }),
+    );
+  }
+
+  release(provider: string): Promise<Sent> {
+    const args = [didHash(provider), hex(token)] as const;
+    return this.send(PAYER, contract, call({ abi: settlementAbi, functionName: "releaseSurplus", args }));
+  }
+
+  setThreshold(provider: string, units: number): Promise<Sent> {
+    const args = [didHash(provider), hex(token), BigInt(units)] as const;
+    const role = asRole(LAB, call({ abi: settlementAbi, functionName: "setThreshold", args }));
+    return this.send(REGISTRAR, role.to, role.data);
+  }
+
+  /** `row`: of a transaction that was facilitated. */
+  payOut(row: Json, settledAt: number, paidOut: number, units: number): Promise<Sent> {
+    const settlement = {
+      key: row.settlement_key,
+      providerDidHash: didHash(row.provider_did),
+      token: hex(token),
+      gross: BigInt(row.gross),
+      refundTo: row.refund_to || row.payer,
+      settledAt: BigInt(settledAt / SECOND),
+      paidOut: BigInt(paidOut),
+    };
+    const args = [settlement, BigInt(units)] as const;
+    const role = asRole(LAB, call({ abi: settlementAbi, functionName: "payOut", args }));
+    return this.send(ARBITER, role.to, role.data);
+  }
+
+  /** Base units in a vault at the end of a block. */
+  async heldAt(provider: string, block: number): Promise<number> {
+    const args = [didHash(provider), hex(token)] as const;
+    const data = call({ abi: settlementAbi, functionName: "escrowBalance", args });
+    return Number(await rpc<string>(LAB, "eth_call", [{ to: contract, data }, `0x${block.toString(16)}`]));
+  }
+}
+
+export async function headOf(): Promise<Block> {
+  const { number, timestamp } = await lab("eth_getBlockByNumber", "latest", false);
+  return { number: Number(number), at: Number(timestamp) * SECOND };
+}
+
+async function receiptOf(hash: string): Promise<Json> {
+  for (;;) {
+    const receipt = await lab("eth_getTransactionReceipt", hash);
+    if (receipt !== null) return receipt;
+    await scheduler.wait(2);
+  }
+}

@@ -1,0 +1,75 @@
+// Random histories of money, on a chain of their own: intents, windows across a delegation chain, vaults and their ledger are as a plain model
+// has them, whatever is opened, paid, waited for, facilitated, cancelled and reorganised in which order (PAY-10 to PAY-23, FAC-7 to FAC-18,
+// CHN-24, MKT-19, MKT-23). A failure prints the seed, the path and the shortest history that fails.
+import fc from "fast-check";
+import { expect, inject, it } from "vitest";
+import { runs } from "../support/scale.ts";
+import { type Act, type Step, take } from "./money-acts.ts";
+import { MoneyPlay } from "./money-play.ts";
+
+const LONG = inject("scale") === 1;
+const [HISTORIES, STEPS, TIMEOUT_MS] = LONG ? [500, 60, 7_200_000] : [8, 60, 240_000];
+
+const WEIGHTS: Readonly<Record<Act, number>> = {
+  open: 14,
+  pay: 13,
+  follow: 9,
+  facilitate: 9,
+  client: 6,
+  cancel: 3,
+  wait: 8,
+  mine: 5,
+  jobs: 4,
+  deposit: 3,
+  transfer: 1,
+  release: 2,
+  threshold: 1,
+  payOut: 2,
+  reorganise: 4,
+};
+const act = fc.oneof(
+  ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Act) })),
+);
+const step: fc.Arbitrary<Step> = fc.record({ act, a: fc.nat(59), b: fc.nat(59) });
+// A history that fails shrinks to null steps, so that what is left of it can be read.
+const steps = fc.array(fc.option(step, { freq: 1_000 }), { minLength: STEPS, maxLength: STEPS });
+
+/** What no run goes without. */
+const KINDS = [
+  ...["open ok", "open spend_policy_violation", "pay named true", "pay named false", "pay unnamed true"],
+  ...["facilitate ok", "facilitate payment_not_found", "facilitate settlement_verification_failed"],
+  ...["facilitate intent_expired", "facilitate amount_mismatch", "client ok", "cancel ok", "cancel invalid_status"],
+  ...["reorganise 0", "reorganise 1", "follow", "jobs", "release true"],
+];
+
+it("intents, windows and vaults are as the model has them", { timeout: TIMEOUT_MS }, async () => {
+  const met = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(steps, async (history) => {
+      const play = await MoneyPlay.begin();
+      for (const [n, one] of history.entries()) {
+        if (!one) continue;
+        const answers = await take(play, one);
+        if (answers) {
+          expect([n, one, answers.answered]).toEqual([n, one, answers.expected]);
+          met.add(answers.met);
+        }
+        const [stored, modelled] = await play.intents();
+        expect([n, one, stored]).toEqual([n, one, modelled]);
+        const [left, expected] = await play.remaining(n);
+        expect([n, one, "remaining", left]).toEqual([n, one, "remaining", expected]);
+        if (one.act !== "follow") continue;
+        const [booked, held] = await play.books();
+        expect([n, one, booked]).toEqual([n, one, held]);
+      }
+    }),
+    {
+      ...runs(),
+      numRuns: HISTORIES,
+      // In time to tell of the history that failed.
+      interruptAfterTimeLimit: 0.9 * TIMEOUT_MS,
+      markInterruptAsFailure: true,
+    },
+  );
+  expect([...met]).toEqual(expect.arrayContaining(KINDS));
+});

@@ -1,0 +1,263 @@
+// A plain model of money (PAY-10 to PAY-16, PAY-21, PAY-23, FAC-6 to FAC-8, FAC-13, FAC-18): a chain as a list of blocks, intents and payments as
+// lists that are searched anew each time, and each answer as a few lines. It shares nothing with the service. Instants are epoch milliseconds,
+// amounts base units.
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+export const DAY = 1_440 * MINUTE;
+const LIFE = 5 * MINUTE;
+const SKEW = 30 * SECOND;
+const LATE = DAY;
+const PAID_FOR = 30 * DAY;
+const SHARE = 3;
+export const CONFIRMATIONS = 2;
+
+export type Buyer = {
+  readonly did: string;
+  readonly delegator: Buyer | null;
+  readonly limit: { readonly units: number; readonly days: number };
+};
+export type Seller = { readonly did: string };
+export type Terms = { readonly buyer: Buyer; readonly seller: Seller; readonly units: number };
+
+/** What was paid on-chain; `names`: the intent that it names. */
+export type Payment = Terms & {
+  readonly hash: string;
+  readonly names: Intent | null;
+  block: Block | null;
+};
+export type Block = { readonly number: number; readonly at: number };
+
+export type Intent = Terms & {
+  readonly id: string;
+  readonly by: "buyer" | "seller";
+  readonly createdAt: number;
+  readonly endsAt: number;
+  state: "OPEN" | "PAID" | "SETTLED" | "ABANDONED";
+  /** The payment that the follower has bound to it, and the instant at which it came. */
+  paid: { readonly payment: Payment; readonly at: number } | null;
+  settled: { readonly payment: Payment; readonly at: number } | null;
+  cancelled: boolean;
+  /** When what was paid and never facilitated was counted as spent. */
+  spentAt: number | null;
+};
+
+export type Answer = "ok" | string;
+
+export class MoneyModel {
+  now: number;
+  head: Block;
+  /** Up to where the follower has booked, and up to which instant it has seen every payment. */
+  booked: number;
+  readThrough = 0;
+  readonly buyers: Buyer[] = [];
+  readonly intents: Intent[] = [];
+  readonly payments: Payment[] = [];
+
+  constructor(now: number, head: Block) {
+    this.now = now;
+    this.head = head;
+    this.booked = head.number;
+  }
+
+  // ---- The chain -----------------------------------------------------------------------------------------------------------
+
+  mined(block: Block): void {
+    this.head = block;
+  }
+
+  paid(payment: Omit<Payment, "block">): void {
+    this.payments.push({ ...payment, block: this.head });
+  }
+
+  /** Blocks behind this one are gone, with what stood in them. */
+  rolledBack(to: Block): void {
+    this.head = to;
+    for (const payment of this.payments) if (payment.block && payment.block.number > to.number) payment.block = null;
+  }
+
+  // ---- The follower --------------------------------------------------------------------------------------------------------
+
+  /** `forkedAt`: the last block that the chain kept, where blocks that were booked are gone. */
+  follow(forkedAt: number | null): void {
+    const from = Math.min(this.booked, forkedAt ?? this.booked);
+    for (const intent of this.intents) this.#moveBound(intent);
+    const seen = this.payments
+      .filter(({ block }) => block !== null && block.number > from)
+      .sort((one, other) => (one.block?.number ?? 0) - (other.block?.number ?? 0));
+    const taken = new Set<Intent>();
+    for (const payment of seen) {
+      if (this.#isUsed(payment)) continue;
+      const intent = this.#payable(payment, taken);
+      if (!intent) continue;
+      taken.add(intent);
+      intent.state = "PAID";
+      intent.paid = { payment, at: payment.block?.at ?? 0 };
+    }
+    this.booked = Math.max(from, this.head.number - CONFIRMATIONS + 1);
+    this.readThrough = Math.max(this.readThrough, this.head.at);
+  }
+
+  /** A payment that is gone gives the intent its end back; what is settled or counted as spent stays. */
+  #moveBound(intent: Intent): void {
+    if (intent.state !== "PAID" || intent.paid === null || intent.spentAt !== null) return;
+    const { payment } = intent.paid;
+    if (payment.block !== null) intent.paid = { payment, at: payment.block.at };
+    else {
+      intent.state = "OPEN";
+      intent.paid = null;
+    }
+  }
+
+  #isUsed = (payment: Payment): boolean =>
+    this.intents.some(({ paid, settled }) => paid?.payment === payment || settled?.payment === payment);
+
+  #payable(payment: Payment, taken: ReadonlySet<Intent>): Intent | undefined {
+    const at = payment.block?.at ?? 0;
+    const fits = (intent: Intent): boolean =>
+      !taken.has(intent) &&
+      (intent.state === "OPEN" || intent.state === "ABANDONED") &&
+      sameTerms(intent, payment) &&
+      !intent.cancelled &&
+      at >= intent.createdAt - SKEW &&
+      at < intent.endsAt;
+    if (payment.names) return fits(payment.names) ? payment.names : undefined;
+    return this.newestFirst().find(fits);
+  }
+
+  newestFirst(): Intent[] {
+    return this.intents.toReversed();
+  }
+
+  // ---- Windows -------------------------------------------------------------------------------------------------------------
+
+  isOver = ({ state, endsAt }: Intent): boolean => state === "OPEN" && endsAt <= this.now;
+
+  shown(intent: Intent): Intent["state"] {
+    return this.isOver(intent) ? "ABANDONED" : intent.state;
+  }
+
+  /** Whether nothing can have been paid in time. */
+  isFree = ({ endsAt }: Intent): boolean => endsAt <= this.readThrough - SKEW;
+
+  /** What counts in a spender's window. */
+  spent(spender: Buyer): number {
+    const begins = this.now - spender.limit.days * DAY;
+    return this.intents
+      .filter(({ buyer }) => chainOf(buyer).includes(spender))
+      .filter((intent) => {
+        const counted = intent.settled?.at ?? intent.spentAt;
+        if (counted !== null && counted !== undefined) return counted > begins;
+        if (intent.state === "PAID") return true;
+        return intent.state === "OPEN" && !this.isFree(intent);
+      })
+      .reduce((sum, { units }) => sum + units, 0);
+  }
+
+  /** What is left of the narrowest window of a buyer and those above it. */
+  remaining(buyer: Buyer): number {
+    return Math.min(...chainOf(buyer).map((one) => Math.max(0, one.limit.units - this.spent(one))));
+  }
+
+  // ---- The acts ------------------------------------------------------------------------------------------------------------
+
+  open(terms: Terms, by: Intent["by"], id: string | null): Answer {
+    const open = this.intents.filter(
+      (one) =>
+        one.by === "seller" &&
+        one.buyer === terms.buyer &&
+        one.seller === terms.seller &&
+        one.state === "OPEN" &&
+        one.endsAt > this.now,
+    );
+    if (by === "seller" && open.length >= SHARE) return "invalid_status";
+    if (terms.units > this.remaining(terms.buyer)) return "spend_policy_violation";
+    const none = { paid: null, settled: null, cancelled: false, spentAt: null };
+    const times = { createdAt: this.now, endsAt: this.now + LIFE };
+    this.intents.push({ ...terms, ...times, ...none, id: id ?? "", by, state: "OPEN" });
+    return "ok";
+  }
+
+  /** The follower has read to the head just before. */
+  cancel(intent: Intent): Answer {
+    if (this.shown(intent) !== "OPEN") return "invalid_status";
+    intent.state = "ABANDONED";
+    intent.cancelled = true;
+    return "ok";
+  }
+
+  /** By the intent, with a transaction; `payment` null: the chain has none of this hash. */
+  settleIntent(intent: Intent, payment: Payment): Answer {
+    if (intent.settled) return intent.settled.payment === payment ? "ok" : "settlement_verification_failed";
+    return this.#unmined(payment) ?? this.#settle(intent, payment);
+  }
+
+  /** By the payment alone. */
+  settlePayment(payment: Payment): Answer {
+    const known = this.intents.find(({ settled }) => settled?.payment === payment);
+    if (known) return "ok";
+    const bound = this.intents.find(({ paid }) => paid?.payment === payment);
+    const unmined = this.#unmined(payment);
+    if (unmined) return unmined;
+    const intent = bound ?? payment.names ?? this.newestFirst().find((one) => this.#mayBe(one, payment));
+    return intent ? this.#settle(intent, payment) : "settlement_verification_failed";
+  }
+
+  #mayBe(intent: Intent, payment: Payment): boolean {
+    const at = payment.block?.at ?? 0;
+    return (
+      sameTerms(intent, payment) &&
+      intent.settled === null &&
+      intent.state !== "PAID" &&
+      !intent.cancelled &&
+      intent.createdAt <= at + SKEW &&
+      intent.endsAt > this.now - LATE &&
+      intent.endsAt > at
+    );
+  }
+
+  #unmined({ block }: Payment): Answer | null {
+    const confirmations = block === null ? 0 : this.head.number - block.number + 1;
+    return confirmations < CONFIRMATIONS ? "payment_not_found" : null;
+  }
+
+  #settle(intent: Intent, payment: Payment): Answer {
+    const failed = "settlement_verification_failed";
+    const at = intent.paid?.payment === payment ? intent.paid.at : (payment.block?.at ?? 0);
+    if (payment.buyer !== intent.buyer || payment.seller !== intent.seller) return failed;
+    if (payment.names !== null && payment.names !== intent) return failed;
+    if (this.intents.some(({ settled }) => settled?.payment === payment)) return failed;
+    if (payment.units !== intent.units) return "amount_mismatch";
+    if (at < intent.createdAt - SKEW) return failed;
+    if (this.intents.some((one) => one !== intent && one.paid?.payment === payment)) return failed;
+    if (intent.paid !== null && intent.paid.payment !== payment) return failed;
+    if (intent.state === "PAID") {
+      if (this.now >= at + PAID_FOR) return "intent_expired";
+    } else if (this.shown(intent) === "ABANDONED") {
+      const inTime = !intent.cancelled && at < intent.endsAt && this.now < intent.endsAt + LATE;
+      if (!inTime) return "intent_expired";
+    }
+    intent.state = "SETTLED";
+    intent.settled = { payment, at: this.now };
+    return "ok";
+  }
+
+  /** The jobs that record what has ended. */
+  jobs(): void {
+    for (const intent of this.intents) {
+      if (this.isOver(intent) && this.isFree(intent)) intent.state = "ABANDONED";
+      if (intent.state === "PAID" && intent.paid && intent.spentAt === null && intent.paid.at <= this.now - PAID_FOR)
+        intent.spentAt = this.now;
+    }
+  }
+}
+
+const sameTerms = (one: Terms, other: Terms): boolean =>
+  one.buyer === other.buyer && one.seller === other.seller && one.units === other.units;
+
+/** The buyer, its delegator, and so on. */
+export function chainOf(buyer: Buyer): Buyer[] {
+  const chain: Buyer[] = [];
+  for (let one: Buyer | null = buyer; one !== null; one = one.delegator) chain.push(one);
+  return chain;
+}
