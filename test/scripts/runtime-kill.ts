@@ -19,21 +19,24 @@ export async function startIn(dir: string): Promise<RunningStack> {
   return { command, service: await described(command, dir) };
 }
 
-/** The runtime that runs the Worker, and not the one that listens. */
-export function runtimeOf({ command, service }: RunningStack): number {
-  const started = descendantsOf(command.child.pid ?? 0);
-  const listener = listenerAmong(started, Number(new URL(service.base_url).port));
+export const runtimeOf = ({ command, service }: RunningStack): number =>
+  runtimeBelow(command.child.pid ?? 0, Number(new URL(service.base_url).port));
+
+/** The runtime that runs the Worker, and not the one that listens at the port. */
+export function runtimeBelow(pid: number, port: number): number {
+  const started = descendantsOf(pid);
+  const listener = listenerAmong(started, port);
   const runtime = started.find((pid) => pid !== listener && /\bworkerd serve\b/.test(nameOf(pid)));
   if (runtime === undefined) throw new Error("no runtime runs the Worker");
   return runtime;
 }
 
-/** The database of a kind that has the table. */
-export function databaseWith(dir: string, kind: "d1" | "r2", table: string): DatabaseSync {
+/** The database of a kind that has the table; `waitMs`: how long it waits for another that writes. */
+export function databaseWith(dir: string, kind: "d1" | "r2" | "do", table: string, waitMs = BUSY_MS): DatabaseSync {
   const folder = join(dir, "state/v3", kind);
   const files = readdirSync(folder, { recursive: true }).map(String);
   for (const name of files.filter((file) => file.endsWith(".sqlite"))) {
-    const database = new DatabaseSync(join(folder, name), { timeout: BUSY_MS });
+    const database = new DatabaseSync(join(folder, name), { timeout: waitMs });
     const found = database.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(table);
     if (found !== undefined) return database;
     database.close();

@@ -5,6 +5,8 @@ import { inject } from "vitest";
 /** The part of a whole number that this run takes. */
 export const scaled = (whole: number): number => Math.ceil(whole * inject("scale"));
 
+export const isWhole = (): boolean => inject("scale") === 1;
+
 /** The parameters of a property test, by the number of examples of a whole run. */
 export const runs = (whole = 2_000) => ({ seed: 20_270_301, numRuns: scaled(whole) });
 

@@ -1,0 +1,147 @@
+// The Worker on a chain of its own, in the process of a test, which freezes its runtime, looks at what is there, and kills it: what was seen
+// is then exactly what was there at its death. The chain goes on meanwhile, as a real one does.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { Hex } from "viem";
+import { type Agent, type Json, keyHeaders, pick, send } from "../../scripts/client.ts";
+import { roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { folders, prepareDatabase, startWorker } from "../../scripts/local-worker.ts";
+import { claimPort, type Group, sleep, startGuard } from "../../scripts/processes.ts";
+import { loadOrCreateSecrets, type Secrets } from "../../scripts/secrets.ts";
+import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
+import { type HeldNode, startHeldNode } from "./held-node.ts";
+import { databaseWith, runtimeBelow } from "./runtime-kill.ts";
+
+export type KillableWorker = {
+  readonly baseUrl: string;
+  /** Between the Worker and the chain. */
+  readonly node: HeldNode;
+  /** The chain itself. */
+  readonly chain: { readonly network: string; readonly rpcUrl: string; readonly contract: Hex; readonly token: Hex };
+  readonly database: (kind: "d1" | "do", table: string, waitMs?: number) => DatabaseSync;
+  /** The signal is sent at once. */
+  readonly freeze: () => Promise<void>;
+  readonly thaw: () => void;
+  readonly kill: () => Promise<void>;
+  /** On the state that is there. */
+  readonly start: () => Promise<void>;
+  readonly close: () => Promise<void>;
+  /** A call of the platform; throws where it is answered otherwise. */
+  readonly manage: (path: string, body: Json, status: number) => Promise<Json>;
+  readonly agent: (role: "PROVIDER" | "CONSUMER", more?: Json) => Promise<Agent>;
+};
+
+/** A signal arrives a little later than it is sent. */
+const SIGNAL_MS = 4;
+
+export async function startKillable(): Promise<KillableWorker> {
+  const dir = mkdtempSync(join(tmpdir(), "killable-"));
+  const { anvil, entry } = await startEphemeralChain({ network: "base-sepolia", chainId: 84_532, kind: "testnet" });
+  const node = await startHeldNode(anvil.rpcUrl);
+  const guard = startGuard();
+  guard.add(anvil.pid);
+  const secrets = withRegistrar(await loadOrCreateSecrets(folders(dir).secrets));
+  const space = { dir, guard, secrets, signal: new AbortController().signal, progress: () => undefined };
+  await prepareDatabase(space);
+  const port = await claimPort(0, "");
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const networks = [{ ...entry, rpc_url: node.url }];
+  let worker: Group;
+  let runtime = 0;
+  const start = async () => {
+    worker = await startWorker({ ...space, port, networks, echo: () => undefined });
+    runtime = runtimeBelow(worker.pid, port);
+  };
+  const kill = async () => {
+    process.kill(-worker.pid, "SIGKILL");
+    await worker.stop();
+  };
+  const manage = async (path: string, body: Json, status: number) => {
+    const key = secrets.platform.sandbox_key;
+    const reply = await send(baseUrl, { method: "POST", path, body }, keyHeaders(key));
+    if (reply.status !== status) throw new Error(`${path} answered ${reply.status}: ${reply.text}`);
+    return JSON.parse(reply.text) as Json;
+  };
+  await start();
+  return {
+    baseUrl,
+    node,
+    chain: {
+      network: entry.network,
+      rpcUrl: anvil.rpcUrl,
+      contract: entry.settlement_contract as Hex,
+      token: entry.token as Hex,
+    },
+    database: (kind, table, waitMs) => databaseWith(dir, kind, table, waitMs),
+    freeze: () => {
+      process.kill(runtime, "SIGSTOP");
+      return sleep(SIGNAL_MS);
+    },
+    thaw: () => process.kill(runtime, "SIGCONT"),
+    kill,
+    start,
+    close: async () => {
+      await kill().catch(() => undefined);
+      await anvil.stop();
+      node.stop();
+      guard.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+    manage,
+    agent: (role, more = {}) => registerAgent(manage, role, more),
+  };
+}
+
+/** The local chain has given the registrar's role to an account of its own. */
+function withRegistrar(secrets: Secrets): Secrets {
+  const { address, privateKey } = roleAccounts().registrar;
+  return { ...secrets, chain: { ...secrets.chain, registrar: { address, private_key: privateKey } } };
+}
+
+let named = 0;
+
+/** An ACTIVE agent of a principal of its own, unless `more` names one. */
+async function registerAgent(manage: KillableWorker["manage"], role: string, more: Json): Promise<Agent> {
+  const name = `${role} ${++named}`;
+  const owner = {
+    legal_name: `${name} Ltd`,
+    country: "DE",
+    entity_type: "company",
+    external_ref: name,
+    verification_attestation: { placeholder: true },
+  };
+  const principal_id = more["principal_id"] ?? (await manage("/v1/principals", owner, 201))["principal_id"];
+  const action = role === "PROVIDER" ? "sell" : "purchase";
+  const body = {
+    economic_role: role,
+    profile: { display_name: name, description: "Trades." },
+    endpoint_url: "https://agent.example/v1",
+    scope: { authorized_actions: [action], capabilities: ["translation"] },
+    ...more,
+    principal_id,
+  };
+  const did = pick<string>(await manage("/v1/agents", body, 201), "did");
+  const credentials = await manage(`/v1/agents/${did}/activate`, {}, 200);
+  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
+  return { name, did, certificate: pick(credentials, "certificate"), key };
+}
+
+/** True while a process is in the middle of a batch on the database. For a frozen runtime: it would refuse a batch that comes meanwhile. */
+export function isWritten(database: DatabaseSync): boolean {
+  try {
+    database.exec("begin immediate");
+  } catch (thrown) {
+    if (thrown instanceof Error && thrown.message.includes("locked")) return true;
+    throw thrown;
+  }
+  database.exec("rollback");
+  return false;
+}
+
+/** Each change of that kind takes so long that its batch can be met in its middle. */
+export function slowDown(database: DatabaseSync, change: string, steps: number): void {
+  const count = `with recursive counted (n) as (select 1 union all select n + 1 from counted where n < ${steps}) select n from counted`;
+  database.exec(`create trigger slow_down after ${change} begin select count(*) from (${count}); end`);
+}
