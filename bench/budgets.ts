@@ -21,6 +21,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // A row of a list of transactions for each platform that is a side (FAC-19).
   "POST /v1/facilitate (intent)": mutation(22, 23, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (client form)": mutation(23, 23, 4 * KIB, { objects: 1, fetches: 1 }),
+  "POST /v1/facilitate (client form, an older intent by name)": mutation(23, 23, 4 * KIB, { objects: 1, fetches: 1 }),
   // About seven rows for a second platform, three for each delegator.
   "POST /v1/facilitate (second platform)": mutation(32, 26, 4 * KIB, { objects: 1, fetches: 1 }),
   "POST /v1/facilitate (one delegator)": mutation(26, 26, 4 * KIB, { objects: 1, fetches: 1 }),
@@ -336,6 +337,16 @@ export const STATUS_LISTS = {
   served: { trips: 1, read: 1 },
   drawn: 33,
   counted: 2 ** 16 + 4,
+} as const;
+
+/** What the follower writes for each movement of a vault beyond the first of a run: cases of one and of `many` movements. */
+export const MOVEMENTS = {
+  written: 4,
+  many: 10,
+  cases: [
+    ["message follow_chain (a deposit)", "message follow_chain (ten deposits)"],
+    ["message follow_chain (a deposit, with a long ledger)", "message follow_chain (ten deposits, with a long ledger)"],
+  ],
 } as const;
 
 /** The aim for facilitations a second with one provider, as a share of those with many. */

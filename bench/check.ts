@@ -6,6 +6,7 @@ import {
   BUNDLE_GZIP_KIB,
   BUSY_RATIO,
   HOPS,
+  MOVEMENTS,
   STARTUP_MEDIAN_MS,
   STATUS_LISTS,
   SUSPENSION,
@@ -54,6 +55,19 @@ export function checkScaling(small: readonly Outcome[], large: readonly Outcome[
     const less = before.get(name);
     if (!less || filling || rowsRead - moreRows <= less.rowsRead - less.moreRows + statements) return [];
     return [`${name}: rows read grow with the history, from ${less.rowsRead} to ${rowsRead}`];
+  });
+}
+
+/** Each further movement of a vault that the follower books writes so few rows, whatever the vault's history. */
+export function checkMovements(outcomes: readonly Outcome[]): string[] {
+  const written = new Map(outcomes.flatMap((one) => ("cost" in one ? [[one.cost.name, one.cost.rowsWritten]] : [])));
+  return MOVEMENTS.cases.flatMap(([first, many]) => {
+    const [few, all] = [written.get(first), written.get(many)];
+    if (few === undefined || all === undefined) return [];
+    const each = (all - few) / (MOVEMENTS.many - 1);
+    return each > MOVEMENTS.written
+      ? [`${many}: ${each.toFixed(1)} rows written each, at most ${MOVEMENTS.written}`]
+      : [];
   });
 }
 

@@ -2,7 +2,9 @@
 // that it adds to the database, and the size of the bundle.
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --only=facilitate  only the cases whose name has this in it: their costs, and nothing else
+//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `busy`, `gas` and `suspensions`
+//                      are measurements of their own
+//   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
 import { measureBundle } from "./bundle.ts";
@@ -10,14 +12,23 @@ import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
 import { isSweep, settleCascades } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
-import { checkBundle, checkBusy, checkBytes, checkCosts, checkFar, checkScaling, checkSuspensions } from "./check.ts";
+import {
+  checkBundle,
+  checkBusy,
+  checkBytes,
+  checkCosts,
+  checkFar,
+  checkMovements,
+  checkScaling,
+  checkSuspensions,
+} from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { uncovered } from "./coverage.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureLatencies } from "./latency.ts";
 import { measureLoad } from "./load.ts";
 import { findPlanFaults } from "./plans.ts";
-import { type Play, startPlay } from "./play.ts";
+import { follow, type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
 import { fillTo, NEIGHBOURS, SIZES } from "./scale.ts";
 import { setStage } from "./stage.ts";
@@ -31,12 +42,16 @@ const { values: options } = parseArgs({
     quick: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
     show: { type: "string" },
+    sizes: { type: "boolean", default: false },
     slice: { type: "string", default: "300" },
   },
 });
-const { only } = options;
+const only = options.only?.split(",");
 const quick = options.quick || only !== undefined;
-const cases = CASES.filter((known) => only === undefined || nameOf(known).includes(only));
+const sizes = options.sizes || !quick;
+const cases = CASES.filter((known) => only === undefined || only.some((part) => nameOf(known).includes(part)));
+/** A measurement of its own, which is left out where costs alone are wanted. */
+const isAsked = (name: string): boolean => !quick || (only?.includes(name) ?? false);
 
 const logStep = (step: string) => console.error(`bench: ${step}`);
 
@@ -47,9 +62,10 @@ async function run(): Promise<Findings> {
   try {
     const play = await startPlay(stage);
     logStep(`${cases.length} cases`);
-    // Each case runs once before: a first call costs more (a rating's first row, an object's first start).
-    await measureCosts(play, cases);
-    if (only === undefined) await fillTo(play, 0, NEIGHBOURS);
+    // Each case runs once before: a first call costs more (a rating's first row, an object's first start). The history is copied from the rows
+    // that all of them leave.
+    await measureCosts(play, sizes ? CASES : cases);
+    if (only === undefined || sizes) await fillTo(play, 0, NEIGHBOURS);
     const costs = await measureCosts(play, cases);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
     const timed = !quick && !options.check;
@@ -61,14 +77,16 @@ async function run(): Promise<Findings> {
       : [];
     // What the queue still writes for the cases before would count as bytes of the acts.
     await settleCascades(play);
-    const busy = wanted("a busy seller", !quick) ? await measureBusy(play) : null;
+    const busy = wanted("a busy seller", isAsked("busy")) ? await measureBusy(play) : null;
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
-    const sized = quick ? [] : await measureSizes(play, cases);
+    // What was paid meanwhile would be read by the first case that reads the chain.
+    await follow(play);
+    const sized = sizes ? await measureSizes(play, cases) : [];
     // Last: the log of so many agents is a backlog for the jobs of the cases.
-    const suspensions = wanted("suspensions", !quick || only === "suspensions") ? await measureSuspensions(play) : [];
+    const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-    const gas = wanted("gas", !quick || only === "gas") ? await measureGas() : [];
+    const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
     const findings = { costs, sized, far, plans, latencies, load, bundle, gas };
     const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
@@ -88,7 +106,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
     logStep(`${rows.toLocaleString("en")} rows of history`);
     await fillTo(play, SIZES[i - 1] ?? NEIGHBOURS, rows);
     // The last use of a key is written at most once a minute, after an answer.
-    await measureCosts(play, known.slice(0, 1));
+    await measureCosts(play, CASES.slice(0, 1));
     sized.push({ rows, outcomes: await measureCosts(play, known) });
   }
   return sized;
@@ -103,6 +121,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...(only === undefined ? uncovered() : []),
     ...checkCosts(costs),
     ...sized.flatMap(withHistory),
+    ...[costs, ...sized.map(({ outcomes }) => outcomes)].flatMap(checkMovements),
     ...(small && large ? checkScaling(small.outcomes, large.outcomes) : []),
     ...checkFar(far),
     ...checkBytes(grown),

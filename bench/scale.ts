@@ -92,6 +92,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   const intent = { created_at: EARLIER("created_at"), expires_at: EARLIER("expires_at"), payment_tx: "null" };
   const never = { ...intent, status: "'ABANDONED'", abandon_rated: "1", transaction_id: "null" };
   const open = { ...others, status: "'OPEN'", terms: OLD, payment_tx: "null", expires_at: LATER };
+  const waiting = { ...intent, status: "'OPEN'", transaction_id: "null", expires_at: LATER };
   return [
     {
       table: "payment_intents",
@@ -108,6 +109,12 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
       table: "payment_intents",
       where: settled,
       vary: { intent_id: otherId("pin_O"), intent_hash: otherId("pin_O"), transaction_id: "null", ...open },
+    },
+    {
+      // Of the two agents themselves, of the same terms, and open.
+      table: "payment_intents",
+      where: `${settled} and status = 'SETTLED'`,
+      vary: { intent_id: otherId("pin_P"), intent_hash: otherId("pin_P"), ...waiting },
     },
     {
       table: "transactions",
@@ -142,6 +149,12 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
     { table: "spend_ledger", where: `did = '${consumer.did}'`, vary: { at: EARLIER("at") } },
     { table: "spend_sums", where: `did = '${consumer.did}'`, vary: { did: OTHER_BUYER } },
     { table: "spend_holds", where: "true", vary: { did: OTHER_BUYER, expires_at: LATER } },
+    // Of the buyer itself: what its open intents hold.
+    {
+      table: "spend_holds",
+      where: `did = '${consumer.did}'`,
+      vary: { expires_at: LATER, intent_id: otherId("pin_P") },
+    },
     ...[provider, consumer].map(
       ({ did }): Copies => ({
         table: "rating_counterparties",

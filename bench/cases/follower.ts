@@ -1,7 +1,17 @@
 // The follower's message: what it costs to read a chain on which nothing has happened, and what each movement and each payment costs.
 import type { Case } from "../case.ts";
 import { depositFor } from "../payer.ts";
-import { agent, agentPath, follow, followAsk, manage, openProvider, type Play, paid } from "../play.ts";
+import {
+  agent,
+  agentPath,
+  follow,
+  followAsk,
+  manage,
+  openProvider,
+  type Play,
+  type PlayedAgent,
+  paid,
+} from "../play.ts";
 
 const UNIT = 1n;
 const MANY = 10;
@@ -17,15 +27,10 @@ const deposits = (count: number) => async (play: Play) => {
   return followAsk(play);
 };
 
-/** Between two agents of their own: what is paid and not facilitated stays open. */
-const payments = (count: number) => async (play: Play) => {
-  const { stage, principalId } = play;
-  const pair = {
-    consumer: await agent(stage, stage.platform, "CONSUMER", principalId),
-    provider: await openProvider(stage, principalId),
-  };
+/** Into a vault with a long history, as the others of this file have none. */
+const depositMore = (count: number) => async (play: Play) => {
   await follow(play);
-  for (let i = 0; i < count; i++) await paid(play, pair);
+  for (let i = 0; i < count; i++) await depositFor(play.network, play.provider.did, UNIT);
   return followAsk(play);
 };
 
@@ -48,6 +53,22 @@ async function released(play: Play) {
 }
 const RICH = 20_000_000n;
 
+type Seller = (play: Play) => PlayedAgent | Promise<PlayedAgent>;
+const busySeller: Seller = ({ provider }) => provider;
+const newSeller: Seller = ({ stage, principalId }) => openProvider(stage, principalId);
+
+/** By a consumer of its own: what is paid and not facilitated stays open. */
+const payments =
+  (count: number, sellerOf: Seller = newSeller) =>
+  async (play: Play) => {
+    const { stage, principalId } = play;
+    const consumer = await agent(stage, stage.platform, "CONSUMER", principalId);
+    const pair = { consumer, provider: await sellerOf(play) };
+    await follow(play);
+    for (let i = 0; i < count; i++) await paid(play, pair);
+    return followAsk(play);
+  };
+
 const route = "message follow_chain";
 export const FOLLOWER_CASES: readonly Case[] = [
   {
@@ -64,4 +85,9 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route, variant: "ten payments", status: 200, ask: payments(MANY) },
   { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
   { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: released },
+
+  { route, variant: "a deposit, with a long ledger", status: 200, ask: depositMore(1) },
+  { route, variant: "ten deposits, with a long ledger", status: 200, ask: depositMore(MANY) },
+  { route, variant: "a payment, with a long ledger", status: 200, ask: payments(1, busySeller) },
+  { route, variant: "ten payments, with a long ledger", status: 200, ask: payments(MANY, busySeller) },
 ];

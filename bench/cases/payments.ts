@@ -1,4 +1,5 @@
 // The operations of a purchase, from the order to the confirmation, as agents call them.
+import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import { copyRows, otherId } from "../copies.ts";
 import { LARGE_AMOUNT } from "../payer.ts";
@@ -42,6 +43,14 @@ const forgetOpened = ({ stage, provider }: Play) =>
   ]);
 
 const SETTLED_BEFORE = 100;
+/** Older than every other one of the same terms, of which the cases and the history have many. */
+const makeOldest = ({ stage }: Play, intentId: string) =>
+  stage.sql([
+    {
+      sql: "update payment_intents set created_at = created_at - ? where intent_id = ?",
+      params: [30 * DAY_MS, intentId],
+    },
+  ]);
 
 /** Settlements of other intents by one on-chain transaction, which pays many at once. */
 async function settleBefore(play: Play, txHash: string): Promise<void> {
@@ -179,6 +188,18 @@ export const PAYMENTS: readonly Case[] = [
     ask: async (play) => {
       const { consumer, provider, network } = play;
       const { txHash: tx_hash } = await paid(play, play);
+      const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: network.network };
+      return as(provider, "POST", "/v1/facilitate", body);
+    },
+  },
+  {
+    route: "POST /v1/facilitate",
+    variant: "client form, an older intent by name",
+    status: 200,
+    ask: async (play) => {
+      const { consumer, provider, network } = play;
+      const { intentId, txHash: tx_hash } = await paid(play, play);
+      await makeOldest(play, intentId);
       const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: network.network };
       return as(provider, "POST", "/v1/facilitate", body);
     },

@@ -1,6 +1,6 @@
 // The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
 import { describe, expect, it } from "vitest";
-import { ACT_BYTES, BUDGETS, HOPS } from "../../bench/budgets.ts";
+import { ACT_BYTES, BUDGETS, HOPS, MOVEMENTS } from "../../bench/budgets.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
 import {
@@ -8,6 +8,7 @@ import {
   checkBytes,
   checkCosts,
   checkFar,
+  checkMovements,
   checkScaling,
   checkStatusLists,
   checkSuspensions,
@@ -85,6 +86,20 @@ describe("a longer history", () => {
 
   it("may cost no more", () => {
     expect(checkScaling([{ cost: few }], many(7))).toEqual([expect.stringContaining("from 4 to 7")]);
+  });
+});
+
+describe("the follower", () => {
+  const movements = (first: number, all: number) => {
+    const [[one, many]] = MOVEMENTS.cases;
+    return [{ cost: costOf({ name: one, rowsWritten: first }) }, { cost: costOf({ name: many, rowsWritten: all }) }];
+  };
+  const further = (MOVEMENTS.many - 1) * MOVEMENTS.written;
+
+  it("writes so many rows for each further movement, and no more", () => {
+    expect(checkMovements(movements(6, 6 + further))).toEqual([]);
+    expect(checkMovements(movements(6, 7 + further))).toEqual([expect.stringContaining("4.1 rows written each")]);
+    expect(checkMovements([])).toEqual([]);
   });
 });
 
