@@ -23,6 +23,7 @@ import {
 const DAY = 86_400_000;
 const HOUR = DAY / 24;
 const AT_ONCE = 200;
+const MANY = { timeout: 120_000 };
 
 let world: World;
 let provider: Agent;
@@ -108,7 +109,7 @@ describe("the window", () => {
     expect((await open(consumer, "6.000001")).body.detail.remaining).toBe("6.00");
   });
 
-  it("admits exactly 40 of 200 concurrent intents where 40 fit", async () => {
+  it("admits exactly 40 of 200 concurrent intents where 40 fit", MANY, async () => {
     const consumer = await buyer(world, dailyLimit("400.00"));
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => open(consumer, "10.00")));
     expect(opened(replies)).toHaveLength(40);
@@ -117,22 +118,26 @@ describe("the window", () => {
     expect([state?.open, state?.holds.length, state?.intents.length]).toEqual([400_000_000, 40, 40]);
   });
 
-  it("of 200 concurrent intents of many amounts admits those that fit: what remains is less than any that it refused", async () => {
-    const consumer = await buyer(world, dailyLimit("500.000000"));
-    const amounts = Array.from({ length: AT_ONCE }, (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * 49_999);
-    const replies = await Promise.all(
-      amounts.map(async (units) => ({ units, ...(await open(consumer, formatAmount(units, 6))) })),
-    );
-    expectRefusedByWindow(replies);
-    const [state] = await spendState(world, consumer.did);
-    const held = opened(replies).reduce((sum, { units }) => sum + units, 0);
-    expect([state?.open, state?.holds.length]).toEqual([held, opened(replies).length]);
-    const remaining = 500_000_000 - held;
-    expect(remaining).toBeGreaterThanOrEqual(0);
-    const refused = replies.filter(({ status }) => status !== 201).map(({ units }) => units);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(Math.min(...refused)).toBeGreaterThan(remaining);
-  });
+  it(
+    "of 200 concurrent intents of many amounts admits those that fit: what remains is less than any that it refused",
+    MANY,
+    async () => {
+      const consumer = await buyer(world, dailyLimit("500.000000"));
+      const amounts = Array.from({ length: AT_ONCE }, (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * 49_999);
+      const replies = await Promise.all(
+        amounts.map(async (units) => ({ units, ...(await open(consumer, formatAmount(units, 6))) })),
+      );
+      expectRefusedByWindow(replies);
+      const [state] = await spendState(world, consumer.did);
+      const held = opened(replies).reduce((sum, { units }) => sum + units, 0);
+      expect([state?.open, state?.holds.length]).toEqual([held, opened(replies).length]);
+      const remaining = 500_000_000 - held;
+      expect(remaining).toBeGreaterThanOrEqual(0);
+      const refused = replies.filter(({ status }) => status !== 201).map(({ units }) => units);
+      expect(refused.length).toBeGreaterThan(0);
+      expect(Math.min(...refused)).toBeGreaterThan(remaining);
+    },
+  );
 
   it("costs the same after 1,000 settlements and after 20,000", async () => {
     const cost = async (rows: number) => {
@@ -192,31 +197,35 @@ describe("delegation", () => {
     ]);
   });
 
-  it("admits exactly as many of 200 concurrent intents of several delegates as fit their delegator's window", async () => {
-    const top = await buyer(world, dailyLimit("500.00"));
-    const middle = await delegateOf(world, top, dailyLimit("400.00"));
-    const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, dailyLimit("400.00"))));
-    const spenders = [top, middle, ...below, await delegateOf(world, top, dailyLimit("500.00"))];
-    const each = AT_ONCE / spenders.length;
-    const replies = await Promise.all(
-      spenders.flatMap((one) => Array.from({ length: each }, async () => ({ one, ...(await open(one, "10.00")) }))),
-    );
-    expect(opened(replies)).toHaveLength(50);
-    expectRefusedByWindow(replies);
-    const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
-    const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
-    expect(state.map(({ open: held, holds }) => [held, holds.length])).toEqual(
-      [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [
-        heldBy(own) * 10_000_000,
-        heldBy(own),
-      ]),
-    );
-    // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
-    for (const { one, status, body } of replies)
-      if (status !== 201) expect(body.detail?.delegator).toBe(one === top ? undefined : top.did);
-  });
+  it(
+    "admits exactly as many of 200 concurrent intents of several delegates as fit their delegator's window",
+    MANY,
+    async () => {
+      const top = await buyer(world, dailyLimit("500.00"));
+      const middle = await delegateOf(world, top, dailyLimit("400.00"));
+      const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, dailyLimit("400.00"))));
+      const spenders = [top, middle, ...below, await delegateOf(world, top, dailyLimit("500.00"))];
+      const each = AT_ONCE / spenders.length;
+      const replies = await Promise.all(
+        spenders.flatMap((one) => Array.from({ length: each }, async () => ({ one, ...(await open(one, "10.00")) }))),
+      );
+      expect(opened(replies)).toHaveLength(50);
+      expectRefusedByWindow(replies);
+      const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
+      const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
+      expect(state.map(({ open: held, holds }) => [held, holds.length])).toEqual(
+        [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [
+          heldBy(own) * 10_000_000,
+          heldBy(own),
+        ]),
+      );
+      // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
+      for (const { one, status, body } of replies)
+        if (status !== 201) expect(body.detail?.delegator).toBe(one === top ? undefined : top.did);
+    },
+  );
 
-  it("admits what fits a delegate's own window beside its delegator's, when both are spent at once", async () => {
+  it("admits what fits a delegate's own window beside its delegator's, when both are spent at once", MANY, async () => {
     const top = await buyer(world, dailyLimit("1000.00"));
     const delegates = await Promise.all(["30.00", "70.00"].map((limit) => delegateOf(world, top, dailyLimit(limit))));
     const replies = await Promise.all(
