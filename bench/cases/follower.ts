@@ -70,6 +70,8 @@ const payments =
   };
 
 const route = "message follow_chain";
+/** Which vaults a run compares with their lines differs: the budget holds at each size of the history, and no two sizes are compared. */
+const turns = { route, status: 200, filling: true } as const;
 export const FOLLOWER_CASES: readonly Case[] = [
   {
     route,
@@ -86,8 +88,8 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
   { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: released },
 
-  { route, variant: "a deposit, with a long ledger", status: 200, ask: depositMore(1) },
-  { route, variant: "ten deposits, with a long ledger", status: 200, ask: depositMore(MANY) },
-  { route, variant: "a payment, with a long ledger", status: 200, ask: payments(1, busySeller) },
-  { route, variant: "ten payments, with a long ledger", status: 200, ask: payments(MANY, busySeller) },
+  { ...turns, variant: "a deposit, with a long ledger", ask: depositMore(1) },
+  { ...turns, variant: "ten deposits, with a long ledger", ask: depositMore(MANY) },
+  { ...turns, variant: "a payment, with a long ledger", ask: payments(1, busySeller) },
+  { ...turns, variant: "ten payments, with a long ledger", ask: payments(MANY, busySeller) },
 ];

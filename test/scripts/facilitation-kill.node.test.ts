@@ -126,7 +126,13 @@ async function buy(count: number, before: number): Promise<Purchase[]> {
     const consumer = itemOf(consumers, Math.floor(n / WAYS.length));
     const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };
     const sent = { method: "POST", path: "/v1/payment-intents", body };
-    const opened = await send(worker.baseUrl, sent, await agentHeaders(consumer, sent));
+    const open = async () => send(worker.baseUrl, sent, await agentHeaders(consumer, sent));
+    let opened = await open();
+    // The jobs have not read the chain for long.
+    while (opened.status === 503) {
+      await fireCron(worker.baseUrl);
+      opened = await open();
+    }
     if (opened.status !== 201) throw new Error(`an intent was answered ${opened.status}: ${opened.text}`);
     const intentId = pick<string>(JSON.parse(opened.text), "intent_id");
     const txHash = await payIntent(rpcUrl, payer?.privateKey ?? "0x", {
