@@ -310,45 +310,6 @@ export const ACT_BYTES: Readonly<Record<string, number>> = {
   purchase: 5_000,
 };
 
-/**
- * The suspension of a principal with n agents: its rows until the last slice, and the trips of its answer, which waits for the first slice alone.
- * Of each agent its row is read twice and its certificate once, of a seller its market and its vault too.
- */
-const READ_EACH = { consumer: 3, seller: 5 } as const;
-export const SUSPENSION = {
-  trips: 2,
-  slice: 200,
-  // One row beyond the agents, of a slice that may not be full twice; from three on a slice notes the last numbers, for two rows more. Each
-  // further slice reads its cascade and its principal too.
-  read: (kind: keyof typeof READ_EACH, n: number, further: number): number =>
-    10 + READ_EACH[kind] * n + (n < 3 ? 2 : 3) + 10 * further,
-  written: (n: number): number => 12 + 14 * n,
-} as const;
-
-/** A thousand principals with ten agents each that end at one instant: recorded within so long, while no other call's p95 is so many times as long. */
-export const WAVE = { seconds: 600, ratio: 2 } as const;
-
-/**
- * A status list by its own exceptions, however many certificates there are: signed, with its row twice and one beyond its exceptions; served
- * within the minute. Of the sixteen places of a draw each taken one is two rows; the hourly count reads the places of the newest list.
- */
-export const STATUS_LISTS = {
-  signed: { trips: 2, read: (exceptions: number): number => 3 + exceptions, written: 1 },
-  served: { trips: 1, read: 1 },
-  drawn: 33,
-  counted: 2 ** 16 + 4,
-} as const;
-
-/** What the follower writes for each movement of a vault beyond the first of a run: cases of one and of `many` movements. */
-export const MOVEMENTS = {
-  written: 4,
-  many: 10,
-  cases: [
-    ["message follow_chain (a deposit)", "message follow_chain (ten deposits)"],
-    ["message follow_chain (a deposit, with a long ledger)", "message follow_chain (ten deposits, with a long ledger)"],
-  ],
-} as const;
-
 /** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
 
