@@ -42,7 +42,7 @@ export async function startKillable(): Promise<KillableWorker> {
   const node = await startHeldNode(anvil.rpcUrl);
   const guard = startGuard();
   guard.add(anvil.pid);
-  const secrets = withRegistrar(await loadOrCreateSecrets(folders(dir).secrets));
+  const secrets = withOwnKeys(await loadOrCreateSecrets(folders(dir).secrets));
   const space = { dir, guard, secrets, signal: new AbortController().signal, progress: () => undefined };
   await prepareDatabase(space);
   const port = await claimPort(0, "");
@@ -94,10 +94,11 @@ export async function startKillable(): Promise<KillableWorker> {
   };
 }
 
-/** The local chain has given the registrar's role to an account of its own. */
-function withRegistrar(secrets: Secrets): Secrets {
-  const { address, privateKey } = roleAccounts().registrar;
-  return { ...secrets, chain: { ...secrets.chain, registrar: { address, private_key: privateKey } } };
+/** The local chain has given the roles to accounts of its own, which have gas. */
+function withOwnKeys(secrets: Secrets): Secrets {
+  const { registrar, arbiter } = roleAccounts();
+  const keyOf = ({ address, privateKey }: typeof registrar) => ({ address, private_key: privateKey });
+  return { ...secrets, chain: { ...secrets.chain, registrar: keyOf(registrar), arbiter: keyOf(arbiter) } };
 }
 
 let named = 0;
