@@ -32,6 +32,7 @@ describe("the tasks and the transactions of an agent", () => {
           consumer_did: consumer.did,
           provider_did: provider.did,
           settled_at: shown.opened_at,
+          reversed_at: null,
         },
       ]);
     }
