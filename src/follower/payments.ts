@@ -1,5 +1,6 @@
 // Binds the payments that the follower sees, at the head of the chain, to the intents that they are for (PAY-21): such an intent is PAID, and its
-// hold has no end. A payment that a reorganisation took away gives the end back; one in another block stays bound.
+// hold has no end. A payment that a reorganisation took away gives the end back, so that another one in the same batch pays the intent; one in
+// another block stays bound.
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -12,7 +13,7 @@ import type { IntentRow } from "../db/tables/money.ts";
 import { findUsedOf } from "../facilitation/store.ts";
 import { findIntentsNamed, findIntentsOfTerms, findIntentsThatLost, findPaidIntents } from "../intents/paid-store.ts";
 import { isInTime } from "../intents/states.ts";
-import { movePayment, type Payment, payIntent, unpayIntent } from "../intents/store.ts";
+import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
 import { toIntentView } from "../payments/views.ts";
@@ -66,8 +67,10 @@ export function paymentStatements(
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
-  const moves = unconfirmed.flatMap((intent) => boundStatements(deps, intent, placed));
-  const paid = newlyPaid(deps, network, payments, found);
+  const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
+  const gone = bound.filter(({ paymentTx, paymentLog }) => !placed.has(placeOf(paymentTx, paymentLog)));
+  const moves = bound.flatMap((intent) => boundStatements(deps, intent, placed));
+  const paid = newlyPaid(deps, network, payments, found, gone);
   return {
     complete: paid.length <= PAYMENTS,
     statements: [...moves, ...paid.slice(0, PAYMENTS).flatMap((one) => paidStatements(deps, one))],
@@ -87,6 +90,25 @@ const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Pa
   paidAt: paidAtOf(deps, intent, payment),
 });
 
+/**
+ * Intents that are bound to a payment behind what was read, and are named by another one of their terms: the contract takes one of them (CHN-2), so
+ * the chain has become shorter.
+ */
+function replaced(
+  { network }: Network,
+  payments: readonly PaymentAt[],
+  through: number,
+  { named }: Found,
+): Timed<IntentRow>[] {
+  const names = (intent: IntentRow, { intentHash }: PaymentAt): boolean =>
+    intentHash !== null && storedHash(intentHash) === intent.intentHash;
+  return named
+    .filter(
+      ({ status, spentAt, paymentBlock }) => status === "PAID" && spentAt === null && (paymentBlock ?? 0) > through,
+    )
+    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent), one)));
+}
+
 /** What was bound before: is it still there, and where? */
 function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyMap<string, PaymentAt>): Statement[] {
   const { db } = deps;
@@ -99,19 +121,22 @@ type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
 /**
  * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
- * was in time once, and pays the same intent again.
+ * was in time once, and pays the same intent again. `gone`: the intents that lose their payment in this batch, which are open to another one.
  */
 function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
   { named, ofTerms, used, lost, bound }: Found,
+  gone: readonly Timed<IntentRow>[],
 ): Paid[] {
+  const opened = new Map(gone.map((intent) => [intent.intentId, unpaid(intent)]));
+  const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => opened.get(intent.intentId) ?? intent;
   const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
-  const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
-  const newestFirst = ofTerms.toSorted((one, other) => other.createdAt - one.createdAt);
-  const byLost = new Map(lost.map((intent) => [placeOf(intent.lostTx, intent.lostLog), intent]));
+  const byHash = new Map(named.map((intent) => [intent.intentHash, asLeft(intent)]));
+  const newestFirst = ofTerms.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
+  const byLost = new Map(lost.map((intent) => [placeOf(intent.lostTx, intent.lostLog), asLeft(intent)]));
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
     if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];

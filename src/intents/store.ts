@@ -178,15 +178,29 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/** A reorganisation has taken the payment away. Where it comes back it pays the intent again. */
-export const unpayIntent = (db: Database, { intentId, status, paymentTx, paymentLog }: IntentRow): Statement[] => {
-  const { from, to } = move(intentMachine, status, "unpay");
+/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again. */
+export const unpaid = <T extends IntentRow>(intent: T): T => ({
+  ...intent,
+  ...NO_PAYMENT,
+  status: move(intentMachine, intent.status, "unpay").to,
+  lostTx: intent.paymentTx,
+  lostLog: intent.paymentLog,
+});
+
+export const unpayIntent = (db: Database, intent: IntentRow): Statement[] => {
+  const { status, lostTx, lostLog } = unpaid(intent);
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status: to, ...NO_PAYMENT, lostTx: paymentTx, lostLog: paymentLog })
-      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from), sql`spent_at is null`)),
+      .set({ status, ...NO_PAYMENT, lostTx, lostLog })
+      .where(
+        and(
+          eq(paymentIntents.intentId, intent.intentId),
+          eq(paymentIntents.status, intent.status),
+          sql`spent_at is null`,
+        ),
+      ),
   );
 };
 

@@ -60,6 +60,17 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       ...UNSEEN,
     },
     {
+      when: "a reorganisation put another payment in its place",
+      states: [],
+      tables: ["ledger_lines", "payment_intents"],
+      activity: BY_ITSELF,
+      events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
       when: "a facilitated settlement is gone",
       states: ["alert none → open", "intent SETTLED → OPEN", "task open → void"],
       tables: ["escrows", "payment_intents", "spend_holds", "spend_ledger", "spend_sums", "tasks", "transactions"],

@@ -3,10 +3,10 @@ import { eq } from "drizzle-orm";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../src/db/tables/money.ts";
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
-import { confirm, facilitated, paid } from "../../facilitation/support.ts";
+import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import { expectRefund, refundOf, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
-import { account, rpc } from "../../support/chain.ts";
+import { account, payOnChain, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import {
@@ -74,33 +74,38 @@ const paidFor: Play = async (stage) => {
   };
 };
 
-/** It is bound to a payment of the next block, in which there is none. */
-const takenAway: Play = async (stage) => {
-  const { world } = stage;
-  const pair = await pairOf(stage);
-  const { intent_id: intentId } = await openAs(world, pair, "consumer");
-  await follow(world);
-  const [at] = await world.deps.db.select().from(followers).where(eq(followers.network, NETWORK));
-  if (!at) throw new Error("the network was never read");
-  const payment = {
-    paymentTx: "0xgone",
-    paymentLog: 0,
-    paymentBlock: at.bookedBlock + 1,
-    paidAt: at.bookedAt + MINUTE,
-  };
-  await store(world, (db) => [
-    db
-      .update(paymentIntents)
-      .set({ status: "PAID", ...payment })
-      .where(eq(paymentIntents.intentId, intentId)),
-    db.update(spendHolds).set({ expiresAt: Number.MAX_SAFE_INTEGER }).where(eq(spendHolds.intentId, intentId)),
-  ]);
-  await rpc(NETWORK, "evm_mine", []);
-  return async () => {
+/** It is bound to a payment of the next block, in which there is none. `then`: what the next blocks have. */
+const takenAway =
+  (then: (purchase: Pair, intentId: string) => Promise<unknown>): Play =>
+  async (stage) => {
+    const { world } = stage;
+    const pair = await pairOf(stage);
+    const { intent_id: intentId } = await openAs(world, pair, "consumer");
     await follow(world);
-    return partiesOf(pair);
+    const [at] = await world.deps.db.select().from(followers).where(eq(followers.network, NETWORK));
+    if (!at) throw new Error("the network was never read");
+    const payment = {
+      paymentTx: "0xgone",
+      paymentLog: 0,
+      paymentBlock: at.bookedBlock + 1,
+      paidAt: at.bookedAt + MINUTE,
+    };
+    await store(world, (db) => [
+      db
+        .update(paymentIntents)
+        .set({ status: "PAID", ...payment })
+        .where(eq(paymentIntents.intentId, intentId)),
+      db.update(spendHolds).set({ expiresAt: Number.MAX_SAFE_INTEGER }).where(eq(spendHolds.intentId, intentId)),
+    ]);
+    await then(pair, intentId);
+    return async () => {
+      await follow(world);
+      return partiesOf(pair);
+    };
   };
-};
+const nothing = () => rpc(NETWORK, "evm_mine", []);
+const another = ({ consumer, provider: shop }: Pair, intentId: string) =>
+  payOnChain(consumer.did, shop.did, 10_000_000, { intentId });
 
 /** Facilitated and booked of a block that the chain does not have; `elsewhere`: its payment is in another one. */
 const reversed =
@@ -183,7 +188,8 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that funds the escrow": ofAgent(paidIn(provider, THRESHOLD), follow),
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
     "a payment of an open intent": paidFor,
-    "a reorganisation took the payment away": takenAway,
+    "a reorganisation took the payment away": takenAway(nothing),
+    "a reorganisation put another payment in its place": takenAway(another),
     "a facilitated settlement is gone": reversed("10.00", false),
     "a facilitated settlement is gone whose task was confirmed": reversed("10.00", false, confirmed),
     "a facilitated settlement stands in another block": reversed("10.00", true),

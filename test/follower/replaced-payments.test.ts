@@ -1,0 +1,158 @@
+// A payment that a reorganisation takes away leaves its intent open to another one in the same turn of the follower (PAY-21). The network `lab-bound`
+// belongs to this file alone; what it books has three confirmations.
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { asProvider } from "../facilitation/support.ts";
+import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account, payOnChain } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { follow } from "./support.ts";
+
+const LAB = "lab-bound";
+const UNIT = 1_000_000;
+const [OTHER, THIRD] = [account(6), account(5)];
+const { lab, mine } = labOf(LAB);
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+afterEach(() => lab("evm_setAutomine", true));
+
+const followed = () => follow(world, LAB);
+const shop = () => world.provider({}, "GLOBAL-USDC", LAB);
+type Purchase = { consumer: Agent; provider: Agent; intent: Json };
+
+const opened = async (provider: Agent, consumer: Agent): Promise<Purchase> => {
+  const body = orderOf(consumer, provider, { network: LAB });
+  return {
+    consumer,
+    provider,
+    intent: expectStatus(await world.as(consumer, "POST", "/v1/payment-intents", body), 201),
+  };
+};
+/** A payment of the intent, or of its terms alone. */
+const pay = (
+  { consumer, provider, intent }: Purchase,
+  from: string,
+  { units = 10 * UNIT, named = true, ...how }: Json = {},
+) =>
+  payOnChain(consumer.did, provider.did, units, {
+    ...{ network: LAB, from, ...how },
+    ...(named && { intentId: intent.intent_id }),
+  });
+/** The payment's block and all behind it are gone. */
+const takeAway = async (tx: string): Promise<void> => {
+  const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
+  await lab("anvil_rollback", Number(await lab("eth_blockNumber")) - Number(blockNumber) + 1);
+};
+const seen = async ({ intent }: Purchase): Promise<Json> =>
+  (
+    await rows(
+      "select status, payment_tx, payment_block, lost_tx from payment_intents where intent_id = ?",
+      intent.intent_id,
+    )
+  )[0];
+const told = async ({ intent }: Purchase) =>
+  (await rows("select object from events where type = 'intent.paid' order by id"))
+    .map(({ object }) => JSON.parse(object))
+    .filter(({ intent_id }) => intent_id === intent.intent_id)
+    .map(({ payment }) => payment.tx_hash);
+/** What an agent holds, and the sum that is kept of it. */
+const held = async ({ consumer }: Purchase) => {
+  const holds = await rows("select expires_at, amount from spend_holds where did = ?", consumer.did);
+  const [sums] = await rows("select open, settled from spend_sums where did = ?", consumer.did);
+  return { holds, ...sums };
+};
+const HELD = { holds: [{ expires_at: Number.MAX_SAFE_INTEGER, amount: 10 * UNIT }], open: 10 * UNIT, settled: 0 };
+const blockOf = async (tx: string) => Number((await lab("eth_getTransactionReceipt", tx)).blockNumber);
+
+describe("a payment that a reorganisation replaces by another one", () => {
+  it.each([
+    ["names the intent", true],
+    ["names none", false],
+  ])("binds that one in the same turn where it %s, and holds once", async (_, named) => {
+    const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
+    const first = await pay(purchase, account(9), { named });
+    await followed();
+    expect(await seen(purchase)).toMatchObject({ status: "PAID", payment_tx: first });
+    await takeAway(first);
+    const second = await pay(purchase, OTHER, { named });
+    await followed();
+    const bound = { status: "PAID", payment_tx: second, payment_block: await blockOf(second), lost_tx: first };
+    expect(await seen(purchase)).toEqual(bound);
+    expect([await held(purchase), await told(purchase)]).toEqual([HELD, [first, second]]);
+    await followed();
+    expect([await seen(purchase), await held(purchase), await told(purchase)]).toEqual([bound, HELD, [first, second]]);
+    await mine(3);
+    expectStatus(await asProvider(world, { ...purchase, tx: second }), 200);
+    expect(await held(purchase)).toEqual({ holds: [], open: 0, settled: 10 * UNIT });
+  });
+
+  it("gives the end back where that one is of another amount, and binds the one behind it", async () => {
+    const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
+    const ends = (await held(purchase)).holds;
+    const first = await pay(purchase, account(9));
+    await followed();
+    await takeAway(first);
+    await pay(purchase, OTHER, { units: 9 * UNIT });
+    await followed();
+    expect([await seen(purchase), (await held(purchase)).holds]).toEqual([
+      { status: "OPEN", payment_tx: null, payment_block: null, lost_tx: first },
+      ends,
+    ]);
+    const third = await pay(purchase, THIRD);
+    await followed();
+    expect([(await seen(purchase)).payment_tx, await held(purchase)]).toEqual([third, HELD]);
+  });
+
+  it("of several that are gone binds each to its own intent, and the one that comes back to the one that it was for", async () => {
+    const provider = await shop();
+    const consumer = await buyer(world, dailyLimit("30.00"));
+    const [one, two, three] = [
+      await opened(provider, consumer),
+      await opened(provider, consumer),
+      await opened(provider, consumer),
+    ];
+    const first = await pay(one, account(9));
+    const signed = await lab("debug_getRawTransaction", first);
+    const others = [await pay(two, OTHER), await pay(three, THIRD)];
+    await followed();
+    expect(await Promise.all([one, two, three].map(seen))).toMatchObject(
+      [first, ...others].map((tx) => ({ status: "PAID", payment_tx: tx })),
+    );
+    await takeAway(first);
+    const second = await pay(two, account(4));
+    expect(await lab("eth_sendRawTransaction", signed)).toBe(first);
+    await mine(5);
+    await followed();
+    expect(await Promise.all([one, two, three].map(seen))).toMatchObject([
+      { status: "PAID", payment_tx: first },
+      { status: "PAID", payment_tx: second },
+      { status: "OPEN", payment_tx: null },
+    ]);
+    const { holds, open } = await held(one);
+    expect([holds.map(({ expires_at }: Json) => expires_at === Number.MAX_SAFE_INTEGER).sort(), open]).toEqual([
+      [false, true, true],
+      30 * UNIT,
+    ]);
+  });
+
+  it("binds that one on a chain that has become shorter, too", async () => {
+    const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
+    let first = "";
+    let before = 0;
+    const prepared = async () => {
+      first = await pay(purchase, account(9));
+      await followed();
+      before = await blockOf(first);
+      await lab("anvil_rollback", 2);
+    };
+    const second = await pay(purchase, OTHER, { prepared });
+    expect(await lab("eth_blockNumber")).toBe(`0x${(before - 1).toString(16)}`);
+    await followed();
+    expect(await seen(purchase)).toMatchObject({ status: "PAID", payment_tx: second, lost_tx: first });
+    expect([await held(purchase), await told(purchase)]).toEqual([HELD, [first, second]]);
+  });
+});
