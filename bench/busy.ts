@@ -37,20 +37,25 @@ export type Busy = {
 const AT_ONCE = 50;
 const SELLERS = 100;
 const BUYERS = 100;
+/** Agents whose bytes are counted, and those before them: the first rows of a table split its first pages. */
+const COUNTED = 400;
+const FIRST = 50;
 const ROUNDS = 3;
 /** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
 const LANES = 8;
 
 export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grown[] }> {
   const { stage, next } = play;
-  const empty = await readBytes(stage);
-  const buyers = await inLanes(Array.from({ length: BUYERS }), async () =>
-    read(play, await agent(stage, stage.platform, "CONSUMER", await principal(stage, stage.platform, next()))),
-  );
+  const register = async () =>
+    read(play, await agent(stage, stage.platform, "CONSUMER", await principal(stage, stage.platform, next())));
+  await inLanes(Array.from({ length: FIRST }), register);
+  const begun = await readBytes(stage);
+  const consumers = await inLanes(Array.from({ length: COUNTED }), register);
   const bought = await readBytes(stage);
-  const closed = await inLanes(Array.from({ length: SELLERS }), async () =>
+  const providers = await inLanes(Array.from({ length: COUNTED }), async () =>
     read(play, await agent(stage, stage.platform, "PROVIDER", await principal(stage, stage.platform, next()))),
   );
+  const [buyers, closed] = [consumers.slice(0, BUYERS), providers.slice(0, SELLERS)];
   const registered = await readBytes(stage);
   const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
   const sold = await readBytes(stage);
@@ -90,8 +95,8 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
     ratio: median(hot.map(({ perSecond }, i) => perSecond / (spread[i]?.perSecond ?? Number.NaN))),
   };
   const grown = [
-    grownBy("agent: consumer", BUYERS, empty, bought),
-    grownBy("agent: provider", SELLERS, bought, registered),
+    grownBy("agent: consumer", COUNTED, begun, bought),
+    grownBy("agent: provider", COUNTED, bought, registered),
     grownBy("market opened", SELLERS, registered, sold),
     grownBy("purchase", tasks.length, filled, settled),
   ];

@@ -4,10 +4,12 @@ import type { Case } from "../case.ts";
 import { copyRows, otherId } from "../copies.ts";
 import { LARGE_AMOUNT } from "../payer.ts";
 import {
+  agent,
   as,
   asBound,
   facilitated,
   facilitation,
+  follow,
   keyed,
   manage,
   openIntent,
@@ -99,12 +101,24 @@ export const PAYMENTS: readonly Case[] = [
     route: "GET /v1/payment-intents",
     variant: "status=SETTLED",
     status: 200,
-    ask: async (play) => as(play.consumer, "GET", "/v1/payment-intents?status=SETTLED&role=consumer"),
+    // How many others a page passes over is up to them: here it is every second one.
+    ask: async (play) => {
+      const { stage, principalId, provider } = play;
+      const consumer = await agent(stage, stage.platform, "CONSUMER", principalId);
+      for (let n = 0; n < 4; n++)
+        await (n % 2 === 0 ? openIntent(play, { consumer, provider }) : facilitated(play, { consumer, provider }));
+      return as(consumer, "GET", "/v1/payment-intents?status=SETTLED&role=consumer");
+    },
   },
   {
     route: "POST /v1/payment-intents/{intent_id}/cancel",
     status: 200,
-    ask: async (play) => as(play.consumer, "POST", `/v1/payment-intents/${await openIntent(play, play)}/cancel`),
+    ask: async (play) => {
+      const intentId = await openIntent(play, play);
+      // What others have paid before is read already.
+      await follow(play);
+      return as(play.consumer, "POST", `/v1/payment-intents/${intentId}/cancel`);
+    },
   },
   {
     route: "POST /v1/agents/{did}/spend-policy/evaluate",

@@ -47,10 +47,11 @@ export const findIntentToSettle = (db: Database, intentId: string): Read<IntentT
         intent: { ...getTableColumns(paymentIntents), clockOffsetMs },
         transaction: settledColumns,
         // Read only where there is one.
-        receipt:
-          sql<string>`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
+        receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
           where r.network = ${transactions.network} and r.block_number = ${transactions.blockNumber}
-            and r.transaction_id = ${transactions.transactionId}) end`.as("receipt"),
+            and r.transaction_id = ${transactions.transactionId}) end`
+          .mapWith(receipts.receipt)
+          .as("receipt"),
       })
       .from(paymentIntents)
       .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))

@@ -3,6 +3,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { packJws } from "../../src/protocol/jws.ts";
+import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { asProvider, confirm, type Paid } from "../facilitation/support.ts";
 import { buyer, dailyLimit, delegateOf, orderOf, spendState } from "../payments/support.ts";
@@ -94,7 +96,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     for (const status of ["open", "confirmed", "auto_confirmed"])
       expect(await listed(`tasks?status=${status}`)).toEqual([]);
     expect(await rows("select receipt from receipts where transaction_id = ?", purchase.id)).toEqual([
-      { receipt: purchase.fac.receipt },
+      { receipt: packJws(purchase.fac.receipt, RECEIPT_TYPE) },
     ]);
   });
 

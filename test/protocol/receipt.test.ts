@@ -1,6 +1,7 @@
 // The receipt by which either party proves a settlement offline (FAC-15).
 import { beforeAll, describe, expect, it } from "vitest";
 import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
+import { packJws, unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE, signReceipt, verifyReceipt } from "../../src/protocol/receipt.ts";
 import { bytesChanged, CA_JWK, caKey, ISSUER, otherKey, receiptClaims, signPayload } from "./fixtures.ts";
 
@@ -22,6 +23,17 @@ describe("a receipt", () => {
 
   it("with any byte changed fails", async () => {
     for (const changed of bytesChanged(receipt)) expect((await verify(changed)).ok, changed).toBe(false);
+  });
+
+  it("is packed into three quarters of its length, and comes back byte for byte; nothing else is packed", async () => {
+    const claims = { ...receiptClaims(), currency: "Ü.{}." };
+    for (const jws of [receipt, await signReceipt(claims, await caKey())]) {
+      const packed = packJws(jws, RECEIPT_TYPE);
+      expect(packed.length).toBeLessThan(0.76 * jws.length);
+      expect(unpackJws(packed, RECEIPT_TYPE)).toBe(jws);
+      expect(() => packJws(jws, "aeap-cert+jwt")).toThrow(TypeError);
+      expect(() => packJws(`${jws}.`, RECEIPT_TYPE)).toThrow(TypeError);
+    }
   });
 
   it("of a final sale has no day on which the dispute window closes", async () => {

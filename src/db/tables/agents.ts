@@ -1,6 +1,6 @@
 // Tables of agents, of their signed documents and certificates, their markets and their counterparties.
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { customType, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
   AgentStatus,
   EconomicRole,
@@ -14,6 +14,17 @@ import type {
 
 /** The public key of an agent. */
 export type AgentJwk = { kty: "EC"; crv: "P-256"; x: string; y: string };
+
+/** Stored as `x.y`, which says all of it. Earlier ones are stored as JSON. */
+const pointOfKey = customType<{ data: AgentJwk; driverData: string }>({
+  dataType: () => "text",
+  toDriver: ({ x, y }) => `${x}.${y}`,
+  fromDriver: (stored) => {
+    if (stored.startsWith("{")) return JSON.parse(stored);
+    const [x = "", y = ""] = stored.split(".");
+    return { kty: "EC", crv: "P-256", x, y };
+  },
+});
 
 export const agents = sqliteTable(
   "agents",
@@ -57,7 +68,7 @@ export const agents = sqliteTable(
     /** True once it has more certificates than the current one: with one alone, its row is found by its key. */
     recertified: integer({ mode: "boolean" }).notNull().default(false),
     keyId: text(),
-    publicJwk: text({ mode: "json" }).$type<AgentJwk>(),
+    publicJwk: pointOfKey(),
     /** The key before the last rotation, which counts until an instant of real time (AGT-32). */
     earlierKey: text({ mode: "json" }).$type<{ keyId: string; publicJwk: AgentJwk; until: number }>(),
     // Ratings: forward-decayed sums, and the rating that was published last (TSK-15).

@@ -1,6 +1,6 @@
 // Tables of intents and their holds, settlements, tasks and escrows. Amounts are token base units.
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { customType, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
   Environment,
   EscrowState,
@@ -9,6 +9,8 @@ import type {
   TaskOutcome,
   TaskStatus,
 } from "../../core/vocabulary.ts";
+import { packJws, unpackJws } from "../../protocol/jws.ts";
+import { RECEIPT_TYPE } from "../../protocol/receipt.ts";
 
 /** One row for each provider, environment and network: the vault as it was last seen on-chain (MKT-15). */
 export const escrows = sqliteTable(
@@ -229,6 +231,13 @@ export const transactions = sqliteTable(
 );
 export type TransactionRow = typeof transactions.$inferSelect;
 
+const packedReceipt = customType<{ data: string; driverData: string }>({
+  dataType: () => "text",
+  toDriver: (receipt) => packJws(receipt, RECEIPT_TYPE),
+  // Earlier ones are stored as they were signed.
+  fromDriver: (stored) => (stored.includes("{") ? unpackJws(stored, RECEIPT_TYPE) : stored),
+});
+
 /**
  * The signed receipt of a transaction, stored apart because it is long, and found by block. None is ever deleted: their rowids number them in the
  * order in which they were recorded (FAC-18).
@@ -239,7 +248,8 @@ export const receipts = sqliteTable(
     network: text().notNull(),
     blockNumber: integer().notNull(),
     transactionId: text().notNull(),
-    receipt: text().notNull(),
+    /** As `packJws` packs it: three rows fit into a page then, and two otherwise. */
+    receipt: packedReceipt().notNull(),
   },
   (t) => [primaryKey({ columns: [t.network, t.blockNumber, t.transactionId] })],
 );
