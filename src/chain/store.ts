@@ -58,6 +58,28 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
     .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
     .where(keyed(key));
 
+/** The same of several subjects. */
+export const doubtOperations = (
+  db: Database,
+  { network, kind }: Omit<OperationKey, "subject">,
+  subjects: readonly string[],
+  now: number,
+): Statement[] =>
+  subjects.length === 0
+    ? []
+    : [
+        db
+          .update(chainOperations)
+          .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
+          .where(
+            and(
+              eq(chainOperations.network, network),
+              eq(chainOperations.kind, kind),
+              sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(subjects)}))`,
+            ),
+          ),
+      ];
+
 /** Something is wanted of it anew: it is due at once, and has no transaction yet. */
 export const wantAgain = (db: Database, key: OperationKey, wanted: OperationRow["wanted"], now: number): Statement => {
   const { network, kind, subject, updatedAt } = chainOperations;

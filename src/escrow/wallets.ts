@@ -19,3 +19,9 @@ export const wasInForce = (
   formerSchema
     .parse(JSON.parse(formerWallets))
     .some((former) => former.wallet.toLowerCase() === wallet && minedAt <= former.until);
+
+/** Whether it was ever one of the provider's wallets in this vault, as far as those are kept. */
+export const wasEver = (
+  { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
+  wallet: string,
+): boolean => wasInForce({ operationalWallet, formerWallets }, wallet, 0);

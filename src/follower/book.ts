@@ -18,6 +18,7 @@ import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
 import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
+import { followWallets, type WalletSet } from "./wallets.ts";
 
 type Reading = {
   readonly before: FollowerRow | null;
@@ -26,6 +27,7 @@ type Reading = {
   readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
+  readonly wallets: readonly WalletSet[];
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
   readonly through: number;
@@ -43,13 +45,13 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...paymentReads(deps, network, before, payments),
   });
   const booked = bookedOf(network, movements, found);
+  const followed = await followWallets(deps, network, reading.wallets);
   const paid = paymentStatements(deps, network, reading, found);
   const level = paid.complete ? reading.level : null;
   const after = { ...reading.after, ...level };
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
-  const vaults = booked
-    .filter(({ lines }) => lines.length > 0)
-    .map(({ vault: { did, contract } }) => ({ did, contract }));
+  const lined = booked.filter(({ lines }) => lines.length > 0);
+  const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
   await commitAll(deps, [
     ...moveFollower(db, before, after),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
@@ -58,6 +60,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
     ...bookRefunds(db, network, reading.refunds),
+    ...followed.statements,
     ...paid.statements,
   ]);
   return paid.complete;

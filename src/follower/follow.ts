@@ -18,6 +18,7 @@ import { refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
 import { CHECKED_AT_ONCE, checkable, checkSettlements } from "./settlements.ts";
 import { findFollower, findUnchecked } from "./store.ts";
+import { walletsIn } from "./wallets.ts";
 
 /** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
 export type Followed = "level" | "far" | "stuck";
@@ -119,6 +120,7 @@ async function record(
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
     refunds: refundsIn(network, events, to.number),
+    wallets: walletsIn(network, events, to.number),
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
   });

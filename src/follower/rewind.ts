@@ -19,6 +19,7 @@ import {
   reverseLines,
   rewindFollower,
 } from "./store.ts";
+import { takeWalletsBack } from "./wallets.ts";
 
 /** Lines of one vault that a reorganisation takes back at once. */
 const LINES = 500;
@@ -35,7 +36,8 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     return false;
   }
   const gone = notes.filter(({ number }) => number > kept.number);
-  const vaults = distinct(gone.flatMap((note) => note.vaults));
+  const touched = gone.flatMap((note) => note.vaults);
+  const vaults = distinct(touched);
   const lines = (await linesOf(deps, name, vaults)).filter(({ blockNumber }) => blockNumber > kept.number);
   const { escrows } = await readBatch(db, {
     escrows: findEscrowsOfAll(
@@ -49,6 +51,7 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     ...rewindFollower(db, known, { ...known, ...readTo(known, kept) }),
     forgetBehind(db, name, kept.number),
     ...takeRefundsBack(db, network, kept.number),
+    ...takeWalletsBack(db, network, touched),
     recheckBehind(db, name, kept.number),
     ...reverseLines(db, lines),
     ...(await gainStatements(deps, network, gains, escrows)),

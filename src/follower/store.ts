@@ -3,6 +3,7 @@ import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "dri
 import { type Hash, shortHash } from "../chain/hashes.ts";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import {
   type BookedBlock,
   bookedBlocks,
@@ -176,6 +177,16 @@ export const findEscrowsByHash = (db: Database, network: string, hashes: readonl
       .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(escrows)
       .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
+  );
+
+/** Their markets on a network, in either environment. */
+export const findMarketsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select(getTableColumns(agentMarkets))
+      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
+      .crossJoin(agentMarkets)
+      .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
   );
 
 const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>

@@ -39,11 +39,17 @@ const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
 
-type Rated = Pick<AgentRow, "environment" | "status" | "agentRating">;
+type Rated = Pick<AgentRow, "did" | "environment" | "status" | "agentRating" | "walletAsks">;
 export const findRated = (db: Database, did: string): Read<Rated | null> =>
   readOne(
     db
-      .select({ environment: agents.environment, status: agents.status, agentRating: agents.agentRating })
+      .select({
+        did: agents.did,
+        environment: agents.environment,
+        status: agents.status,
+        agentRating: agents.agentRating,
+        walletAsks: agents.walletAsks,
+      })
       .from(agents)
       .where(eq(agents.did, did)),
   );

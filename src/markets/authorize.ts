@@ -11,7 +11,7 @@ import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { DAY_MS, MARKET_PROVISION_WAIT_MS, SECOND_MS, WALLET_CHANGES_A_DAY } from "../core/limits.ts";
+import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
@@ -27,7 +27,8 @@ import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { countTrials, trialsRead } from "./trials.ts";
-import { holdsOtherWallet, NO_CHANGE, otherWallets, sameMarket, walletOn } from "./wallets.ts";
+import { walletAsks } from "./wallet-asks.ts";
+import { holdsOtherWallet, NO_CHANGE, OTHER_WALLET, otherWallets, sameMarket, walletOn } from "./wallets.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
@@ -62,21 +63,6 @@ export async function authorizeMarkets(
   call.unlock();
   const rows = await askChain(deps, { did, environment }, networks);
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
-}
-
-/**
- * The instants of the last day's changes with further ones; each may cost a transaction of the registrar.
- * @throws ServiceError `rate_limited` when they are too many
- */
-function walletAsks(agent: AgentRow, further: number, now: number): readonly number[] | null {
-  if (further === 0) return null;
-  const asks = (agent.walletAsks ?? []).filter((at) => at > now - DAY_MS);
-  const over = asks.length + further - WALLET_CHANGES_A_DAY;
-  if (over <= 0) return [...asks, ...Array.from({ length: further }, () => now)];
-  const free = asks[over - 1] ?? now;
-  const seconds = Math.ceil((free + DAY_MS - now) / SECOND_MS);
-  const message = `An agent changes its operational wallets ${WALLET_CHANGES_A_DAY} times in 24 hours.`;
-  throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
 }
 
 const noted = (db: Deps["db"], agent: AgentRow, asks: readonly number[] | null): Statement[] =>
@@ -296,7 +282,9 @@ function provisioningRow(
   };
   // The job that takes waiting markets up again compares it with the service's own clock, not with the sandbox's.
   const updatedAt = deps.clock.now();
-  return { ...(present ?? fresh), ...NO_CHANGE, operationalWallet, status: "PROVISIONING", reason: null, updatedAt };
+  const waitsAlready = present?.reason === OTHER_WALLET && present.operationalWallet === operationalWallet;
+  const reason = waitsAlready ? OTHER_WALLET : null;
+  return { ...(present ?? fresh), ...NO_CHANGE, operationalWallet, status: "PROVISIONING", reason, updatedAt };
 }
 
 const codeOf = (row: { market: string }): string => row.market;

@@ -7,7 +7,7 @@ import { FIRST } from "../core/due.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { isEnvironment, isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
-import { readBatch } from "../db/batch.ts";
+import { commit, readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { baseThreshold, firstThreshold } from "../escrow/threshold.ts";
 import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
@@ -15,7 +15,8 @@ import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
 import { noteWaiting, type Provisioning, settleMarkets } from "./settle.ts";
 import { findDueChanges, findStalledMarkets } from "./store.ts";
-import { askedWallet, changeOf, holdsOtherWallet, withAsked } from "./wallets.ts";
+import { mayAsk, noteAsk } from "./wallet-asks.ts";
+import { askedWallet, changeOf, holdsOtherWallet, OTHER_WALLET, withAsked } from "./wallets.ts";
 
 /**
  * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns the agent's markets when nothing is left
@@ -43,12 +44,17 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   // The vault is shared: the environment with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
   const split = { wallet, threshold, scheduled: changeOf(first) };
+  // What somebody else has changed is changed back so often alone (MKT-24).
+  const returning = asking.some(({ reason }) => reason === OTHER_WALLET);
+  if (returning && !mayAsk(agent, deps.clock.now())) return null;
   const forbidden = forbiddenBy(agent, asked, production);
   const tools = { chain, signer: signerOn(env, "registrar", name) };
   const driven: Driven =
     forbidden === null
       ? await driveSplit(tools, name, did, split, until)
       : { state: "failed", reason: forbidden, txHash: null };
+  if (returning && driven.txHash !== null && driven.txHash !== first.registrationTx)
+    await commit(db, [noteAsk(db, agent, deps.clock.now())]);
   if (driven.state === "waiting") {
     await noteWaiting(deps, job, split, driven);
     return null;

@@ -2,7 +2,7 @@
 // MKT-12).
 
 import { toMarketView } from "../agents/views.ts";
-import type { SplitOnChain } from "../chain/gateway.ts";
+import type { SplitOnChain, WalletChange } from "../chain/gateway.ts";
 import { type Driven, recordSplit, type Split, splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
@@ -20,7 +20,15 @@ import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
 import { escrowAfter, escrowStatements, presentEdition } from "./settle-escrow.ts";
 import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
-import { askedWallet, holdsOtherWallet, NO_CHANGE, pendingChange, withAsked } from "./wallets.ts";
+import {
+  askedWallet,
+  holdsOtherWallet,
+  isStrange,
+  NO_CHANGE,
+  OTHER_WALLET,
+  pendingChange,
+  withAsked,
+} from "./wallets.ts";
 
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
 
@@ -86,7 +94,10 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
     environment === "sandbox" &&
     result.driven.state === "done" &&
     holdsOtherWallet(waiting.map(withAsked), otherMarkets);
-  const said = judge(result, isFinal(found.agent.status), overtaken);
+  const final = isFinal(found.agent.status);
+  const waits = final || overtaken ? null : waitingChange(result, network, [...facts.escrows, ...facts.otherEscrows]);
+  if (waits) return keepWaiting(deps, job, facts, { ...result, waits, waiting });
+  const said = judge(result, final, overtaken);
   const again = overtaken ? otherMarkets.filter((row) => row.network === network && row.status === "ACTIVE") : [];
   const now = deps.clock.now();
   const settling: Settling = { ...result, said, waiting, again };
@@ -99,6 +110,44 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   ]);
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
+  return movedRows(markets, moves);
+}
+
+/** The change that is scheduled, where the contract still has a wallet that was never the provider's (MKT-31). */
+function waitingChange({ driven }: Provisioned, network: string, escrows: readonly EscrowRow[]): WalletChange | null {
+  if (driven.state !== "done") return null;
+  const { operationalWallet, scheduled } = driven.onChain;
+  return isStrange(operationalWallet, network, escrows) ? scheduled : null;
+}
+
+type Kept = Provisioned & { readonly waits: WalletChange; readonly waiting: readonly MarketRow[] };
+
+/** Nobody is sent to such a wallet: the markets wait for the one that they ask for, and the escrow keeps the provider's. */
+async function keepWaiting(
+  deps: Deps,
+  job: Provisioning,
+  facts: Facts,
+  { driven: { txHash }, split, waits, waiting }: Kept,
+): Promise<MarketRow[]> {
+  const { db } = deps;
+  const { found, markets } = facts;
+  const now = deps.clock.now();
+  const standing = { ...pendingChange(waits), operationalWallet: split.wallet, reason: OTHER_WALLET, updatedAt: now };
+  const moves = waiting
+    .map((before): MarketMove => {
+      const registrationTx = txHash ?? before.registrationTx;
+      return { before, after: { ...before, ...standing, status: "PROVISIONING", registrationTx } };
+    })
+    .filter(
+      ({ before, after }) =>
+        before.status !== after.status || before.reason !== after.reason || !sameChange(before, after),
+    );
+  await commitAll(deps, [
+    ...(found && job.environment !== found.agent.environment ? [refusePromoted(db, found.agent)] : []),
+    recordSplit(db, job.network, job.did, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
+    ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
+    ...(await documented(deps, job, facts, moves, null, now)),
+  ]);
   return movedRows(markets, moves);
 }
 
@@ -252,6 +301,8 @@ function provisionedEvents(
 function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, now: number): MarketRow {
   if ("failed" in said) {
     const { failed: reason } = said;
+    // A change back is scheduled again.
+    if (reason === "cancelled" && row.reason === OTHER_WALLET) return { ...row, ...NO_CHANGE, updatedAt: now };
     const kept = row.escrowWallet !== null && reason !== "agent_status_not_mutable";
     if (!kept || !known) return { ...row, status: "FAILED", reason, updatedAt: now };
     const wallet = { ...NO_CHANGE, operationalWallet: known.operationalWallet };

@@ -6,6 +6,7 @@ import { type Database, guard, mustChange, type Read, readAll, type Statement } 
 import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import { environmentOf } from "../identity/store.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
+import { OTHER_WALLET } from "./wallets.ts";
 
 type MarketKey = Pick<MarketRow, "did" | "environment" | "market" | "network">;
 const keyed = ({ did, environment, market, network }: MarketKey) =>
@@ -150,7 +151,10 @@ export const noteRegistration = (
 ): Statement =>
   db
     .update(agentMarkets)
-    .set({ ...(registrationTx !== null && { registrationTx }), reason })
+    .set({
+      ...(registrationTx !== null && { registrationTx }),
+      reason: sql`case when ${agentMarkets.reason} = ${OTHER_WALLET} then ${agentMarkets.reason} else ${reason} end`,
+    })
     .where(
       and(
         eq(agentMarkets.did, did),

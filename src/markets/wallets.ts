@@ -3,6 +3,7 @@ import type { WalletChange } from "../chain/gateway.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
+import { wasEver } from "../escrow/wallets.ts";
 
 export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
 
@@ -68,6 +69,15 @@ export const otherWallets = (
       : escrows.find((one) => one.network === network)?.operationalWallet.toLowerCase();
     return known !== undefined && known !== "" && known !== walletOn(asked, network);
   });
+
+/** Why markets wait while the contract has a wallet that none of them asks for (MKT-31). */
+export const OTHER_WALLET = "other_wallet";
+
+/** Whether a wallet in the contract was never the provider's, as far as its escrows on a network know. */
+export const isStrange = (wallet: string | null, network: string, escrows: readonly EscrowRow[]): boolean => {
+  const known = escrows.filter((row) => row.network === network);
+  return wallet !== null && known.length > 0 && !known.some((row) => wasEver(row, wallet));
+};
 
 /** The wallet of the rows on a network. */
 export const walletOn = (rows: readonly MarketRow[], network: string): string =>

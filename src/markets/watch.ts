@@ -25,9 +25,10 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 import { documentChange } from "./document.ts";
 import { updateMarket } from "./store.ts";
-import { askedWallet, wishedWallet } from "./wallets.ts";
+import { askedWallet, isStrange, OTHER_WALLET, wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
+const REORGANISED = "reorganised";
 const WITHDRAWN_WITHIN_MS = 20 * SECOND_MS;
 
 export const watchRegistrations: EachJob = {
@@ -94,7 +95,13 @@ async function compare(deps: Deps, network: string, did: string): Promise<boolea
     await checkLater(deps, operation);
     await provisionAgain(deps, arrived);
   } else if (wish !== null && lost.length > 0) {
-    await takeBack(deps, facts, operation, { lost, wish, reorganised: held === null || operation.status === "done" });
+    const strange = isStrange(held, network, [...facts.sandboxEscrows, ...facts.productionEscrows]);
+    const reorganised = !strange && (held === null || operation.status === "done");
+    await takeBack(deps, facts, operation, {
+      lost,
+      wish,
+      reason: strange ? OTHER_WALLET : reorganised ? REORGANISED : null,
+    });
   } else if (asked.some((row) => row.status === "PROVISIONING")) await checkLater(deps, operation);
   else if (wish === null) await commit(deps.db, mustNote(deps, operation, null));
   else await confirm(deps, facts, operation, onChain);
@@ -119,8 +126,8 @@ async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promis
 type Lost = {
   readonly lost: readonly MarketRow[];
   readonly wish: string;
-  /** False: the contract has a wallet that was wanted once. */
-  readonly reorganised: boolean;
+  /** Null: the contract has a wallet that was wanted once. */
+  readonly reason: typeof REORGANISED | typeof OTHER_WALLET | null;
 };
 
 /** The open markets that name another wallet than the contract wait for the one that is wanted now. */
@@ -128,7 +135,7 @@ async function takeBack(
   deps: Deps,
   facts: Facts,
   operation: OperationRow,
-  { lost, wish, reorganised }: Lost,
+  { lost, wish, reason }: Lost,
 ): Promise<void> {
   const { db } = deps;
   const { found, newest, sandbox, production, sandboxEscrows, productionEscrows } = facts;
@@ -137,7 +144,6 @@ async function takeBack(
   const { environment } = found.agent;
   const waiting = new Map(
     lost.map((row): [MarketRow, MarketRow] => {
-      const reason = reorganised ? "reorganised" : null;
       return [row, { ...row, operationalWallet: wish, status: "PROVISIONING", reason, updatedAt: now }];
     }),
   );
@@ -153,7 +159,7 @@ async function takeBack(
     ...mustNote(deps, operation, firstCheck(Date.now())),
     ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
     ...(promised ? await documentChange(deps, source, now) : []),
-    ...(reorganised ? [raiseAlert(db, undone(deps, operation))] : []),
+    ...(reason === REORGANISED ? [raiseAlert(db, undone(deps, operation))] : []),
   ]);
   await provisionAgain(deps, lost);
 }

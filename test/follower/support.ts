@@ -106,6 +106,14 @@ export async function robVault(vault: string, units: number, network = "base-sep
   await rpc(network, "anvil_stopImpersonatingAccount", [vault]);
 }
 
+/** A provider's present wallet names another one. */
+export const moveWallet = (did: string, from: string, to: string, network = "base-sepolia"): Promise<string> => {
+  const { settlement_contract, token } = chainOf(network);
+  const args = [didHash(did), token as Hex, to as Hex] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveOperationalWallet", args });
+  return send(network, from, settlement_contract, data);
+};
+
 /** Pays a provider's surplus out to its wallet, as anybody may. */
 export const releaseSurplus = (did: string, network = "base-sepolia"): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);

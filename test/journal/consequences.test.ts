@@ -28,10 +28,14 @@ const ROWS = {
   ...MESSAGE_CONSEQUENCES,
   ...RUNNING_CONSEQUENCES,
 };
-/** Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts and test/markets/delayed-wallets.test.ts, which have chains of their own, and below. */
+/**
+ * Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts, test/markets/delayed-wallets.test.ts and
+ * test/follower/wallets.test.ts, which have chains of their own, and below.
+ */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "authorizeMarkets: the registrar has no gas",
   "provision_market: the registrar has no gas",
+  "provision_market: a wallet that nobody asked for stays until the delay is over",
   "provision_market: another wallet waits for the contract's delay",
   "provision_market: the change was cancelled on-chain",
   "provision_market: the delay is over",

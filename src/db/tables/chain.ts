@@ -96,14 +96,14 @@ export const bookedBlocks = sqliteTable(
     network: text().notNull(),
     number: integer().notNull(),
     hash: text().notNull(),
-    /** The vaults that have lines between the note before it and this block. */
+    /** The vaults that have lines, or got another wallet, between the note before it and this block. */
     vaults: text({ mode: "json" }).$type<readonly VaultRef[]>().notNull().default([]),
   },
   (t) => [primaryKey({ columns: [t.network, t.number] })],
 );
 export type BookedBlock = typeof bookedBlocks.$inferSelect;
-/** A provider's vault in an edition of the contract. */
-export type VaultRef = { readonly did: string; readonly contract: string };
+/** A provider's vault in an edition of the contract. `wallet`: its provider got another wallet there. */
+export type VaultRef = { readonly did: string; readonly contract: string; readonly wallet?: true };
 
 /** Where a vault held less than its lines say: for the operator, never repaired (MKT-23). The same two numbers are found once. */
 export const ledgerDifferences = sqliteTable(

@@ -130,6 +130,21 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       ...UNSEEN,
     },
     {
+      when: "the contract got another wallet, which a market asks for",
+      states: ["chain operation done → waiting"],
+      tables: ["chain_operations"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    {
+      when: "the contract got a wallet that no market asks for",
+      states: ["alert none → open", "chain operation done → waiting"],
+      tables: ["chain_operations"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["operational_wallet"],
+    },
+    {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],
       tables: ["ledger_differences"],

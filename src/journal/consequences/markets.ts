@@ -284,6 +284,13 @@ export const MARKET_MESSAGES: Readonly<
       ...NO_NOTICE,
     },
     {
+      when: "a wallet that nobody asked for stays until the delay is over",
+      states: [],
+      tables: ["agent_markets", "agents", "chain_operations"],
+      activity: RECORDED_AT_REQUEST,
+      ...UNSEEN,
+    },
+    {
       when: "the delay is over",
       states: [],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],

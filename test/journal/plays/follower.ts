@@ -1,10 +1,11 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
 import { eq } from "drizzle-orm";
+import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../src/db/tables/money.ts";
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
-import { expectRefund, refundOf, settlementOf } from "../../follower/support.ts";
+import { expectRefund, moveWallet, refundOf, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, payOnChain, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
@@ -47,6 +48,16 @@ export async function waiting(world: World): Promise<string> {
 export const paidIn = (prepare: (world: World) => Promise<string>, units: number) => async (world: World) => {
   const did = await prepare(world);
   await deposit(did, units, NETWORK);
+  return did;
+};
+
+/** Its wallet has named another one in the contract, and nobody has read of it. `asked`: the market waits for that. */
+const walletMoved = (asked: boolean) => async (world: World) => {
+  const did = await provider(world);
+  const wallet = account(7).toLowerCase();
+  const pending = { pendingWallet: wallet, pendingUntil: Date.now() + HOUR, pendingNonce: 1 };
+  if (asked) await store(world, (db) => [db.update(agentMarkets).set(pending).where(eq(agentMarkets.did, did))]);
+  await moveWallet(did, account(8), wallet);
   return did;
 };
 
@@ -195,6 +206,8 @@ export const FOLLOWER_PLAYS: Plays = {
     "a facilitated settlement stands in another block": reversed("10.00", true),
     "a provider gives something back": givenBack,
     "a provider gives back what was awaited": givenBackInTime,
+    "the contract got another wallet, which a market asks for": ofAgent(walletMoved(true), follow),
+    "the contract got a wallet that no market asks for": ofAgent(walletMoved(false), follow),
     "a vault holds less than its lines say": ofAgent(robbed, compare),
   },
   fail_unpaid_refunds: {

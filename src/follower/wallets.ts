@@ -1,0 +1,79 @@
+// Follows the operational wallets that the contract got (CHN-29): the chain itself is looked at for each provider whose wallet the service does not
+// have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator.
+import type { EventAt } from "../chain/gateway.ts";
+import { didHash } from "../chain/hashes.ts";
+import type { Network } from "../chain/networks.ts";
+import { splitKey } from "../chain/split.ts";
+import { doubtOperations } from "../chain/store.ts";
+import type { Deps } from "../context.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { VaultRef } from "../db/tables/chain.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { editionOf } from "../escrow/states.ts";
+import { wasInForce } from "../escrow/wallets.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { findEscrowsByHash, findMarketsByHash } from "./store.ts";
+
+export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
+
+/** Those of the network's token up to a block. */
+export const walletsIn = ({ token }: Network, events: readonly EventAt[], through: number): WalletSet[] =>
+  events.filter(
+    (event): event is WalletSet =>
+      event.kind === "wallet" && event.token === token.toLowerCase() && event.blockNumber <= through,
+  );
+
+type Followed = { readonly vaults: readonly VaultRef[]; readonly statements: readonly Statement[] };
+const NONE: Followed = { vaults: [], statements: [] };
+
+/** One further trip, where the contract got a wallet. `vaults`: those of the providers that are looked at. */
+export async function followWallets(deps: Deps, network: Network, events: readonly WalletSet[]): Promise<Followed> {
+  if (events.length === 0) return NONE;
+  const { db } = deps;
+  const hashes = [...new Set(events.map(({ providerDidHash }) => providerDidHash))];
+  const { escrows, markets } = await readBatch(db, {
+    escrows: findEscrowsByHash(db, network.network, hashes),
+    markets: findMarketsByHash(db, network.network, hashes),
+  });
+  const news = events.flatMap((event) => {
+    const own = escrows.filter(
+      (row) => didHash(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
+    );
+    const [escrow] = own;
+    if (!escrow || own.some((row) => wasInForce(row, event.operationalWallet, event.minedAt))) return [];
+    const asking = markets.filter(({ did, status }) => did === escrow.did && status !== "FAILED");
+    return [{ escrow, event, asked: asking.some((row) => asksFor(row, event.operationalWallet)) }];
+  });
+  const strange = news.filter(({ asked }) => !asked);
+  const dids = [...new Set(news.map(({ escrow }) => escrow.did))];
+  const vaults = new Map(news.map(({ escrow, event }) => [escrow.did, refOf(escrow, event)]));
+  return {
+    vaults: [...vaults.values()],
+    statements: [
+      ...lookAgain(db, network, dids),
+      ...new Map(strange.map(({ escrow, event }) => [escrow.did, raiseAlert(db, otherWallet(escrow, event))])).values(),
+    ],
+  };
+}
+
+const asksFor = ({ operationalWallet, pendingWallet }: MarketRow, wallet: string): boolean =>
+  [operationalWallet, pendingWallet].includes(wallet);
+
+const refOf = ({ did }: EscrowRow, { contract }: WalletSet): VaultRef => ({ did, contract, wallet: true });
+
+/** Nothing is taken from the log: the next minute reads what the contract has. */
+const lookAgain = (db: Database, { network }: Pick<Network, "network">, dids: readonly string[]): Statement[] =>
+  doubtOperations(db, splitKey(network, ""), dids, Date.now());
+
+/** A reorganisation took the blocks away in which these got a wallet. */
+export const takeWalletsBack = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
+  lookAgain(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
+
+const otherWallet = ({ did, network }: EscrowRow, { operationalWallet, txHash }: WalletSet): Alert => ({
+  kind: "operational_wallet",
+  subject: `${did} on ${network}`,
+  message:
+    `The contract pays ${operationalWallet}, which no market of this provider asks for (${txHash}). Its markets wait until they ask for it, or ` +
+    "until the contract has theirs. If the provider's own wallet did not confirm it, the registrar's key may be in other hands.",
+});

@@ -1,0 +1,328 @@
+// The follower follows the wallets that the contract gets (CHN-29), and what nobody has asked for is never taken over (MKT-31). The network `lab-split`,
+// whose roles have the delays of production, belongs to this file alone; what it books has three confirmations.
+import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences/table.ts";
+import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
+import { watchRegistrations } from "../../src/markets/watch.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { market, marketsPath, openMarkets } from "../markets/support.ts";
+import { orderOf } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
+import { expectedOf, observe } from "../support/consequences.ts";
+import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
+import { deliver } from "../support/queue.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { escrowOf, follow, moveWallet as moveOn } from "./support.ts";
+
+type Hex = `0x${string}`;
+const LAB = "lab-split";
+const { lab, mine } = labOf(LAB);
+const [A, B, X] = [account(8), account(7), account(6)].map((wallet) => wallet.toLowerCase()) as [
+  string,
+  string,
+  string,
+];
+const UNIT = 1_000_000;
+const LAST = Number.MAX_SAFE_INTEGER;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+beforeEach(() => settledAndFollowed());
+afterEach(() => restoreLab(LAB));
+
+const followed = () => follow(world, LAB);
+async function settledAndFollowed(): Promise<void> {
+  await mine(3);
+  await followed();
+}
+
+// ---- What happens on the chain -------------------------------------------------------------------------------------------
+
+const moveWallet = (did: string, from: string, to: string) => moveOn(did, from, to, LAB);
+const token = () => chainOf(LAB).token as Hex;
+/** The registrar's key changes it behind the service's back, once the delay is over. */
+async function changeByRegistrar(did: string, to: string): Promise<void> {
+  const contract = chainOf(LAB).settlement_contract as Hex;
+  const args = [didHash(did), token(), A as Hex, to as Hex] as const;
+  const change = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
+  const schedule = encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args: [contract, change, 0] });
+  await send(LAB, REGISTRAR, chainOf(LAB).authority, schedule);
+  await pass(DELAYS.wallet + 60);
+  const { to: authority, data } = asRole(LAB, change);
+  await send(LAB, REGISTRAR, authority, data);
+}
+async function pass(seconds: number): Promise<void> {
+  await lab("evm_increaseTime", seconds);
+  await mine();
+}
+async function walletOnChain(did: string): Promise<string | null> {
+  const read = await world.deps.chain.readProvider(LAB, didHash(did));
+  if (!read.ok) throw new Error("the chain does not answer");
+  return read.value.operationalWallet;
+}
+
+// ---- What the service makes of it ----------------------------------------------------------------------------------------
+
+const provider = () => world.provider({}, "GLOBAL-USDC", LAB);
+const ask = async (did: string, wallet: string): Promise<Json> => {
+  const entry = market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: wallet });
+  return expectStatus(await openMarkets(world, did, [entry]), 200).markets[0];
+};
+const shown = async (did: string): Promise<Json> => (await world.call("GET", marketsPath(did))).body.data[0];
+const aidOf = async (did: string): Promise<Json> =>
+  expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
+const documented = async (did: string): Promise<string[]> =>
+  (await aidOf(did)).escrow.wallets.map((wallet: Json) => wallet.operational_wallet);
+const alertsAbout = (did: string): Promise<Json[]> =>
+  rows("select kind, seen from alerts where subject = ? and acknowledged_at is null", `${did} on ${LAB}`);
+const operationOf = async (did: string): Promise<Json> =>
+  (
+    await rows(
+      "select status, next_check_at from chain_operations where kind = 'provider_split' and network = ? and subject = ?",
+      LAB,
+      did,
+    )
+  )[0];
+/** No check of its own is left. */
+const checked = (did: string) =>
+  rows("update chain_operations set next_check_at = null where network = ? and subject = ?", LAB, did);
+const DUE = { status: "waiting", next_check_at: expect.any(Number) };
+const STRANGE = [{ kind: "operational_wallet", seen: 1 }];
+
+/** The minute's jobs, with the work about the provider that they find. */
+async function minute(did: string): Promise<void> {
+  const sent: ChainMessage[] = [];
+  const take = async (message: ChainMessage) => void ("did" in message && message.did === did && sent.push(message));
+  const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send: take } as never } };
+  await rows("update agent_markets set updated_at = 0 where did = ? and status = 'PROVISIONING'", did);
+  await rows(
+    "update agent_markets set pending_until = ? where did = ? and pending_until is not null",
+    Date.now() - 1,
+    did,
+  );
+  await world.run(watchRegistrations, deps);
+  await world.run(resumeProvisioning, deps);
+  await world.run(applyWalletChanges, deps);
+  const [first] = sent;
+  if (first) await deliver(world, "chain", [first]);
+}
+
+/** A provider whose wallet A has named X, which nobody asked for; the service has noticed. */
+async function moved(): Promise<string> {
+  const { did } = await provider();
+  await moveWallet(did, A, X);
+  await settledAndFollowed();
+  return did;
+}
+
+describe("a wallet that the contract gets", () => {
+  it("and that a market asks for is looked at at once, and nobody is told", async () => {
+    const { did } = await provider();
+    expect(await ask(did, B)).toMatchObject({ operational_wallet: A, pending_wallet: { operational_wallet: B } });
+    await checked(did);
+    await moveWallet(did, A, B);
+    await settledAndFollowed();
+    expect([await operationOf(did), await alertsAbout(did)]).toEqual([DUE, []]);
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
+    expect([await documented(did), await alertsAbout(did)]).toEqual([[B], []]);
+  });
+
+  it("before it has its confirmations is not looked at", async () => {
+    const { did } = await provider();
+    await checked(did);
+    await moveWallet(did, A, X);
+    await mine(1);
+    await followed();
+    expect([await operationOf(did), await alertsAbout(did)]).toEqual([{ status: "done", next_check_at: null }, []]);
+  });
+
+  it("and that nobody asked for is told once, however often and by how many it is read", async () => {
+    const { did } = await provider();
+    await checked(did);
+    await moveWallet(did, A, X);
+    await mine(3);
+    await Promise.all([followed(), followed(), followed()]);
+    await followed();
+    expect([await operationOf(did), await alertsAbout(did)]).toEqual([DUE, STRANGE]);
+  });
+
+  it("of an unknown provider, or of another edition, changes nothing", async () => {
+    const unknown = "did:aeap:00000000-0000-4000-8000-000000000000";
+    const args = [didHash(unknown), token(), A as Hex, 15_000_000n] as const;
+    const { to, data } = asRole(
+      LAB,
+      encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args }),
+    );
+    await send(LAB, REGISTRAR, to, data);
+    const { did } = await provider();
+    await checked(did);
+    await rows("update escrows set contract = ? where did = ?", `0x${"ed".repeat(20)}`, did);
+    await moveWallet(unknown, A, X);
+    await moveWallet(did, A, X);
+    await mine(3);
+    const before = await rows("select * from alerts order by alert_id");
+    expect(await followed()).toBe(true);
+    expect(await rows("select * from alerts order by alert_id")).toEqual(before);
+    expect(await operationOf(did)).toEqual({ status: "done", next_check_at: null });
+  });
+});
+
+describe("a wallet that nobody asked for", () => {
+  it("closes the market until the platform asks for it, and then what was paid to it counts", async () => {
+    const shop = await provider();
+    const { did } = shop;
+    const consumer = await world.consumer();
+    const intent = await world.intent(consumer, shop, "10.00", { network: LAB });
+    const { version } = await aidOf(did);
+    await moveWallet(did, A, X);
+    const tx = await payOnChain(consumer.did, did, 10 * UNIT, { network: LAB, intentId: intent.intent_id });
+    await settledAndFollowed();
+    await minute(did);
+    const waits = { status: "PROVISIONING", operational_wallet: A, reason: "other_wallet" };
+    expect(await shown(did)).toMatchObject({ ...waits, pending_wallet: { operational_wallet: A } });
+    expect((await escrowOf(did)).operational_wallet).toBe(A);
+    const document = await aidOf(did);
+    expect([document.version, document.escrow.wallets, document.identity.authorized_markets]).toEqual([
+      version + 1,
+      [],
+      [],
+    ]);
+    const order = await world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, shop, { network: LAB }));
+    expect([order.status, order.body.code]).toEqual([409, "market_not_authorized"]);
+    const refused = await asProvider(world, { provider: shop, consumer, intent, tx });
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      409,
+      "settlement_verification_failed",
+      { failed_check: "other_wallet" },
+    ]);
+    // Further minutes change nothing.
+    await minute(did);
+    expect(await shown(did)).toMatchObject(waits);
+    expect(await ask(did, X)).toMatchObject({ status: "ACTIVE", operational_wallet: X });
+    expect(await shown(did)).not.toHaveProperty("reason");
+    expect([await documented(did), (await escrowOf(did)).operational_wallet]).toEqual([[X], X]);
+    expectStatus(await asProvider(world, { provider: shop, consumer, intent, tx }), 200);
+  });
+
+  it("is looked at again where a reorganisation takes it away: the market is open as before", async () => {
+    const { did } = await provider();
+    await settledAndFollowed();
+    const tx = await moveWallet(did, A, X);
+    await settledAndFollowed();
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "PROVISIONING", reason: "other_wallet" });
+    const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
+    const behind = Number(await lab("eth_blockNumber")) - Number(blockNumber);
+    await checked(did);
+    await lab("anvil_rollback", behind + 1);
+    await mine(behind + 4);
+    await followed();
+    expect([await walletOnChain(did), await operationOf(did)]).toEqual([A, DUE]);
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
+    expect(await shown(did)).not.toHaveProperty("reason");
+    expect(await documented(did)).toEqual([A]);
+  });
+
+  it("is changed back ten times a day alone, counted with the changes that are asked for", async () => {
+    const did = await moved();
+    const asks = Array.from({ length: 9 }, () => world.now());
+    await rows("update agents set wallet_asks = ? where did = ?", JSON.stringify(asks), did);
+    const sent = async () => Number(await lab("eth_getTransactionCount", REGISTRAR, "latest"));
+    const before = await sent();
+    await minute(did);
+    await minute(did);
+    expect(await sent()).toBe(before + 1);
+    await moveWallet(did, X, B);
+    await settledAndFollowed();
+    await minute(did);
+    expect(await sent()).toBe(before + 1);
+    expect(await shown(did)).toMatchObject({ status: "PROVISIONING", operational_wallet: A, reason: "other_wallet" });
+    await rows("update agents set wallet_asks = '[]' where did = ?", did);
+    await minute(did);
+    expect(await sent()).toBe(before + 2);
+  });
+});
+
+describe("with the delay of production", () => {
+  const provisionOf = (did: string) => async () => {
+    await provisionMarkets(world.deps, { did, environment: "sandbox", network: LAB }, Date.now() + 20_000);
+    return { agent: [did] };
+  };
+
+  it("a change back waits for it, and writes exactly its row", async () => {
+    const did = await moved();
+    await rows(
+      "update chain_operations set next_check_at = ? where subject <> ? and next_check_at is not null",
+      LAST,
+      did,
+    );
+    const silent = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send: async () => undefined } as never } };
+    await world.run(watchRegistrations, silent);
+    const row = MESSAGE_CONSEQUENCES.provision_market.find(
+      ({ when }) => when === "a wallet that nobody asked for stays until the delay is over",
+    );
+    if (!row) throw new Error("no row");
+    expect(await observe(world, provisionOf(did))).toEqual(expectedOf(row));
+    await pass(DELAYS.wallet + 60);
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    expect([await walletOnChain(did), await documented(did), (await alertsAbout(did)).length]).toEqual([A, [A], 1]);
+  });
+
+  it("a change that the registrar's key made behind the service's back is told, and closes the market", async () => {
+    const { did } = await provider();
+    await changeByRegistrar(did, X);
+    await checked(did);
+    await settledAndFollowed();
+    expect([await operationOf(did), await alertsAbout(did)]).toEqual([DUE, STRANGE]);
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "PROVISIONING", operational_wallet: A, reason: "other_wallet" });
+    expect(await documented(did)).toEqual([]);
+  });
+
+  it("a change that the service made itself is no news", async () => {
+    const { did } = await provider();
+    await ask(did, B);
+    await pass(DELAYS.wallet + 60);
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
+    await checked(did);
+    await settledAndFollowed();
+    expect(await walletOnChain(did)).toBe(B);
+    expect([await operationOf(did), await alertsAbout(did)]).toEqual([{ status: "done", next_check_at: null }, []]);
+  });
+
+  it("a change back that the guardian cancels is scheduled again", async () => {
+    const did = await moved();
+    await minute(did);
+    const contract = chainOf(LAB).settlement_contract as Hex;
+    const change = encodeFunctionData({
+      abi: settlementAbi,
+      functionName: "setOperationalWallet",
+      args: [didHash(did), token(), X as Hex, A as Hex],
+    });
+    const cancel = encodeFunctionData({
+      abi: authorityAbi,
+      functionName: "cancel",
+      args: [REGISTRAR as Hex, contract, change],
+    });
+    await send(LAB, account(4), chainOf(LAB).authority, cancel);
+    await minute(did);
+    const waits = { status: "PROVISIONING", operational_wallet: A, reason: "other_wallet" };
+    expect(await shown(did)).toMatchObject(waits);
+    expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    await minute(did);
+    expect(await shown(did)).toMatchObject({ ...waits, pending_wallet: { operational_wallet: A } });
+  });
+});
