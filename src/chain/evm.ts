@@ -19,6 +19,7 @@ import { parseTxHash } from "./hashes.ts";
 import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+import { codeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
 import { readVaults } from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
@@ -46,12 +47,9 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readVaults: (name, at, vaults) => on(name, (network) => readVaults(rpc, network, at, vaults)),
     readBlocks: (name, numbers) => on(name, (network) => readBlocks(rpc, network, numbers)),
+    findVaults: (name, addresses) => on(name, (network) => findVaults(rpc, network, addresses)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
-    planSplit: (name, wanted) =>
-      on(name, async (network) => {
-        const current = await readProvider(rpc, network, wanted.providerDidHash);
-        return current.ok ? planSplit(rpc, network, current.value, wanted) : current;
-      }),
+    planSplit: (name, wanted) => on(name, (network) => planSplit(rpc, network, wanted)),
     waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
   };
 }
@@ -67,18 +65,19 @@ const inLowerCase = (network: Network): Network => ({
   token: network.token.toLowerCase(),
 });
 
-async function planSplit(
-  rpc: Rpc,
-  network: Network,
-  onChain: ProviderOnChain,
-  wanted: WantedSplit,
-): Promise<ChainResult<SplitPlan>> {
+async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promise<ChainResult<SplitPlan>> {
   const { providerDidHash, operationalWallet, threshold } = wanted;
   const planned = (value: SplitPlan): ChainResult<SplitPlan> => ({ ok: true, value });
   if (operationalWallet !== null && !isAddress(operationalWallet, { strict: false })) {
     return planned({ state: "impossible", reason: "InvalidWallet" });
   }
   const wallet = operationalWallet?.toLowerCase() as Hex | undefined;
+  const current = await readSplit(rpc, network, providerDidHash, wallet);
+  if (!current.ok) return current;
+  const { onChain, code } = current.value;
+  if (onChain.operationalWallet !== wallet && isVaultCode(network, code)) {
+    return planned({ state: "impossible", reason: "InvalidWallet" });
+  }
   const [did, token] = [asHex(providerDidHash), asHex(network.token)];
   if (!onChain.registered) {
     if (wallet === undefined) return planned({ state: "impossible", reason: "UnknownProvider" });
@@ -182,6 +181,17 @@ async function readProvider(
   network: Network,
   providerDidHash: string,
 ): Promise<ChainResult<ProviderOnChain>> {
+  const answer = await readSplit(rpc, network, providerDidHash);
+  return answer.ok ? { ok: true, value: answer.value.onChain } : answer;
+}
+
+/** With the code at a wallet: `0x` where none is given or none stands there. */
+async function readSplit(
+  rpc: Rpc,
+  network: Network,
+  providerDidHash: string,
+  wallet?: Hex,
+): Promise<ChainResult<{ onChain: ProviderOnChain; code: Hex }>> {
   const to = network.settlement_contract;
   const [did, token] = [asHex(providerDidHash), asHex(network.token)];
   const view = (data: Hex) => ({ method: "eth_call", params: [{ to, data }, "latest"] });
@@ -189,22 +199,26 @@ async function readProvider(
     view(encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args: [did, token] })),
     view(encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [did] })),
     view(encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args: [did, token] })),
+    ...(wallet === undefined ? [] : [codeCall(wallet)]),
   ]);
   if (!answer.ok) return answer;
-  const [split, vault, balance] = answer.value.map((reply) => asHex(String(resultOf(reply))));
-  if (split === undefined || vault === undefined || balance === undefined)
+  const [split, vault, balance, code = "0x"] = answer.value.map((reply) => asHex(String(resultOf(reply))));
+  if (split === undefined || vault === undefined || balance === undefined || !/^0x[0-9a-f]*$/i.test(code))
     return unavailable(network.network, "bad_answer");
   try {
-    const [wallet, threshold] = decodeFunctionResult({ abi: settlementAbi, functionName: "splitOf", data: split });
-    const registered = !/^0x0*$/.test(wallet);
+    const [holder, threshold] = decodeFunctionResult({ abi: settlementAbi, functionName: "splitOf", data: split });
+    const registered = !/^0x0*$/.test(holder);
     return {
       ok: true,
       value: {
-        registered,
-        operationalWallet: registered ? wallet.toLowerCase() : null,
-        threshold,
-        vault: decodeFunctionResult({ abi: settlementAbi, functionName: "vaultOf", data: vault }).toLowerCase(),
-        balance: decodeFunctionResult({ abi: settlementAbi, functionName: "escrowBalance", data: balance }),
+        onChain: {
+          registered,
+          operationalWallet: registered ? holder.toLowerCase() : null,
+          threshold,
+          vault: decodeFunctionResult({ abi: settlementAbi, functionName: "vaultOf", data: vault }).toLowerCase(),
+          balance: decodeFunctionResult({ abi: settlementAbi, functionName: "escrowBalance", data: balance }),
+        },
+        code,
       },
     };
   } catch {

@@ -194,11 +194,17 @@ export interface ChainGateway {
   /** The hashes of blocks that the node has, in the order of their numbers here. */
   readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;
 
+  /**
+   * Which of these addresses are vaults of an edition, by the code that stands there. The node is asked once and waited for shortly; of an
+   * address without an answer nothing is known.
+   */
+  findVaults(network: string, addresses: readonly string[]): Promise<ChainResult<readonly string[]>>;
+
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
   /**
    * Compares the contract's state with the wanted one. Where wallet and threshold both differ the wallet comes first: plan again once
-   * that is mined.
+   * that is mined. Another wallet that is a vault is `impossible`: the contract itself refuses the provider's own alone.
    */
   planSplit(network: string, wanted: WantedSplit): Promise<ChainResult<SplitPlan>>;
 

@@ -10,18 +10,16 @@ export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcEr
 
 /**
  * `read`: an error of any item is a fault of the node and is retried. `attempt`: errors are the answer (a dry run, a transaction that is
- * sent) and are returned.
+ * sent) and are returned. `once`: a read that can do without an answer, so it is not retried and waits less.
  */
-export type Rpc = (
-  network: Network,
-  mode: "read" | "attempt",
-  calls: readonly RpcCall[],
-) => Promise<ChainResult<RpcReply[]>>;
+type Mode = "read" | "attempt" | "once";
+export type Rpc = (network: Network, mode: Mode, calls: readonly RpcCall[]) => Promise<ChainResult<RpcReply[]>>;
 
 type Reason = ChainUnavailable["reason"];
 type Attempt = { ok: true; replies: RpcReply[] } | { ok: false; reason: Reason };
 
 const ATTEMPT_TIMEOUT_MS = 4_000;
+const ONCE_TIMEOUT_MS = 2_000;
 
 export function unavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
   return { ok: false, error: { kind: "chain_unavailable", network, reason } };
@@ -30,15 +28,11 @@ export function unavailable(network: string, reason: Reason): { ok: false; error
 export function createRpc(fetcher: typeof fetch = (...input) => fetch(...input), timeoutMs = ATTEMPT_TIMEOUT_MS): Rpc {
   const trusted = new Set<string>();
 
-  async function attempt(
-    network: Network,
-    url: string,
-    mode: "read" | "attempt",
-    calls: readonly RpcCall[],
-  ): Promise<Attempt> {
+  async function attempt(network: Network, url: string, mode: Mode, calls: readonly RpcCall[]): Promise<Attempt> {
     const key = `${network.chain_id} ${url}`;
     const asked = trusted.has(key) ? calls : [...calls, { method: "eth_chainId", params: [] }];
-    const answer = await post(fetcher, url, asked, timeoutMs);
+    const waitMs = mode === "once" ? Math.min(timeoutMs, ONCE_TIMEOUT_MS) : timeoutMs;
+    const answer = await post(fetcher, url, asked, waitMs);
     if (!answer.ok) return answer;
     if (asked !== calls) {
       const chainId = answer.replies.pop();
@@ -47,13 +41,14 @@ export function createRpc(fetcher: typeof fetch = (...input) => fetch(...input),
       trusted.add(key);
     }
     const failed = answer.replies.some((reply, at) => !reply.ok && !calls[at]?.optional);
-    if (mode === "read" && failed) return { ok: false, reason: "bad_answer" };
+    if (mode !== "attempt" && failed) return { ok: false, reason: "bad_answer" };
     return answer;
   }
 
   return async (network, mode, calls) => {
     const first = await attempt(network, network.rpc_url, mode, calls);
     if (first.ok) return { ok: true, value: first.replies };
+    if (mode === "once") return unavailable(network.network, first.reason);
     const second = await attempt(network, network.fallback_rpc_url ?? network.rpc_url, mode, calls);
     return second.ok ? { ok: true, value: second.replies } : unavailable(network.network, second.reason);
   };

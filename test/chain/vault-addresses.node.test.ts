@@ -1,0 +1,146 @@
+// Which addresses are vaults, on a real chain (CHN-3, MKT-24): what is computed is what the contract says and makes, and a node is asked for
+// the code at an address once, and not for long.
+import { type Abi, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { deployContracts } from "../../scripts/chain/deploy.ts";
+import { addressesOf } from "../../scripts/ephemeral.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { createChainGateway } from "../../src/chain/evm.ts";
+import type { Network } from "../../src/chain/networks.ts";
+import { createRpc } from "../../src/chain/rpc.ts";
+import { isVaultCode, vaultAt, vaultImplementation } from "../../src/chain/vault-addresses.ts";
+import { buildWorld, PROVIDER, proxyTo, type SpoilingNode, THRESHOLD, type World } from "./support.ts";
+
+const NOBODY = keccak256(toHex("a provider that nobody has registered"));
+let world: World;
+/** Another contract, and the network on which it came before the present one. */
+let earlier: Hex;
+let authority: Hex;
+let network: Network;
+const proxies: SpoilingNode[] = [];
+/** A provider's vault, one of the earlier edition, a person, and a contract that is none. */
+let vault: string;
+let earlierVault: string;
+let person: string;
+
+beforeAll(async () => {
+  world = await buildWorld();
+  const { admin, feeRecipient } = world.people;
+  const other = await deployContracts(world.anvil.rpcUrl, {
+    deployerKey: admin.privateKey,
+    keys: addressesOf(world.people),
+    feeRecipient: feeRecipient.address,
+    token: world.chain.token,
+    salt: `0x${"0e".repeat(32)}`,
+  });
+  [earlier, authority] = [other.settlementContract, other.authority];
+  network = {
+    ...world.network,
+    earlier_editions: [{ settlement_contract: earlier, authority }],
+  };
+  vault = (await world.vault(PROVIDER)).toLowerCase();
+  earlierVault = vaultAt(earlier, PROVIDER);
+  person = world.people.stranger.address.toLowerCase();
+});
+afterAll(() => world?.stop());
+afterEach(() => {
+  for (const proxy of proxies.splice(0)) proxy.close();
+});
+
+const viewOf = (address: Hex, functionName: "vaultOf" | "vaultImplementation", ...args: readonly Hex[]) =>
+  world.client.readContract({ address, abi: settlementAbi, functionName, args } as never) as Promise<string>;
+
+describe("what is computed", () => {
+  test("is what the contract says, of each edition, before a vault is made and afterwards", async () => {
+    for (const contract of [world.chain.settlementContract, earlier]) {
+      const implementation = await viewOf(contract, "vaultImplementation");
+      expect(vaultImplementation(contract)).toBe(implementation.toLowerCase());
+      for (const provider of [PROVIDER, NOBODY]) {
+        const said = await viewOf(contract, "vaultOf", provider);
+        expect(vaultAt(contract, provider)).toBe(said.toLowerCase());
+        expect(vaultAt(contract.toLowerCase(), provider)).toBe(said.toLowerCase());
+      }
+    }
+  });
+
+  test("is the code that the contract makes, and no other code", async () => {
+    const codeAt = async (address: string) => (await world.client.getCode({ address: address as Hex })) ?? "0x";
+    const code = await codeAt(vault);
+    expect(isVaultCode(network, code)).toBe(true);
+    expect(isVaultCode(network, code.toUpperCase().replace("0X", "0x"))).toBe(true);
+    const clone = (of: string) => `0x363d3d373d3d3d363d73${of.slice(2)}5af43d82803e903d91602b57fd5bf3`;
+    expect(isVaultCode(network, clone(vaultImplementation(earlier)))).toBe(true);
+    expect(isVaultCode(world.network, clone(vaultImplementation(earlier)))).toBe(false);
+    const others = [
+      "0x",
+      `${code}00`,
+      code.slice(0, -2),
+      clone(world.chain.token),
+      // An account that has delegated itself to the vaults' code (EIP-7702) still has its key.
+      `0xef0100${vaultImplementation(earlier).slice(2)}`,
+      await codeAt(world.chain.token),
+      await codeAt(world.chain.settlementContract),
+      await codeAt(vaultImplementation(earlier)),
+    ];
+    expect(others.map((other) => isVaultCode(network, other))).toEqual(others.map(() => false));
+  });
+});
+
+describe("finding vaults", () => {
+  const CODE = "eth_getCode";
+  const findBy = (change: Partial<Network>, rpc = createRpc(fetch, 300)) =>
+    createChainGateway([{ ...network, ...change }], rpc).findVaults(network.network, [
+      person,
+      vault,
+      world.chain.token,
+    ]);
+  const startProxy = async (change?: (body: string) => string | Promise<string>) => {
+    const proxy = await proxyTo(world.anvil.rpcUrl, change);
+    proxies.push(proxy);
+    return proxy;
+  };
+
+  test("takes one request for all addresses", async () => {
+    const proxy = await startProxy();
+    expect(await findBy({ rpc_url: proxy.url })).toEqual({ ok: true, value: [vault] });
+    expect(proxy.requests).toEqual([[CODE, CODE, CODE, "eth_chainId"]]);
+  });
+
+  test("asks neither again nor a second node where the first one fails, and names no vault then", async () => {
+    const [dead, second] = [await startProxy(() => "[]"), await startProxy()];
+    const failed = { ok: false, error: { kind: "chain_unavailable", network: network.network, reason: "bad_answer" } };
+    expect(await findBy({ rpc_url: dead.url, fallback_rpc_url: second.url })).toEqual(failed);
+    expect([dead.requests.length, second.requests.length]).toEqual([1, 0]);
+    expect(await findBy({ chain_id: 1 })).toMatchObject({ error: { reason: "wrong_chain" } });
+  });
+
+  test("waits two seconds for a slow node, however long others are waited for", async () => {
+    const slow = await startProxy(async (body) => {
+      await new Promise((resolve) => setTimeout(resolve, 3_500));
+      return body;
+    });
+    const begun = Date.now();
+    expect(await findBy({ rpc_url: slow.url }, createRpc())).toMatchObject({ error: { reason: "timeout" } });
+    expect(Date.now() - begun).toBeLessThan(3_000);
+  });
+
+  test("knows nothing of an address whose answer is none, and believes the others", async () => {
+    const spoil = (at: number, answer: object) => (body: string) =>
+      JSON.stringify(JSON.parse(body).map((item: { id: number }) => (item.id === at ? { id: at, ...answer } : item)));
+    for (const answer of [{ error: { code: -32005, message: "too many" } }, { result: null }, { result: 7 }]) {
+      const first = await startProxy(spoil(0, answer));
+      expect(await findBy({ rpc_url: first.url })).toEqual({ ok: true, value: [vault] });
+      const second = await startProxy(spoil(1, answer));
+      expect(await findBy({ rpc_url: second.url })).toEqual({ ok: true, value: [] });
+    }
+  });
+
+  test("finds those of an earlier edition too", async () => {
+    const { token } = world.chain;
+    const args = [PROVIDER, token, person as Hex, THRESHOLD] as const;
+    const register = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
+    await world.sendTo("registrar", authority, authorityAbi as Abi, "execute", [earlier, register]);
+    const found = await createChainGateway([network]).findVaults(network.network, [earlierVault, vault, person]);
+    expect(found).toEqual({ ok: true, value: [earlierVault, vault] });
+  });
+});
