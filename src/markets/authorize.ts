@@ -5,24 +5,21 @@ import type { MarketView } from "../agents/schema.ts";
 import { findOwnAgent, noteWalletAsks } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
-import { editionsOf } from "../chain/events.ts";
-import { isAddress } from "../chain/hashes.ts";
-import { findNetwork, type Network } from "../chain/networks.ts";
+import { findNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
 import { documentChange } from "./document.ts";
-import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
+import { marketFaults } from "./judge.ts";
 import { marketReads, ownAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
@@ -30,14 +27,13 @@ import { countTrials, trialsRead } from "./trials.ts";
 import { walletAsks } from "./wallet-asks.ts";
 import { holdsOtherWallet, NO_CHANGE, OTHER_WALLET, otherWallets, sameMarket, walletOn } from "./wallets.ts";
 
-const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
-
 export async function authorizeMarkets(
   call: ManagementCall,
   did: string,
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
   const { db, now, deps, environment } = call;
+  const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const facts = await call.read({
     ...marketReads(call, did),
     production: findMarkets(db, did, "production"),
@@ -45,7 +41,7 @@ export async function authorizeMarkets(
   });
   const { found, markets, production } = facts;
   const agent = marketable(found, environment, now);
-  const faults = marketFaults(input.markets, deps, environment, facts.escrows);
+  const faults = await marketFaults(call, did, input.markets, facts.escrows);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
   const wanted = wantedRows(call, agent, input, markets);
@@ -61,7 +57,7 @@ export async function authorizeMarkets(
 
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
-  const rows = await askChain(deps, { did, environment }, networks);
+  const rows = await askChain(deps, { did, environment }, networks, until);
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
 }
 
@@ -141,8 +137,8 @@ async function askChain(
   deps: Deps,
   owner: Pick<MarketRow, "did" | "environment">,
   networks: readonly string[],
+  until: number,
 ): Promise<MarketRow[]> {
-  const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const provisioned = await Promise.all(
     networks.map((network) => unlessFailed("provision", provisionMarkets(deps, { ...owner, network }, until))),
   );
@@ -186,7 +182,7 @@ export function precheckMarkets(call: ManagementCall, did: string, proposed: rea
   };
   return precheck(reads, ({ found, escrows }) => {
     marketable(found, call.environment, call.now);
-    return marketFaults(proposed, call.deps, call.environment, escrows);
+    return marketFaults(call, did, proposed, escrows);
   });
 }
 
@@ -195,56 +191,6 @@ function marketable(found: AgentWithPrincipal | null, environment: Environment, 
   if (!sells(agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (found) refuseFinal(found, now);
   return agent;
-}
-
-function marketFaults(
-  markets: readonly ProposedMarket[],
-  deps: Deps,
-  environment: Environment,
-  escrows: readonly EscrowRow[],
-): FieldError[] {
-  const wallets = new Map<string, string>();
-  return markets.flatMap(({ market, network, operational_wallet }, i) => {
-    const at = (field: string) => `markets.${i}.${field}`;
-    const known = network === undefined ? null : findNetwork(deps.config.networks, network);
-    const [jurisdiction = "", currency] = market?.split("-") ?? [];
-    const faults: FieldError[] = [];
-    // With a live key an unknown network is `market_not_authorized` (MKT-11): see refuseUnknownNetwork.
-    if (network !== undefined && !known && environment === "sandbox")
-      faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
-    if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
-      faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
-    }
-    if (market !== undefined && known && currency !== known.currency) {
-      faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
-    }
-    if (operational_wallet === undefined) return faults;
-    if (!isAddress(operational_wallet)) {
-      const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
-      faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
-    }
-    const what = known && noWallet(known, operational_wallet.toLowerCase(), escrows);
-    if (what) faults.push(fieldError(at("operational_wallet"), "invalid_value", `Must not be ${what}.`));
-    if (network === undefined) return faults;
-    const name = known?.network ?? network;
-    const wallet = operational_wallet.toLowerCase();
-    const other = wallets.get(name);
-    if (other !== undefined && other !== wallet) {
-      faults.push(
-        fieldError(at("operational_wallet"), "invalid_value", "Must be the same wallet for all markets of a network."),
-      );
-    }
-    wallets.set(name, wallet);
-    return faults;
-  });
-}
-
-/** What an address of a network is that is nobody's wallet: what is paid there is lost, or refused by the contract. */
-function noWallet(known: Network, wallet: string, escrows: readonly EscrowRow[]): string | null {
-  if (known.token.toLowerCase() === wallet) return "the network's token";
-  if (editionsOf(known).includes(wallet)) return "the settlement contract";
-  const own = escrows.some(({ network, vault }) => network === known.network && vault.toLowerCase() === wallet);
-  return own ? "the escrow's vault" : null;
 }
 
 function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void {

@@ -140,9 +140,15 @@ describe("another wallet", () => {
 
   it("that the contract would refuse is refused at once, and not after the delay", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
-    const refused = await ask(did, await refusedWallet(did, LAB));
+    const refused = await ask(did, await refusedWallet(world, LAB));
     expect(refused).toMatchObject({ status: "ACTIVE", operational_wallet: A, reason: "InvalidWallet" });
     expect(refused).not.toHaveProperty("pending_wallet");
+    // No request asks for the contract itself: here the row does, so that the contract is the one that refuses.
+    const { db } = world.deps;
+    const operationalWallet = chainOf(LAB).settlement_contract.toLowerCase();
+    await db.update(agentMarkets).set({ status: "PROVISIONING", operationalWallet }).where(eq(agentMarkets.did, did));
+    await provisionMarkets(world.deps, { did, environment: "sandbox", network: LAB }, Date.now() + 5_000);
+    expect(await shown(did)).toEqual(refused);
   });
 
   it("is set once the delay is over", async () => {

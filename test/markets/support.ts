@@ -1,7 +1,7 @@
 // Markets that a provider asks for, and the world of the files that ask for them on a lab's chain.
 import { afterEach, beforeAll } from "vitest";
 import type { Deps } from "../../src/context.ts";
-import { account, vaultOf } from "../support/chain.ts";
+import { account, plannedClone, vaultImplementationOf } from "../support/chain.ts";
 import { restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, env, type Json, type Reply, type World } from "../support/world.ts";
@@ -38,10 +38,12 @@ export function useLab(network: string, set: (world: World) => void) {
   };
 }
 
-/** A wallet that the chain refuses and that the service takes for one: the provider's vault, as if the service did not know it. */
-export async function refusedWallet(did: string, network = "base-sepolia"): Promise<string> {
-  await env.DB.prepare("update escrows set vault = ? where did = ?")
-    .bind(`0x${"de".repeat(20)}`, did)
-    .run();
-  return vaultOf(did, network);
+/**
+ * A wallet that is refused once the chain is asked for it: while the next request is written, after the wallet was looked at, it becomes a
+ * vault.
+ */
+export async function refusedWallet({ meter }: World, network = "base-sepolia"): Promise<string> {
+  const { address, make } = plannedClone(await vaultImplementationOf(network), network);
+  meter.beforeBatch(2, make);
+  return address;
 }

@@ -11,12 +11,12 @@ import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
-import { account, rpc, spoil } from "../support/chain.ts";
+import { account, plannedClone, rpc, spoil, vaultImplementationOf } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { marketsPath, refusedWallet } from "./support.ts";
+import { marketsPath } from "./support.ts";
 
 const LAB = "lab-wallets";
 const HOUR_MS = 3_600_000;
@@ -256,18 +256,25 @@ describe("a check of the contract while another wallet is being registered", () 
   });
 });
 
+async function vaultOfNobody(): Promise<string> {
+  const { address, make } = plannedClone(await vaultImplementationOf(LAB), LAB);
+  await make();
+  return address;
+}
+
 describe("a registration that a reorganisation undoes", () => {
   const blocks = async () => Number(await rpc<string>(LAB, "eth_blockNumber", []));
   it.each([
-    ["was refused", (did: string) => refusedWallet(did, LAB), "FAILED"],
+    ["was refused", vaultOfNobody, "FAILED"],
     ["waits", async () => B, "PROVISIONING"],
-  ])("is noticed although another market %s since", async (_name, wallet, status) => {
+  ])("is noticed although another market %s since", async (_name, walletFor, status) => {
     const { did } = await world.agent("PROVIDER");
+    const wallet = await walletFor();
     const before = await blocks();
     expectStatus(await ask(world, did, "DE-USDC", A), 200);
     const depth = (await blocks()) - before;
     await stopBlocks();
-    expectStatus(await ask(withSilentChain(world), did, "EU-USDC", await wallet(did)), 200);
+    expectStatus(await ask(withSilentChain(world), did, "EU-USDC", wallet), 200);
     await drive(did);
     expect((await markets(did))[1]?.[2]).toBe(status);
     await rpc(LAB, "anvil_rollback", [depth]);

@@ -1,5 +1,5 @@
 // The chains of the tests: anvil's accounts are unlocked, so a test sends without signing.
-import { encodeFunctionData } from "viem/utils";
+import { encodeFunctionData, getContractAddress } from "viem/utils";
 import { inject } from "vitest";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -127,9 +127,33 @@ export const mintAbi = [
 ] as const;
 
 /** The vault of a provider, which may not be there yet: the contract takes it as nobody's wallet. */
-export async function vaultOf(did: string, network = "base-sepolia"): Promise<string> {
-  const { settlement_contract: to } = chainOf(network);
+export async function vaultOf(
+  did: string,
+  network = "base-sepolia",
+  contract = chainOf(network).settlement_contract,
+): Promise<string> {
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [didHash(did)] });
-  const word = await rpc<string>(network, "eth_call", [{ to, data }, "latest"]);
-  return `0x${word.slice(-40)}`;
+  return addressIn(await rpc<string>(network, "eth_call", [{ to: contract, data }, "latest"]));
+}
+
+/** The code that the contract's vaults are clones of. */
+export async function vaultImplementationOf(network = "base-sepolia"): Promise<string> {
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultImplementation" });
+  return addressIn(
+    await rpc<string>(network, "eth_call", [{ to: chainOf(network).settlement_contract, data }, "latest"]),
+  );
+}
+
+const addressIn = (word: string): string => `0x${word.slice(-40)}`;
+
+const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
+
+/** A minimal clone that anybody may make: where it will stand, and its making. */
+export function plannedClone(implementation: string, network = "base-sepolia") {
+  const bytecode =
+    `0x3d602d80600a3d3981f3363d3d373d3d3d363d73${implementation.slice(2)}5af43d82803e903d91602b57fd5bf3` as const;
+  const salt = `0x${crypto.randomUUID().replaceAll("-", "").repeat(2)}` as const;
+  const address = getContractAddress({ opcode: "CREATE2", from: CREATE2_DEPLOYER, salt, bytecode }).toLowerCase();
+  const make = () => send(network, account(9), CREATE2_DEPLOYER, `${salt}${bytecode.slice(2)}`);
+  return { address, make };
 }

@@ -31,11 +31,11 @@ const ask =
   (wallet: string, of: (world: World) => World = (world) => world) =>
   (world: World, did: string) =>
     must(200, of(world).call("POST", marketsOf(did), { body: marketWith(wallet) }));
-/** The contract refuses the provider's own vault. */
+/** The chain refuses what has become a vault since it was asked for. */
 const askRefused =
   (of?: (world: World) => World) =>
   async (world: World, did: string): Promise<Json> =>
-    ask(await refusedWallet(did), of)(world, did);
+    ask(await refusedWallet(world), of)(world, did);
 const askOnMainnet = (world: World, did: string) =>
   must(200, world.call("POST", marketsOf(did), { body: marketWith(WALLET, "base") }));
 const askForProduction = (world: World, did: string) =>

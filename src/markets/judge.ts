@@ -1,0 +1,98 @@
+// Judges the entries of a request to open markets: all faults of one body together (MKT-1, MKT-9 to MKT-11, MKT-24).
+import type { ManagementCall } from "../call.ts";
+import { editionsOf } from "../chain/events.ts";
+import { didHash, isAddress } from "../chain/hashes.ts";
+import { findNetwork, type Network } from "../chain/networks.ts";
+import { vaultAt, vaultImplementation } from "../chain/vault-addresses.ts";
+import type { Deps } from "../context.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import type { ProposedMarket } from "./agent-schema.ts";
+import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
+
+const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
+
+export async function marketFaults(
+  { deps, environment }: Pick<ManagementCall, "deps" | "environment">,
+  did: string,
+  markets: readonly ProposedMarket[],
+  escrows: readonly EscrowRow[],
+): Promise<FieldError[]> {
+  const vaults = await vaultsAmong(deps, did, markets, escrows);
+  const wallets = new Map<string, string>();
+  return markets.flatMap(({ market, network, operational_wallet }, i) => {
+    const at = (field: string) => `markets.${i}.${field}`;
+    const known = network === undefined ? null : findNetwork(deps.config.networks, network);
+    const [jurisdiction = "", currency] = market?.split("-") ?? [];
+    const faults: FieldError[] = [];
+    // With a live key an unknown network is `market_not_authorized` (MKT-11).
+    if (network !== undefined && !known && environment === "sandbox")
+      faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
+    if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
+      faults.push(fieldError(at("market"), "invalid_value", "The service does not operate in this jurisdiction."));
+    }
+    if (market !== undefined && known && currency !== known.currency) {
+      faults.push(fieldError(at("market"), "invalid_value", `The network settles in ${known.currency}.`));
+    }
+    if (operational_wallet === undefined) return faults;
+    const wallet = operational_wallet.toLowerCase();
+    if (!isAddress(operational_wallet)) {
+      const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
+      faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
+    }
+    const what = known && (noWallet(known, wallet, did) ?? (vaults.has(placeOf(known, wallet)) ? A_VAULT : null));
+    if (what) faults.push(fieldError(at("operational_wallet"), "invalid_value", `Must not be ${what}.`));
+    if (network === undefined) return faults;
+    const name = known?.network ?? network;
+    const other = wallets.get(name);
+    if (other !== undefined && other !== wallet) {
+      faults.push(
+        fieldError(at("operational_wallet"), "invalid_value", "Must be the same wallet for all markets of a network."),
+      );
+    }
+    wallets.set(name, wallet);
+    return faults;
+  });
+}
+
+const A_VAULT = "an escrow's vault";
+
+/** What an address of a network is that is nobody's wallet: what is paid there is lost, or refused by the contract. */
+function noWallet(known: Network, wallet: string, did: string): string | null {
+  const editions = editionsOf(known);
+  if (known.token.toLowerCase() === wallet) return "the network's token";
+  if (editions.includes(wallet)) return "the settlement contract";
+  const own = editions.flatMap((contract) => [vaultImplementation(contract), vaultAt(contract, didHash(did))]);
+  return own.includes(wallet) ? A_VAULT : null;
+}
+
+const placeOf = ({ network }: Pick<Network, "network">, address: string): string => `${network} ${address}`;
+
+/**
+ * The places of anybody's vaults among the wallets. Each network's node is asked once, of wallets that the contract does not have: where it
+ * fails or is slow nothing is known, and the contract's plan finds them (MKT-24).
+ */
+async function vaultsAmong(
+  { chain, config }: Deps,
+  did: string,
+  markets: readonly ProposedMarket[],
+  escrows: readonly EscrowRow[],
+): Promise<ReadonlySet<string>> {
+  const found = await Promise.all(
+    config.networks.map(async (known) => {
+      const wallets = newWallets(known, markets, escrows).filter((wallet) => noWallet(known, wallet, did) === null);
+      if (wallets.length === 0) return [];
+      const vaults = await chain.findVaults(known.network, wallets);
+      return vaults.ok ? vaults.value.map((vault) => placeOf(known, vault)) : [];
+    }),
+  );
+  return new Set(found.flat());
+}
+
+function newWallets(known: Network, markets: readonly ProposedMarket[], escrows: readonly EscrowRow[]): string[] {
+  const present = escrows.find(({ network }) => network === known.network)?.operationalWallet.toLowerCase();
+  const wallets = markets
+    .filter(({ network }) => network !== undefined && findNetwork([known], network) !== null)
+    .flatMap(({ operational_wallet }) => operational_wallet?.toLowerCase() ?? []);
+  return [...new Set(wallets)].filter((wallet) => wallet !== present);
+}
