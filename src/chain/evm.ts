@@ -37,17 +37,30 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
   }
 
+  /** The same of the second node alone; null where the network has none. */
+  function again<T>(
+    name: string,
+    operation: (network: Network) => Promise<ChainResult<T>>,
+  ): Promise<ChainResult<T> | null> {
+    const second = byName.get(name)?.fallback_rpc_url;
+    return second === undefined
+      ? Promise.resolve(null)
+      : on(name, (network) => operation({ ...network, rpc_url: second }));
+  }
+
   return {
     readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
-    readSettlementAgain: async (name, txHash) => {
-      const second = byName.get(name)?.fallback_rpc_url;
-      if (second === undefined) return null;
-      return on(name, (network) => readSettlement(rpc, { ...network, rpc_url: second }, txHash));
-    },
+    readSettlementAgain: (name, txHash) => again(name, (network) => readSettlement(rpc, network, txHash)),
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
-    readVaults: (name, at, vaults) => on(name, (network) => readVaults(rpc, network, at, vaults)),
+    readVaults: async (name, at, vaults) => {
+      const first = await on(name, (network) => readVaults(rpc, network, at, vaults));
+      if (!first.ok || first.value.state === "read") return first;
+      return (await again(name, (network) => readVaults(rpc, network, at, vaults))) ?? first;
+    },
+    readVaultsAgain: (name, at, vaults) => again(name, (network) => readVaults(rpc, network, at, vaults)),
     readBlocks: (name, numbers) => on(name, (network) => readBlocks(rpc, network, numbers)),
     findVaults: (name, addresses) => on(name, (network) => findVaults(rpc, network, addresses)),
+    readBlocksAgain: (name, numbers) => again(name, (network) => readBlocks(rpc, network, numbers)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) => on(name, (network) => planSplit(rpc, network, wanted)),
     waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),

@@ -71,7 +71,7 @@ export type EventAt = ContractEvent & {
 };
 
 /**
- * The events behind a block. `forked`: that block is not the one that was read before. `behind`: the node has not come so far, or its chain has
+ * The events behind a block. `forked`: that block is not the one that was read before, also by the second node where there is one. `behind`: the node has not come so far, or its chain has
  * become shorter. `from`: that block. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
  * confirmations; null where none has. `paused`: whether the contract takes no payments at the head; null where the node's answer is none.
  */
@@ -188,8 +188,14 @@ export interface ChainGateway {
     after: { readonly number: number; readonly hash: string | null; readonly most?: number },
   ): Promise<ChainResult<EventsReading>>;
 
-  /** What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there. */
+  /**
+   * What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there, and so has the
+   * second node, where the network has one.
+   */
   readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
+
+  /** What the second node says of them; null where the network has none. */
+  readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
 
   /** The hashes of blocks that the node has, in the order of their numbers here. */
   readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;
@@ -199,6 +205,9 @@ export interface ChainGateway {
    * address without an answer nothing is known.
    */
   findVaults(network: string, addresses: readonly string[]): Promise<ChainResult<readonly string[]>>;
+
+  /** Those that the second node has; null where the network has none. */
+  readBlocksAgain(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]> | null>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 

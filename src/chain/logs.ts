@@ -29,8 +29,9 @@ export type After = { readonly number: number; readonly hash: string | null; rea
 export async function readEvents(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
   const first = await readAt(rpc, network, after);
   const { rpc_url, fallback_rpc_url } = network;
-  const settled = first.ok && first.value.state !== "behind";
-  if (settled || fallback_rpc_url === undefined) return first;
+  if (fallback_rpc_url === undefined || (first.ok && first.value.state === "read")) return first;
+  // Nothing is taken back on the word of one node (CHN-30): what it says is asked of the other one alone.
+  if (first.ok && first.value.state === "forked") return readAt(rpc, { ...network, rpc_url: fallback_rpc_url }, after);
   const second = await readAt(rpc, { ...network, rpc_url: fallback_rpc_url, fallback_rpc_url: rpc_url }, after);
   return second.ok ? second : first;
 }

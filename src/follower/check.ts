@@ -1,6 +1,7 @@
 // Compares what vaults hold with their lines, at the last booked block (MKT-23): more came without an event and is booked as a deposit, less
 // is a difference for the operator.
 import { editionsOf } from "../chain/events.ts";
+import type { BlockAt, VaultOf } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
@@ -93,6 +94,7 @@ async function checkOnce(
     const sight = { held: Number(balances[place]), blockNumber: at.number, blockHash: at.hash, minedAt: time };
     return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
   });
+  if (!booked.every(isLevel) && !(await agrees(chain, name, at, vaults, balances))) return "unread";
   const touched = booked
     .filter((one) => one.lines.length > 0)
     .map(({ vault: { did, contract } }) => ({ did, contract }));
@@ -108,6 +110,19 @@ async function checkOnce(
     if (thrown instanceof Conflict) return "again";
     throw thrown;
   }
+}
+
+/** What is booked or noted by a balance alone is said by both nodes, where there are two (CHN-30). */
+async function agrees(
+  chain: Deps["chain"],
+  network: string,
+  at: BlockAt,
+  vaults: readonly VaultOf[],
+  balances: readonly bigint[],
+): Promise<boolean> {
+  const read = await chain.readVaultsAgain(network, at, vaults);
+  if (read === null) return true;
+  return read.ok && read.value.state === "read" && read.value.balances.join() === balances.join();
 }
 
 const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;

@@ -50,6 +50,25 @@ async function findGone(
   if (!read.ok) return "stuck";
   const [booked, ...hashes] = read.value;
   if (booked !== bookedHash) return "forked";
+  const gone = notIn(standing, numbers, hashes);
+  return gone.length === 0 ? [] : alsoGone(chain, network, bookedHash, [bookedBlock, ...numbers], gone);
+}
+
+const notIn = (standing: readonly TransactionRow[], numbers: readonly number[], hashes: readonly string[]) => {
   const byNumber = new Map(numbers.map((number, at) => [number, hashes[at]]));
   return standing.filter(({ blockNumber, blockHash }) => byNumber.get(blockNumber) !== blockHash);
+};
+
+/** Nothing is reversed on the word of one node, where there are two (CHN-30). */
+async function alsoGone(
+  chain: Deps["chain"],
+  network: string,
+  bookedHash: string,
+  [bookedBlock = 0, ...numbers]: readonly number[],
+  gone: TransactionRow[],
+): Promise<TransactionRow[] | "stuck"> {
+  const read = await chain.readBlocksAgain(network, [bookedBlock, ...numbers]);
+  if (read === null) return gone;
+  if (!read.ok || read.value[0] !== bookedHash) return "stuck";
+  return notIn(gone, numbers, read.value.slice(1));
 }

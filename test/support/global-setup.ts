@@ -23,7 +23,8 @@ const DAY_SECONDS = 86_400;
  * test/follower/facilitated-anew.test.ts, `lab-closed`, whose clock is ten minutes late, to test/payments/closed-networks.test.ts. `lab-euro`
  * settles in another currency, for test/payments/currencies.test.ts.
  * `lab-money` belongs to test/follower/money-histories.test.ts, `lab-vaults` to test/markets/unanswered-wallets.test.ts, `lab-bound` to
- * test/follower/replaced-payments.test.ts, and `lab-split`, which has the delays of production too, to test/follower/wallets.test.ts.
+ * test/follower/replaced-payments.test.ts, `lab-doubted` to test/follower/two-nodes.test.ts, and `lab-split`, which has the delays of production
+ * too, to test/follower/wallets.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -65,6 +66,7 @@ const CHAINS = [
   },
   { network: "lab-money", chainId: 31360, kind: "testnet", confirmations: 2 },
   { network: "lab-bound", chainId: 31361, kind: "testnet", confirmations: 3 },
+  { network: "lab-doubted", chainId: 31364, kind: "testnet", confirmations: 3 },
   { network: "lab-split", chainId: 31362, kind: "testnet", confirmations: 3, delays: DELAYS },
   { network: "lab-vaults", chainId: 31363, kind: "testnet", confirmations: 1 },
 ] as const;
@@ -103,6 +105,8 @@ export default async function setup(project: TestProject) {
   project.provide("ownContract", { contract: own.settlementContract, authority: own.authority });
   const lying = await startSpoilingNode(shared.anvil.rpcUrl);
   project.provide("lyingNode", lying.url);
+  // The chains themselves, behind the nodes that spoil.
+  project.provide("honestNodes", Object.fromEntries(running.map(({ entry, anvil }) => [entry.network, anvil.rpcUrl])));
   const operatorKey = randomText(24);
   project.provide("workerBindings", {
     ISSUER,
@@ -139,6 +143,7 @@ declare module "vitest" {
     lab: { otherToken: string; otherContract: string; otherAuthority: string };
     ownContract: { contract: string; authority: string };
     lyingNode: string;
+    honestNodes: Record<string, string>;
     migrations: { name: string; queries: string[] }[];
   }
 }

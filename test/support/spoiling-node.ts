@@ -5,9 +5,10 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 
-/** A fault of the next `times` calls of a method. */
+/** A fault of the next `times` calls of a method; with `first`, of those alone whose first parameter it is. */
 export type Spoil = {
   readonly method: string;
+  readonly first?: unknown;
   readonly times: number;
   /**
    * `lose`: the call never arrives. `lose_answer`: it arrives, and its answer is lost. `refuse`: it is answered with an error. `slow`: it is
@@ -18,12 +19,14 @@ export type Spoil = {
   readonly message?: string;
   readonly result?: unknown;
 };
-type Call = { readonly id: number; readonly method: string };
+type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
+const isOf = ({ method, first }: Spoil, call: Call): boolean =>
+  method === call.method && (first === undefined || first === call.params[0]);
 
 export async function startSpoilingNode(rpcUrl: string): Promise<{ url: string; stop: () => void }> {
   let spoils: { spoil: Spoil; left: number }[] = [];
-  const take = (method: string): Spoil | undefined => {
-    const found = spoils.find(({ spoil, left }) => spoil.method === method && left > 0);
+  const take = (call: Call): Spoil | undefined => {
+    const found = spoils.find(({ spoil, left }) => isOf(spoil, call) && left > 0);
     if (found) found.left -= 1;
     return found?.spoil;
   };
@@ -47,11 +50,11 @@ export async function startSpoilingNode(rpcUrl: string): Promise<{ url: string; 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  take: (method: string) => Spoil | undefined,
+  take: (call: Call) => Spoil | undefined,
   rpcUrl: string,
 ): Promise<void> {
   const body = (await json(request)) as Call | Call[];
-  const calls = (Array.isArray(body) ? body : [body]).map((call) => ({ call, spoil: take(call.method) }));
+  const calls = (Array.isArray(body) ? body : [body]).map((call) => ({ call, spoil: take(call) }));
   if (calls.some(({ spoil }) => spoil?.how === "lose")) return void response.destroy();
   const passed = calls.filter(({ spoil }) => spoil?.how !== "refuse").map(({ call }) => call);
   const answers = passed.length === 0 ? [] : await ask(rpcUrl, passed);
