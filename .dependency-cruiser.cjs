@@ -34,6 +34,7 @@ const FEATURES = [
   "disputes",
   "follower",
   "vaults",
+  "networks",
   "promotion",
   "reports",
   "directory",

@@ -268,6 +268,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // A row for each key that the service ever had.
   "GET /v1/operator/ca": read(1, KIB),
   "GET /v1/operator/jobs": read(JOBS.length, JOBS.length * 195),
+  // Of each network its standing and its follower's place; the address of each key, and one request to each node.
+  "GET /v1/operator/networks": read(10, 4 * KIB, { objects: 2, fetches: 2 }),
   "GET /v1/operator/alerts": read(25, 8 * KIB),
   "GET /v1/operator/reconciliation": read(65, 16 * KIB),
   "GET /v1/operator/reconciliation (did)": read(65, 16 * KIB),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
 import { type Anvil, anvilBinary, devAccounts, startAnvil } from "./chain/anvil.ts";
+import { checkNetworks } from "./chain/check-networks.ts";
 import { clientFor } from "./chain/client.ts";
 import { deployContracts } from "./chain/deploy.ts";
 import {
@@ -61,6 +62,8 @@ export type ServiceDescription = {
 };
 export type Stack = {
   readonly description: ServiceDescription;
+  /** What is not as it should be on the chains, a line each (CHN-31). */
+  readonly networkFaults: readonly string[];
   /** Resolves with the reason when a part ends unexpectedly. */
   readonly broken: Promise<string>;
   readonly stop: () => Promise<void>;
@@ -122,10 +125,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   cleanup.defer(() => rmSync(descriptionFile(dir), { force: true }));
   const watch = watchChains(chains);
   cleanup.defer(watch.stop);
+  const { registrar, arbiter } = secrets.chain;
+  const networkFaults = await checkNetworks(networks, { registrar: registrar.address, arbiter: arbiter.address });
   const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${shown(workerLog)}`);
   signal.throwIfAborted();
   const kept = cleanup.move();
-  return { description, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };
+  return { description, networkFaults, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };
 }
 
 /** Writes a line for each step as it begins, with the seconds that this process has run. */

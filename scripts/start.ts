@@ -39,6 +39,7 @@ try {
   starting = startStack({ dir, ports, signal: abort.signal, log, progress: progressLines(console.log) });
   const stack = await starting;
   print(stack.description, dir);
+  for (const fault of stack.networkFaults) console.error(`Network ${fault}`);
   const reason = await stack.broken;
   if (!stopping) {
     console.error(reason);

@@ -46,6 +46,7 @@ import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
 import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
+import { networkRoutes } from "./networks/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 import { promotionRoutes } from "./promotion/routes.ts";
@@ -90,6 +91,7 @@ export const ROUTES: readonly Route[] = [
   ...taskRoutes,
   ...facilitationRoutes,
   ...jobRoutes,
+  ...networkRoutes,
   ...alertRoutes,
   ...operatorLogRoutes,
 ];

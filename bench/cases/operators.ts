@@ -46,6 +46,11 @@ export const OPERATORS: readonly Case[] = [
   { route: "GET /v1/operator/ca", status: 200, ask: ({ stage }) => operate(stage, "GET", "/v1/operator/ca") },
   { route: "GET /v1/operator/jobs", status: 200, ask: ({ stage }) => operate(stage, "GET", "/v1/operator/jobs") },
   {
+    route: "GET /v1/operator/networks",
+    status: 200,
+    ask: ({ stage }) => operate(stage, "GET", "/v1/operator/networks"),
+  },
+  {
     route: "GET /v1/operator/alerts",
     status: 200,
     filling: true,

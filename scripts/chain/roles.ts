@@ -2,6 +2,7 @@
 // table: only the members of the roles change, by the admin and after its delay.
 import { type Abi, encodeFunctionData, getAbiItem, type Hex, toFunctionSelector } from "viem";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { SIGNER_ROLES } from "../../src/chain/roles.ts";
 
 /** Seconds that a call of the role waits between its scheduling and its execution. */
 export type Delays = { readonly wallet: number; readonly payOut: number; readonly admin: number };
@@ -27,15 +28,10 @@ export const ROLES = {
     holder: "admin",
     delay: "admin",
   },
-  REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar", delay: null },
-  REGISTRAR_DELAYED: {
-    id: 3n,
-    functions: ["setOperationalWallet", "setLowThreshold"],
-    holder: "registrar",
-    delay: "wallet",
-  },
-  ARBITER: { id: 4n, functions: ["setReserve"], holder: "arbiter", delay: null },
-  ARBITER_DELAYED: { id: 5n, functions: ["payOut"], holder: "arbiter", delay: "payOut" },
+  REGISTRAR: { ...SIGNER_ROLES.REGISTRAR, delay: null },
+  REGISTRAR_DELAYED: { ...SIGNER_ROLES.REGISTRAR_DELAYED, delay: "wallet" },
+  ARBITER: { ...SIGNER_ROLES.ARBITER, delay: null },
+  ARBITER_DELAYED: { ...SIGNER_ROLES.ARBITER_DELAYED, delay: "payOut" },
   GUARDIAN: { id: 6n, functions: ["pause"], holder: "guardian", delay: null },
 } as const satisfies Readonly<Record<string, RolePlan>>;
 const ROOT = 0n;

@@ -302,6 +302,7 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
     await fireCron(base_url);
     await showUntil(stage, "listJobs", (job) => job["finished_at"] !== null);
     await stage.show("getAuthority");
+    await stage.show("listNetworks");
     const alert = await showUntil(stage, "listAlerts", ({ kind }) => kind === "low_gas");
     await stage.show("acknowledgeAlert", { params: { alert_id: pick(alert, "alert_id") } });
     await showUntil(stage, "listActivityHeads", ({ seq }) => Number(seq) > 0);

@@ -35,8 +35,12 @@ export const settlementAbi = [
   {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":true,"name":"to","type":"address"},{"indexed":false,"name":"amount","type":"uint256"},{"indexed":false,"name":"vaultBalance","type":"uint256"}],"name":"SurplusReleased","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":false,"name":"threshold","type":"uint256"}],"name":"ThresholdSet","type":"event"},
   {"anonymous":false,"inputs":[],"name":"Unpaused","type":"event"},
+  {"inputs":[],"name":"authority","outputs":[{"name":"","type":"address"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"token","type":"address"}],"name":"baseOf","outputs":[{"name":"base","type":"uint96"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"key","type":"bytes32"}],"name":"commitmentOf","outputs":[{"name":"","type":"bytes32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"}],"name":"escrowBalance","outputs":[{"name":"","type":"uint256"}],"stateMutability":"view","type":"function"},
+  {"inputs":[],"name":"feeBps","outputs":[{"name":"","type":"uint16"}],"stateMutability":"view","type":"function"},
+  {"inputs":[],"name":"feeRecipient","outputs":[{"name":"","type":"address"}],"stateMutability":"view","type":"function"},
   {"inputs":[],"name":"paused","outputs":[{"name":"","type":"bool"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"components":[{"name":"key","type":"bytes32"},{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"},{"name":"gross","type":"uint96"},{"name":"refundTo","type":"address"},{"name":"settledAt","type":"uint64"},{"name":"paidOut","type":"uint96"}],"name":"settlement","type":"tuple"},{"name":"amount","type":"uint256"}],"name":"payOut","outputs":[],"stateMutability":"nonpayable","type":"function"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"},{"name":"operationalWallet","type":"address"},{"name":"threshold","type":"uint256"}],"name":"registerProvider","outputs":[],"stateMutability":"nonpayable","type":"function"},
@@ -70,6 +74,14 @@ export const authorityAbi = [
   {"inputs":[{"name":"caller","type":"address"},{"name":"target","type":"address"},{"name":"selector","type":"bytes4"}],"name":"canCall","outputs":[{"name":"immediate","type":"bool"},{"name":"delay","type":"uint32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"target","type":"address"},{"name":"data","type":"bytes"}],"name":"execute","outputs":[{"name":"","type":"uint32"}],"stateMutability":"payable","type":"function"},
   {"inputs":[{"name":"id","type":"bytes32"}],"name":"getNonce","outputs":[{"name":"","type":"uint32"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"roleId","type":"uint64"}],"name":"getRoleGrantDelay","outputs":[{"name":"","type":"uint32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"id","type":"bytes32"}],"name":"getSchedule","outputs":[{"name":"","type":"uint48"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"target","type":"address"}],"name":"getTargetAdminDelay","outputs":[{"name":"","type":"uint32"}],"stateMutability":"view","type":"function"},
+  {"inputs":[{"name":"roleId","type":"uint64"},{"name":"account","type":"address"}],"name":"hasRole","outputs":[{"name":"isMember","type":"bool"},{"name":"executionDelay","type":"uint32"}],"stateMutability":"view","type":"function"},
   {"inputs":[{"name":"target","type":"address"},{"name":"data","type":"bytes"},{"name":"when","type":"uint48"}],"name":"schedule","outputs":[{"name":"operationId","type":"bytes32"},{"name":"nonce","type":"uint32"}],"stateMutability":"nonpayable","type":"function"},
+] as const;
+// The part of ERC-20 and EIP-3009 that is used on a settlement token.
+export const tokenAbi = [
+  {"inputs":[],"name":"decimals","outputs":[{"name":"","type":"uint8"}],"stateMutability":"pure","type":"function"},
+  {"inputs":[],"name":"symbol","outputs":[{"name":"","type":"string"}],"stateMutability":"view","type":"function"},
 ] as const;

@@ -103,6 +103,13 @@ export function onEdition(network: Network, contract: string): Network | null {
   return edition ? { ...network, ...edition } : null;
 }
 
+const GWEI_PER_ETH = 1_000_000_000;
+const WEI_PER_GWEI = 1_000_000_000n;
+
+/** Wei: an account of the service that holds less is short of gas. */
+export const leastGasOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
+  BigInt(Math.round(low_gas_eth * GWEI_PER_ETH)) * WEI_PER_GWEI;
+
 /** Base units of the network's token, in whole units of its currency. */
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);

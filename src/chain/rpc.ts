@@ -17,9 +17,16 @@ export type Rpc = (network: Network, mode: Mode, calls: readonly RpcCall[]) => P
 
 type Reason = ChainUnavailable["reason"];
 type Attempt = { ok: true; replies: RpcReply[] } | { ok: false; reason: Reason };
+/** One batch to one node, whatever chain it is of. */
+export type AskNode = (url: string, calls: readonly RpcCall[]) => Promise<Attempt>;
 
-const ATTEMPT_TIMEOUT_MS = 4_000;
+export const ATTEMPT_TIMEOUT_MS = 4_000;
 const ONCE_TIMEOUT_MS = 2_000;
+
+export const createAskNode =
+  (fetcher: typeof fetch = (...input) => fetch(...input), timeoutMs = ATTEMPT_TIMEOUT_MS): AskNode =>
+  (url, calls) =>
+    post(fetcher, url, calls, timeoutMs);
 
 export function unavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
   return { ok: false, error: { kind: "chain_unavailable", network, reason } };

@@ -21,6 +21,8 @@ const jobView = z
   .register(z.globalRegistry, { id: "Job" });
 export type JobView = z.infer<typeof jobView>;
 
+export const closure = z.enum(CLOSURES).register(z.globalRegistry, { id: "NetworkClosure" });
+
 /** Base facts of a follower (CHN-24): null where it has not come to a head yet. */
 const followedView = z
   .object({
@@ -28,7 +30,7 @@ const followedView = z
     lag_seconds: z.number().int().nullable(),
     head_block: z.number().int().nullable(),
     booked_block: z.number().int().nullable(),
-    closed: z.enum(CLOSURES).nullable(),
+    closed: closure.nullable(),
   })
   .register(z.globalRegistry, { id: "FollowedNetwork" });
 export type FollowedView = z.infer<typeof followedView>;

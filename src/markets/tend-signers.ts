@@ -1,12 +1,12 @@
 // Tends the transactions of the service's keys each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
-import { type Network, networkNamed } from "../chain/networks.ts";
+import { leastGasOf, type Network, networkNamed } from "../chain/networks.ts";
+import type { SignerName } from "../chain/roles.ts";
 import { noteLowGas } from "../chain/standing-store.ts";
 import { FIRST } from "../core/due.ts";
 import { LOW_GAS_SECONDS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { commit } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import type { SignerName } from "../objects/chain-signer.ts";
 import { tendSigner } from "../objects/signers.ts";
 import type { SignerStanding } from "../objects/transactions.ts";
 
@@ -14,8 +14,6 @@ import type { SignerStanding } from "../objects/transactions.ts";
 const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
 /** Its network takes no new intents until nobody has found it so for as long (PAY-24). */
 const LOW_GAS_MS = LOW_GAS_SECONDS * SECOND_MS;
-const WEI_PER_GWEI = 1_000_000_000n;
-const GWEI_PER_ETH = 1_000_000_000;
 
 const tender = (name: string, signer: SignerName): EachJob => ({
   kind: "each",
@@ -38,14 +36,13 @@ export const tendSigners = tender("tend_signers", "registrar");
 export const tendArbiters = tender("tend_arbiters", "arbiter");
 
 function alertsOf(
-  { network, low_gas_eth: lowGasEth }: Network,
+  configured: Network,
   signer: SignerName,
   { balance, oldestSentAt, reason, waiting }: SignerStanding,
 ): Alert[] {
-  const least = BigInt(Math.round(lowGasEth * GWEI_PER_ETH)) * WEI_PER_GWEI;
-  const subject = `${signer} on ${network}`;
+  const subject = `${signer} on ${configured.network}`;
   const late = oldestSentAt !== null && Date.now() > oldestSentAt + WAITING_TOO_LONG_MS;
-  const low = balance < least || reason === "insufficient_gas";
+  const low = balance < leastGasOf(configured) || reason === "insufficient_gas";
   const because =
     reason === "fee_above_bound" ? "the network's fees are above the configured bound" : "no block took them";
   return [

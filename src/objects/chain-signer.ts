@@ -2,6 +2,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Place, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
+import type { SignerName } from "../chain/roles.ts";
 import { unavailable } from "../chain/rpc.ts";
 import { createChainSender } from "../chain/sender.ts";
 import { addressOf } from "../chain/sign.ts";
@@ -15,8 +16,6 @@ import {
   withdrawTransactions,
 } from "./transactions.ts";
 
-/** The keys that the service signs with, by name. */
-export type SignerName = "registrar" | "arbiter";
 type SignerEnv = { NETWORKS: string; CHAIN_REGISTRAR_KEY: string; CHAIN_ARBITER_KEY: string };
 const networksOf = memoizeBy((env: SignerEnv) => parseNetworks(env.NETWORKS));
 const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
@@ -43,10 +42,9 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
 
-  /** The address of the key. */
-  address(on: KeyOn): Promise<ChainResult<string>> {
-    const desk = this.deskOf(on);
-    return Promise.resolve(desk ? { ok: true, value: desk.address } : unavailable(on.network, "unknown_network"));
+  /** The address of the key, which it has on every network. */
+  async address({ signer }: KeyOn): Promise<ChainResult<string>> {
+    return { ok: true, value: addressOf(KEYS[signer](this.env)) };
   }
 
   /** Sends waiting transactions again, or replaces them. */

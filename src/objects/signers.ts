@@ -1,8 +1,9 @@
 // Makes a Signer of a key on a network: a client of the object that owns its nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
+import type { SignerName } from "../chain/roles.ts";
 import { unavailable } from "../chain/rpc.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import type { ChainSigner, SignerName } from "./chain-signer.ts";
+import type { ChainSigner } from "./chain-signer.ts";
 import type { SignerStanding } from "./transactions.ts";
 
 const TENDED_WITHIN_MS = 30 * SECOND_MS;

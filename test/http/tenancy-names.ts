@@ -104,6 +104,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
+  "listNetworks",
 ];
 
 const namesObject = (route: Route): boolean =>

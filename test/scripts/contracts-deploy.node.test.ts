@@ -66,6 +66,16 @@ describe.each(NETWORKS)("on %s", (network, chainId, args) => {
     expect(first.code, first.output).toBe(0);
     expect(first.output).toMatch(VERIFIED);
     expect(await place.sent()).toBe(TRANSACTIONS);
+    // The keys of the service have no gas yet: all that is left to do (CHN-31).
+    expect(first.output.match(/^Before the service starts: .*$/gm)).toEqual(
+      [
+        ["registrar", ROLES_OF.REGISTRAR_ADDRESS],
+        ["arbiter", ROLES_OF.ARBITER_ADDRESS],
+      ].map(([holder, address]) => {
+        const account = `${network}: the ${holder}'s account ${address} holds 0.00 for gas`;
+        return `Before the service starts: ${account}, less than low_gas_eth 0.01`;
+      }),
+    );
     const entry = entryIn(first);
     const [parsed] = parseNetworks(JSON.stringify([{ ...entry, rpc_url: place.anvil.rpcUrl }]));
     expect(parsed).toMatchObject({ network, chain_id: chainId, token: place.token, currency: "USDC", decimals: 6 });

@@ -5,9 +5,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { encodeFunctionData } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { write } from "../../scripts/chain/client.ts";
 import { readDescription } from "../../scripts/service.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { type Command, described, FREE_PORTS, freePort, launch, root } from "./commands.ts";
 import { descendantsOf, listenerAmong, nameOf, stillRunning } from "./processes.ts";
 
@@ -234,6 +237,28 @@ describe("npm start", { timeout: START_MS }, () => {
         expect(stillRunning(started)).toEqual([]);
         expect([readDescription(dir), existsSync(join(dir, "lock"))]).toEqual([null, false]);
       });
+    });
+
+    test("starts in spite of what is wrong on a chain, and tells it in a line", async () => {
+      expect(running.output()).not.toMatch(/^Network /m);
+      const { rpc_url, settlement_contract, authority } = again.chain;
+      const { chain } = JSON.parse(readFileSync(join(dir, "secrets.json"), "utf8"));
+      const pause = encodeFunctionData({ abi: settlementAbi, functionName: "pause" });
+      const call = {
+        address: authority,
+        abi: authorityAbi,
+        functionName: "execute",
+        args: [settlement_contract, pause],
+      };
+      await write(rpc_url, chain.guardian.private_key, call);
+      running.child.kill("SIGTERM");
+      await running.ended;
+      running = run("start.ts", ...FREE_PORTS);
+      again = await described(running, dir);
+      const line = "Network base-sepolia: the settlement contract is paused: it takes no payments";
+      await expect.poll(() => running.output().split("\n")).toContain(line);
+      expect(running.output().match(/^Network /gm)).toHaveLength(1);
+      expect((await fetch(`${again.base_url}/healthz`)).status).toBe(200);
     });
 
     test("leaves no process behind even when it is killed", async () => {

@@ -1,4 +1,7 @@
 // Runs once in Node before the workerd tests: two real chains with the contracts on them, and the secrets of a service.
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { Hex } from "viem";
 import type { TestProject } from "vitest/node";
@@ -103,6 +106,18 @@ export default async function setup(project: TestProject) {
     salt,
   });
   project.provide("ownContract", { contract: own.settlementContract, authority: own.authority });
+  // A contract whose roles others hold, for test/networks/read.test.ts.
+  const strange = await deployContracts(shared.anvil.rpcUrl, {
+    deployerKey,
+    keys: { ...addressesOf(holders), registrar: feeRecipient.address, arbiter: feeRecipient.address },
+    feeRecipient: feeRecipient.address,
+    token: shared.entry.token as `0x${string}`,
+    salt: `0x${"08".repeat(32)}`,
+  });
+  project.provide("otherHolders", { contract: strange.settlementContract, authority: strange.authority });
+  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  project.provide("silentNode", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
   const lying = await startSpoilingNode(shared.anvil.rpcUrl);
   project.provide("lyingNode", lying.url);
   // The chains themselves, behind the nodes that spoil.
@@ -125,6 +140,8 @@ export default async function setup(project: TestProject) {
     await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
     for (const { node } of running) node?.stop();
     lying.stop();
+    silent.close();
+    silent.closeAllConnections();
   };
 }
 
@@ -142,6 +159,8 @@ declare module "vitest" {
     accounts: string[];
     lab: { otherToken: string; otherContract: string; otherAuthority: string };
     ownContract: { contract: string; authority: string };
+    otherHolders: { contract: string; authority: string };
+    silentNode: string;
     lyingNode: string;
     honestNodes: Record<string, string>;
     migrations: { name: string; queries: string[] }[];

@@ -2,6 +2,7 @@
 // what the chain says, so a run that was interrupted at any point is taken up by the next one, and one after the last sends nothing.
 import { BaseError, formatEther, type Hex, MethodNotFoundRpcError, MethodNotSupportedRpcError } from "viem";
 import { settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { checkNetworks } from "../check-networks.ts";
 import { writeExplorerFiles } from "./explorer.ts";
 import { connect, type Node, transact, until, untilNothingWaits } from "./node.ts";
 import { describe, objectionsTo, type Plan, readPlan, type Step } from "./plan.ts";
@@ -32,8 +33,12 @@ export async function runDeployment(settings: Settings, print: (line: string) =>
     const vault = await node.client.readContract({ ...view, functionName: "vaultImplementation" });
     for (const file of await writeExplorerFiles(settings.out, settings, plan, vault)) print(`Wrote ${file}`);
   }
+  const entry = entryOf(settings, plan);
+  const { registrar, arbiter } = settings.keys;
+  const open = await checkNetworks([{ ...entry, rpc_url: settings.rpcUrl }], { registrar, arbiter });
+  for (const fault of open) print(`Before the service starts: ${fault}`);
   print("The entry of NETWORKS, with your node in it:");
-  print(JSON.stringify(entryOf(settings, plan)));
+  print(JSON.stringify(entry));
 }
 
 async function takeSteps(node: Node, settings: Settings, print: (line: string) => void): Promise<void> {

@@ -1,0 +1,107 @@
+// What is wrong with a network on its chain (CHN-31): each fault is one line, of the configuration's own words and of addresses, and no node.
+// Pure. What a network is by its configuration alone is judged by network-faults.ts.
+import { ESCROW_BASE_THRESHOLD, FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
+import { formatAmount, parseAmount } from "../core/money.ts";
+import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
+import { amountOn, leastGasOf, type Network } from "./networks.ts";
+import { SIGNER_ROLES, SIGNERS } from "./roles.ts";
+import { ATTEMPT_TIMEOUT_MS } from "./rpc.ts";
+
+/** `now`: real time, in epoch milliseconds. */
+export function liveFaultsOf(network: Network, facts: NetworkFacts, now: number): string[] {
+  const { node, fallback, token, editions } = facts;
+  return [
+    ...nodeFaults(network, "node", node, now),
+    ...(fallback ? nodeFaults(network, "fallback node", fallback, now) : []),
+    ...(token ? tokenFaults(network, token) : []),
+    ...editions.flatMap((edition, place) => editionFaults(network, edition, place, facts)),
+    ...accountFaults(network, facts),
+  ];
+}
+
+const WHY: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
+  timeout: `did not answer within ${ATTEMPT_TIMEOUT_MS / SECOND_MS} s`,
+  unreachable: "cannot be reached, or refuses to answer",
+  bad_answer: "does not answer each call of a JSON-RPC batch as a node does",
+  wrong_chain: "is on another chain",
+  unknown_network: "is not configured",
+};
+
+function nodeFaults({ chain_id, block_seconds }: Network, name: string, node: NodeFacts, now: number): string[] {
+  const { reason, chainId, head } = node;
+  if (reason === "wrong_chain") return [`chain_id is ${chain_id} in NETWORKS, the ${name} says ${chainId}`];
+  if (reason !== null) return [`the ${name} ${WHY[reason]}`];
+  const old = head === null ? 0 : Math.floor((now - head.time) / SECOND_MS);
+  const standsStill = block_seconds > 0 && old > FOLLOWER_LOST_SECONDS;
+  return standsStill ? [`the newest block of the ${name} is ${old} s old`] : [];
+}
+
+function tokenFaults(network: Network, { hasCode, decimals }: TokenFacts): string[] {
+  if (!hasCode) return [`no contract code at token ${network.token}`];
+  if (decimals === null) return [`token ${network.token} is no token: it has no decimals`];
+  if (decimals === network.decimals) return [];
+  return [`decimals is ${network.decimals} in NETWORKS, the token says ${decimals}`];
+}
+
+function editionFaults(network: Network, facts: EditionFacts, place: number, { accounts }: NetworkFacts): string[] {
+  const earlier = network.earlier_editions[place - 1];
+  const { settlement_contract, authority } = earlier ?? network;
+  const prefix = earlier ? `earlier_editions.${place - 1}.` : "";
+  const contract = `${prefix}settlement_contract ${settlement_contract}`;
+  const manager = `${prefix}authority ${authority}`;
+  if (!facts.hasCode) return [`no contract code at ${contract}`];
+  if (!isSettlementContract(facts)) {
+    return [`${contract} is ${facts.decimals === null ? "another contract" : "a token"}, and no settlement contract`];
+  }
+  if (facts.namedAuthority !== authority.toLowerCase()) {
+    return [`${prefix}authority is ${authority} in NETWORKS, the contract says ${facts.namedAuthority}`];
+  }
+  if (!facts.authorityHasCode) return [`no contract code at ${manager}`];
+  if (facts.roles.some(({ grantDelay }) => grantDelay === null)) return [`${manager} is no AccessManager`];
+  // An earlier edition takes no new payments; one under the same authority has the same holders.
+  const isTold = earlier?.authority.toLowerCase() === network.authority.toLowerCase();
+  return [
+    ...(earlier ? [] : settingFaults(network, facts)),
+    ...(isTold ? [] : facts.roles.flatMap((role) => holderFaults(role, accounts, prefix))),
+    ...facts.roles.flatMap((role) => closedFaults(role, prefix)),
+  ];
+}
+
+const isSettlementContract = ({ feeBps, feeRecipient, paused, base, namedAuthority }: EditionFacts): boolean =>
+  [feeBps, feeRecipient, paused, base, namedAuthority].every((fact) => fact !== null);
+
+function settingFaults(network: Network, { paused, base }: EditionFacts): string[] {
+  const counted = parseAmount(ESCROW_BASE_THRESHOLD, network.decimals);
+  const wanted = counted.ok ? BigInt(counted.units) : 0n;
+  const amounts = `${amountOn(network, base ?? 0n)} in the contract, the service counts with ${amountOn(network, wanted)}`;
+  return [
+    ...(paused ? ["the settlement contract is paused: it takes no payments"] : []),
+    ...(base === 0n ? ["the settlement contract does not take the token"] : []),
+    ...(base !== 0n && base !== wanted ? [`the threshold of an unrated provider is ${amounts}`] : []),
+  ];
+}
+
+function holderFaults({ role, held }: RoleFacts, accounts: NetworkFacts["accounts"], prefix: string): string[] {
+  const { holder } = SIGNER_ROLES[role];
+  const key = `the ${holder}'s key, ${accounts[holder].address},`;
+  return held === false ? [`${key} does not hold the role ${role}${at(prefix)}`] : [];
+}
+
+const closedFaults = ({ role, closed }: RoleFacts, prefix: string): string[] =>
+  closed.map((name) => `the role ${role} does not open ${name}${at(prefix)}`);
+
+const at = (prefix: string): string => (prefix === "" ? "" : ` at ${prefix}authority`);
+
+function accountFaults(network: Network, { accounts }: NetworkFacts): string[] {
+  const least = leastGasOf(network);
+  return SIGNERS.flatMap((signer) => {
+    const { address, wei } = accounts[signer];
+    if (address === null) return [`the ${signer}'s secret is no key`];
+    if (wei === null || wei >= least) return [];
+    const [has, needed] = [wei, least].map((amount) => formatAmount(amount, WEI_DECIMALS));
+    return [`the ${signer}'s account ${address} holds ${has} for gas, less than low_gas_eth ${needed}`];
+  });
+}
+
+/** Of the coin of every EVM network. */
+export const WEI_DECIMALS = 18;

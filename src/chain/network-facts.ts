@@ -1,0 +1,332 @@
+// What a network is on its chain, beside its configuration (CHN-31): one JSON-RPC batch to each of its nodes, and nothing is believed of a node
+// of another chain. What a node does not say is null. live-faults.ts judges it.
+import { decodeFunctionResult, encodeFunctionData, toFunctionSelector } from "viem/utils";
+import { eachAtOnce } from "../core/parallel.ts";
+import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
+import type { BlockRef, ChainUnavailable } from "./gateway.ts";
+import { blockCall, blockSchema, refOf } from "./logs.ts";
+import type { Network } from "./networks.ts";
+import { refusalOf } from "./refusals.ts";
+import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
+import { type AskNode, createAskNode, type RpcCall, type RpcReply } from "./rpc.ts";
+
+/** The addresses of the service's own keys; null of one that is no key. */
+export type SignerAddresses = Readonly<Record<SignerName, string | null>>;
+
+/** `reason`: why nothing that the node says counts. */
+export type NodeFacts = {
+  readonly reason: ChainUnavailable["reason"] | null;
+  readonly chainId: number | null;
+  readonly head: BlockRef | null;
+};
+export type TokenFacts = {
+  readonly hasCode: boolean;
+  readonly decimals: number | null;
+  readonly symbol: string | null;
+};
+/** `delay`: seconds between a call's scheduling and its execution; `grantDelay`: until a new holder has the role. */
+export type RoleFacts = {
+  readonly role: SignerRole;
+  readonly held: boolean | null;
+  readonly delay: number | null;
+  readonly grantDelay: number | null;
+  /** Functions of the role that the authority does not let its holder call. */
+  readonly closed: readonly string[];
+};
+export type EditionFacts = {
+  /** As configured. */
+  readonly contract: string;
+  readonly hasCode: boolean;
+  /** A token has them. */
+  readonly decimals: number | null;
+  readonly feeBps: number | null;
+  readonly feeRecipient: string | null;
+  readonly paused: boolean | null;
+  /** The threshold of an unrated provider, base units; 0 of a token that the contract does not take. */
+  readonly base: bigint | null;
+  /** Which authority the contract names. */
+  readonly namedAuthority: string | null;
+  readonly authorityHasCode: boolean;
+  readonly adminDelay: number | null;
+  readonly roles: readonly RoleFacts[];
+};
+export type AccountFacts = { readonly address: string | null; readonly wei: bigint | null };
+export type NetworkFacts = {
+  readonly node: NodeFacts;
+  /** Null where none is configured. */
+  readonly fallback: NodeFacts | null;
+  /** Null where the node does not count. */
+  readonly token: TokenFacts | null;
+  /** The present edition first; none where the node does not count. */
+  readonly editions: readonly EditionFacts[];
+  readonly accounts: Readonly<Record<SignerName, AccountFacts>>;
+};
+
+/** A network of the configuration, with what it is on its chain. */
+export type SeenNetwork = NetworkFacts & { readonly network: Network };
+
+/** In the order of the networks. A node that fails is a fact of its network, and no error. */
+export async function readNetworkFacts(
+  networks: readonly Network[],
+  signers: SignerAddresses,
+  ask: AskNode = createAskNode(),
+): Promise<SeenNetwork[]> {
+  const nothing = { ...nothingOf(signers, "unreachable"), fallback: null };
+  const facts = networks.map((network): SeenNetwork => ({ network, ...nothing }));
+  const put = (at: number, read: Partial<NetworkFacts>) => {
+    const known = facts[at];
+    if (known) facts[at] = { ...known, ...read };
+  };
+  // Node by node: an invocation has few connections, and a time-out counts from when one is asked for.
+  const questions = networks.flatMap((network, at) => {
+    const { fallback_rpc_url: second } = network;
+    const first = async () => put(at, await askNode(ask, network, signers));
+    return second ? [first, async () => put(at, { fallback: await askSecond(ask, network, second) })] : [first];
+  });
+  await eachAtOnce(questions, (question) => question());
+  return facts;
+}
+
+type FirstNode = Omit<NetworkFacts, "fallback">;
+
+async function askNode(ask: AskNode, network: Network, signers: SignerAddresses): Promise<FirstNode> {
+  const batch = newBatch();
+  const node = askHead(batch, network);
+  const token = askToken(batch, network.token);
+  const editions = [network, ...network.earlier_editions].map((edition) =>
+    askEdition(batch, edition, network, signers),
+  );
+  const accounts = askAccounts(batch, signers);
+  const answer = await ask(network.rpc_url, batch.calls);
+  if (!answer.ok) return nothingOf(signers, answer.reason);
+  const { replies } = answer;
+  const facts = node(replies);
+  if (facts.reason !== null) return { ...nothingOf(signers, facts.reason), node: facts };
+  if (replies.some(isRefused)) return { ...nothingOf(signers, "bad_answer"), node: { ...facts, reason: "bad_answer" } };
+  return {
+    node: facts,
+    token: token(replies),
+    editions: editions.map((edition) => edition(replies)),
+    accounts: accounts(replies),
+  };
+}
+
+async function askSecond(ask: AskNode, network: Network, url: string): Promise<NodeFacts> {
+  const batch = newBatch();
+  const node = askHead(batch, network);
+  const answer = await ask(url, batch.calls);
+  return answer.ok ? node(answer.replies) : silent(answer.reason);
+}
+
+const silent = (reason: ChainUnavailable["reason"]): NodeFacts => ({ reason, chainId: null, head: null });
+
+const nothingOf = (signers: SignerAddresses, reason: ChainUnavailable["reason"]): FirstNode => ({
+  node: silent(reason),
+  token: null,
+  editions: [],
+  accounts: forSigners((signer) => ({ address: signers[signer], wei: null })),
+});
+
+const forSigners = <T>(make: (signer: SignerName) => T): Record<SignerName, T> =>
+  Object.fromEntries(SIGNERS.map((signer) => [signer, make(signer)])) as Record<SignerName, T>;
+
+/** A contract that refuses a call has answered. A node that is asked too much has not. */
+function isRefused(reply: RpcReply): boolean {
+  if (reply.ok) return false;
+  return refusalOf(reply.error) === "refused" && !/execution|opcode|out of gas|stack/i.test(reply.error.message);
+}
+
+// ---- The questions -------------------------------------------------------------------------------------------------------
+
+/** Reads one answer out of a batch's. */
+type Reader<T> = (replies: readonly RpcReply[]) => T;
+type Batch = {
+  readonly calls: readonly RpcCall[];
+  readonly add: <T>(call: RpcCall, read: (result: unknown) => T | null) => Reader<T | null>;
+};
+
+function newBatch(): Batch {
+  const calls: RpcCall[] = [];
+  return {
+    calls,
+    add: (call, read) => {
+      const at = calls.push(call) - 1;
+      return (replies) => {
+        const reply = replies[at];
+        return reply?.ok ? read(reply.result) : null;
+      };
+    },
+  };
+}
+
+function askHead(batch: Batch, { chain_id }: Network): Reader<NodeFacts> {
+  const chain = batch.add({ method: "eth_chainId", params: [] }, smallQuantity);
+  const latest = batch.add(blockCall("latest"), (result) => {
+    const block = blockSchema.safeParse(result);
+    return block.success ? refOf(block.data) : null;
+  });
+  return (replies) => {
+    const [chainId, head] = [chain(replies), latest(replies)];
+    const isOther = chainId !== null && chainId !== chain_id;
+    const reason = isOther ? "wrong_chain" : chainId === null || head === null ? "bad_answer" : null;
+    return { reason, chainId, head };
+  };
+}
+
+function askToken(batch: Batch, address: string): Reader<TokenFacts> {
+  const code = askCode(batch, address);
+  const decimals = batch.add(view(address, encodeFunctionData({ abi: tokenAbi, functionName: "decimals" })), smallWord);
+  const symbol = batch.add(view(address, encodeFunctionData({ abi: tokenAbi, functionName: "symbol" })), textOf);
+  return (replies) => ({ hasCode: code(replies), decimals: decimals(replies), symbol: symbol(replies) });
+}
+
+function askEdition(
+  batch: Batch,
+  { settlement_contract, authority }: Pick<Network, "settlement_contract" | "authority">,
+  { token }: Network,
+  signers: SignerAddresses,
+): Reader<EditionFacts> {
+  const ask = <T>(data: string, read: (result: unknown) => T | null) =>
+    batch.add(view(settlement_contract, data), read);
+  const call = encodeFunctionData;
+  const code = askCode(batch, settlement_contract);
+  const authorityCode = askCode(batch, authority);
+  const decimals = ask(call({ abi: tokenAbi, functionName: "decimals" }), smallWord);
+  const feeBps = ask(call({ abi: settlementAbi, functionName: "feeBps" }), smallWord);
+  const feeRecipient = ask(call({ abi: settlementAbi, functionName: "feeRecipient" }), addressWord);
+  const paused = ask(call({ abi: settlementAbi, functionName: "paused" }), flagWord);
+  const base = ask(call({ abi: settlementAbi, functionName: "baseOf", args: [hexOf(token)] }), word);
+  const named = ask(call({ abi: settlementAbi, functionName: "authority" }), addressWord);
+  const adminArgs = [hexOf(settlement_contract)] as const;
+  const adminDelay = batch.add(
+    view(authority, call({ abi: authorityAbi, functionName: "getTargetAdminDelay", args: adminArgs })),
+    smallWord,
+  );
+  const roles = SIGNER_ROLE_NAMES.map((role) => askRole(batch, { settlement_contract, authority }, role, signers));
+  return (replies) => ({
+    contract: settlement_contract,
+    hasCode: code(replies),
+    decimals: decimals(replies),
+    feeBps: feeBps(replies),
+    feeRecipient: feeRecipient(replies),
+    paused: paused(replies),
+    base: base(replies),
+    namedAuthority: named(replies),
+    authorityHasCode: authorityCode(replies),
+    adminDelay: adminDelay(replies),
+    roles: roles.map((role) => role(replies)),
+  });
+}
+
+function askRole(
+  batch: Batch,
+  { settlement_contract, authority }: Pick<Network, "settlement_contract" | "authority">,
+  role: SignerRole,
+  signers: SignerAddresses,
+): Reader<RoleFacts> {
+  const { id, functions, holder } = SIGNER_ROLES[role];
+  const [address, target] = [signers[holder], hexOf(settlement_contract)];
+  const ask = <T>(data: string, read: (result: unknown) => T | null) => batch.add(view(authority, data), read);
+  const grants = ask(
+    encodeFunctionData({ abi: authorityAbi, functionName: "getRoleGrantDelay", args: [id] }),
+    smallWord,
+  );
+  const account = hexOf(address ?? NOBODY);
+  const member = ask(
+    encodeFunctionData({ abi: authorityAbi, functionName: "hasRole", args: [id, account] }),
+    flagAndSeconds,
+  );
+  const callable = functions.map((name) => {
+    const args = [account, target, selectorOf(name)] as const;
+    return ask(encodeFunctionData({ abi: authorityAbi, functionName: "canCall", args }), flagAndSeconds);
+  });
+  return (replies) => {
+    const found = address === null ? null : member(replies);
+    const allows = (at: number): boolean => {
+      const [atOnce = false, seconds = 0] = callable[at]?.(replies) ?? [];
+      return atOnce || seconds > 0;
+    };
+    return {
+      role,
+      held: found?.[0] ?? null,
+      delay: found?.[0] ? found[1] : null,
+      grantDelay: grants(replies),
+      closed: found?.[0] ? functions.filter((_, at) => !allows(at)) : [],
+    };
+  };
+}
+
+function askAccounts(batch: Batch, signers: SignerAddresses): Reader<Record<SignerName, AccountFacts>> {
+  const balances = forSigners((signer) => {
+    const address = signers[signer];
+    return address === null
+      ? () => null
+      : batch.add({ method: "eth_getBalance", params: [address, "latest"] }, quantity);
+  });
+  return (replies) => forSigners((signer) => ({ address: signers[signer], wei: balances[signer](replies) }));
+}
+
+function askCode(batch: Batch, address: string): Reader<boolean> {
+  const code = batch.add({ method: "eth_getCode", params: [address, "latest"] }, (result) => result !== "0x");
+  return (replies) => code(replies) ?? false;
+}
+
+/** An error is an answer: another contract stands there. */
+const view = (to: string, data: string): RpcCall => ({
+  method: "eth_call",
+  params: [{ to: to.toLowerCase(), data }, "latest"],
+  optional: true,
+});
+
+const NOBODY = `0x${"00".repeat(20)}`;
+
+function selectorOf(name: string) {
+  const entry = settlementAbi.find((one) => one.type === "function" && one.name === name);
+  if (entry?.type !== "function") throw new Error(`the contract has no function ${name}`);
+  return toFunctionSelector(entry);
+}
+
+// ---- The answers ---------------------------------------------------------------------------------------------------------
+
+const hexOf = (text: string) => text.toLowerCase() as `0x${string}`;
+
+function words(result: unknown, count: number): bigint[] | null {
+  if (typeof result !== "string" || !new RegExp(`^0x[0-9a-fA-F]{${64 * count}}$`).test(result)) return null;
+  return Array.from({ length: count }, (_, at) => BigInt(`0x${result.slice(2 + 64 * at, 66 + 64 * at)}`));
+}
+
+const word = (result: unknown): bigint | null => words(result, 1)?.[0] ?? null;
+
+const small = (value: bigint | null): number | null =>
+  value !== null && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : null;
+
+const smallWord = (result: unknown): number | null => small(word(result));
+
+const flagOf = (value: bigint | undefined): boolean | null => (value === 0n ? false : value === 1n ? true : null);
+
+const flagWord = (result: unknown): boolean | null => flagOf(words(result, 1)?.[0]);
+
+function flagAndSeconds(result: unknown): readonly [boolean, number] | null {
+  const [first, second = 0n] = words(result, 2) ?? [];
+  const [flag, seconds] = [flagOf(first), small(second)];
+  return flag === null || seconds === null ? null : [flag, seconds];
+}
+
+const addressWord = (result: unknown): string | null => {
+  const value = word(result);
+  return value === null || value >= 2n ** 160n ? null : `0x${value.toString(16).padStart(40, "0")}`;
+};
+
+const quantity = (result: unknown): bigint | null =>
+  typeof result === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(result) ? BigInt(result) : null;
+
+const smallQuantity = (result: unknown): number | null => small(quantity(result));
+
+/** Null of an old token, whose symbol is no text. */
+function textOf(result: unknown): string | null {
+  try {
+    return decodeFunctionResult({ abi: tokenAbi, functionName: "symbol", data: String(result) as `0x${string}` });
+  } catch {
+    return null;
+  }
+}

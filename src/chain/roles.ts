@@ -1,0 +1,15 @@
+// The roles of the keys that the service itself signs with, as the authority knows them (CHN-5, CHN-6). The whole table of roles is the
+// deployment's: scripts/chain/roles.ts.
+
+export const SIGNER_ROLES = {
+  REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar" },
+  REGISTRAR_DELAYED: { id: 3n, functions: ["setOperationalWallet", "setLowThreshold"], holder: "registrar" },
+  ARBITER: { id: 4n, functions: ["setReserve"], holder: "arbiter" },
+  ARBITER_DELAYED: { id: 5n, functions: ["payOut"], holder: "arbiter" },
+} as const;
+
+export type SignerRole = keyof typeof SIGNER_ROLES;
+export const SIGNER_ROLE_NAMES = Object.keys(SIGNER_ROLES) as readonly SignerRole[];
+/** The keys that hold them. */
+export const SIGNERS = ["registrar", "arbiter"] as const;
+export type SignerName = (typeof SIGNERS)[number];

@@ -1,0 +1,149 @@
+// Lists the networks for operators (CHN-32): one trip, and then one request to each node, all at once.
+import { askedPage, type OperatorCall } from "../call.ts";
+import { liveFaultsOf, WEI_DECIMALS } from "../chain/live-faults.ts";
+import {
+  type EditionFacts,
+  type NetworkFacts,
+  type NodeFacts,
+  type RoleFacts,
+  readNetworkFacts,
+  type SignerAddresses,
+} from "../chain/network-facts.ts";
+import { amountOn, caip2Of, leastGasOf, type Network } from "../chain/networks.ts";
+import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/roles.ts";
+import { closureOf, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
+import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-store.ts";
+import { toIso } from "../core/clock.ts";
+import { formatAmount } from "../core/money.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { signerOn } from "../objects/signers.ts";
+import type { NetworkQuery, NetworkState } from "./schema.ts";
+
+export async function getNetworks(call: OperatorCall, query: NetworkQuery): Promise<Page<NetworkState>> {
+  const { db, deps, read } = call;
+  const page = await askedPage(call, query, listingOf("operator_networks", [], {}));
+  const rest = deps.config.networks
+    .filter(({ network }) => network > (page.after?.id ?? ""))
+    .toSorted((one, other) => (one.network < other.network ? -1 : 1));
+  const { data: networks, ...place } = toPage(
+    rest,
+    page,
+    ({ network }) => ({ at: 0, id: network }),
+    (one) => one,
+  );
+  const names = networks.map(({ network }) => network);
+  // The caller is known before a node is asked.
+  const { standings, places } = await read({ standings: findStandings(db, names), places: findPlaces(db, names) });
+  const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
+  const now = Date.now();
+  const data = facts.map(({ network, ...seen }) => ({
+    network: network.network,
+    caip2: caip2Of(network),
+    configured: configuredOf(network),
+    ...chainView(network, seen),
+    follower: followerView(network, standings, places, now),
+    faults: liveFaultsOf(network, seen, now),
+  }));
+  return { data, ...place };
+}
+
+/** A key has one address on all networks. */
+async function addressesOf(
+  env: OperatorCall["deps"]["env"],
+  [network = ""]: readonly string[],
+): Promise<SignerAddresses> {
+  const [registrar, arbiter] = await Promise.all(SIGNERS.map((signer) => addressOn(env, signer, network)));
+  return { registrar: registrar ?? null, arbiter: arbiter ?? null };
+}
+
+/** Null: the secret is no key. */
+async function addressOn(
+  env: OperatorCall["deps"]["env"],
+  signer: SignerName,
+  network: string,
+): Promise<string | null> {
+  const address = await signerOn(env, signer, network)
+    .address()
+    .catch(() => null);
+  return address?.ok ? address.value : null;
+}
+
+const configuredOf = (network: Network): NetworkState["configured"] => ({
+  chain_id: network.chain_id,
+  kind: network.kind,
+  settlement_contract: network.settlement_contract,
+  authority: network.authority,
+  earlier_editions: network.earlier_editions,
+  token: network.token,
+  currency: network.currency,
+  decimals: network.decimals,
+  required_confirmations: network.required_confirmations,
+  first_block: network.first_block,
+  block_seconds: network.block_seconds,
+  explorer: network.explorer ?? null,
+  max_fee_gwei: network.max_fee_gwei,
+  max_tip_gwei: network.max_tip_gwei,
+  low_gas_eth: network.low_gas_eth,
+});
+
+type OnChain = Pick<NetworkState, "node" | "fallback_node" | "token" | "editions" | "signers">;
+
+const chainView = (network: Network, { node, fallback, token, editions, accounts }: NetworkFacts): OnChain => ({
+  node: nodeView(node),
+  fallback_node: fallback && nodeView(fallback),
+  token: token && { has_code: token.hasCode, decimals: token.decimals, symbol: token.symbol },
+  editions: editions.map((edition) => editionView(network, edition)),
+  signers: SIGNERS.map((signer) => {
+    const { address, wei } = accounts[signer];
+    const balance = wei === null ? null : formatAmount(wei, WEI_DECIMALS);
+    return { signer, address, balance_eth: balance, low_gas: wei === null ? null : wei < leastGasOf(network) };
+  }),
+});
+
+const nodeView = ({ chainId, head }: NodeFacts): NetworkState["node"] => ({
+  chain_id: chainId,
+  head_block: head?.number ?? null,
+  head_at: head && toIso(head.time),
+});
+
+function editionView(network: Network, facts: EditionFacts): NetworkState["editions"][number] {
+  const delayOf = (role: SignerRole) => facts.roles.find((one) => one.role === role)?.delay ?? null;
+  return {
+    settlement_contract: facts.contract,
+    authority: facts.namedAuthority,
+    has_code: facts.hasCode,
+    fee_bps: facts.feeBps,
+    fee_recipient: facts.feeRecipient,
+    paused: facts.paused,
+    token_base: facts.base === null ? null : amountOn(network, facts.base),
+    wallet_delay_seconds: delayOf("REGISTRAR_DELAYED"),
+    payout_delay_seconds: delayOf("ARBITER_DELAYED"),
+    admin_delay_seconds: facts.adminDelay,
+    roles: facts.roles.map(roleView),
+  };
+}
+
+const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["editions"][number]["roles"][number] => ({
+  role,
+  holder: SIGNER_ROLES[role].holder,
+  held,
+  delay_seconds: delay,
+  grant_delay_seconds: grantDelay,
+});
+
+function followerView(
+  { network }: Network,
+  standings: readonly NetworkStanding[],
+  places: readonly PlaceRead[],
+  now: number,
+): NetworkState["follower"] {
+  const standing = standings.find((one) => one.network === network);
+  const place = places.find((one) => one.network === network);
+  return {
+    read_through: standing && standing.readThrough > 0 ? toIso(standing.readThrough) : null,
+    lag_seconds: standing ? lagSeconds(standing, now) : null,
+    head_block: place?.headBlock || null,
+    booked_block: place?.bookedBlock ?? null,
+    closed: standing ? closureOf(standing, now) : null,
+  };
+}

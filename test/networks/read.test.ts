@@ -1,0 +1,222 @@
+// `GET /v1/operator/networks` (CHN-32): networks as configured and as their chains have them, with a line for each fault. What a chain is
+// asked is only read, so the networks of all files serve.
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import type { NetworkInput } from "../../src/chain/networks.ts";
+import { follow } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account } from "../support/chain.ts";
+import { withVars } from "../support/variants.ts";
+import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+
+const PATH = "/v1/operator/networks";
+const [REGISTRAR, ARBITER, FEES] = [1, 2, 3].map((place) => account(place).toLowerCase());
+const NODE_KEY = "node-key-9f2c";
+
+const configured = (name: string): NetworkInput =>
+  (JSON.parse(env.NETWORKS) as NetworkInput[]).find(({ network }) => network === name) as NetworkInput;
+const SANDBOX = configured("base-sepolia");
+const LIVE = configured("base");
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const operator = () => ({ key: null, headers: { Authorization: `Bearer ${inject("operatorKey")}` } });
+const ask = (on: World = world, query = ""): Promise<Reply> => on.call("GET", `${PATH}${query}`, operator());
+const listed = async (on: World = world): Promise<Json[]> => expectStatus(await ask(on), 200).data;
+const withNetworks = (...networks: NetworkInput[]): World => withVars(world, { NETWORKS: JSON.stringify(networks) });
+/** The only network of a world, as it is listed. */
+const seen = async (change: Partial<NetworkInput>): Promise<Json> => {
+  const [one] = await listed(withNetworks({ ...SANDBOX, ...change }));
+  return one;
+};
+
+describe("a network", () => {
+  it("is shown as configured, as its chain has it, and as far as it is read", async () => {
+    const before = await listed();
+    expect(before.map(({ network }: Json) => network)).toEqual(["base", "base-sepolia"]);
+    expect(before[1].follower).toEqual({
+      read_through: null,
+      lag_seconds: null,
+      head_block: null,
+      booked_block: null,
+      closed: null,
+    });
+    await follow(world);
+    const one = (await listed())[1];
+    const { first_block } = one.configured;
+    const { rpc_url: _node, network, ...said } = SANDBOX;
+    expect(one).toEqual({
+      network,
+      caip2: "eip155:84532",
+      configured: {
+        ...said,
+        first_block,
+        earlier_editions: [],
+        explorer: null,
+        max_fee_gwei: 100,
+        max_tip_gwei: 5,
+        low_gas_eth: 0.01,
+      },
+      node: { chain_id: 84_532, head_block: expect.any(Number), head_at: expect.any(String) },
+      fallback_node: null,
+      token: { has_code: true, decimals: 6, symbol: "USDC" },
+      editions: [
+        {
+          settlement_contract: SANDBOX.settlement_contract,
+          authority: SANDBOX.authority.toLowerCase(),
+          has_code: true,
+          fee_bps: 5,
+          fee_recipient: FEES,
+          paused: false,
+          token_base: "15.00",
+          wallet_delay_seconds: 0,
+          payout_delay_seconds: 0,
+          admin_delay_seconds: 0,
+          roles: [
+            ["REGISTRAR", "registrar"],
+            ["REGISTRAR_DELAYED", "registrar"],
+            ["ARBITER", "arbiter"],
+            ["ARBITER_DELAYED", "arbiter"],
+          ].map(([role, holder]) => ({ role, holder, held: true, delay_seconds: 0, grant_delay_seconds: 0 })),
+        },
+      ],
+      signers: [
+        ["registrar", REGISTRAR],
+        ["arbiter", ARBITER],
+      ].map(([signer, address]) => ({
+        signer,
+        address,
+        balance_eth: expect.stringMatching(/^\d+\.\d{2,18}$/),
+        low_gas: false,
+      })),
+      follower: {
+        read_through: expect.any(String),
+        lag_seconds: expect.any(Number),
+        head_block: expect.any(Number),
+        booked_block: expect.any(Number),
+        closed: null,
+      },
+      faults: [],
+    });
+    expect(one.node.head_block).toBeGreaterThanOrEqual(one.follower.head_block);
+  });
+
+  it("that takes no new intents says why", async () => {
+    await rows(
+      "insert into followers (network, booked_block, booked_hash, head_block, read_through, read_at, paused) values (?, 1, '', 1, 1, 1, 1)",
+      LIVE.network,
+    );
+    expect((await listed())[0].follower).toMatchObject({ closed: "paused", booked_block: 1 });
+    await rows("delete from followers where network = ?", LIVE.network);
+  });
+
+  it("has the delays of its contract and the accounts of the service's keys", async () => {
+    const one = await listed(withNetworks(configured("lab-delayed")));
+    expect(one[0]).toMatchObject({
+      editions: [{ wallet_delay_seconds: 172_800, payout_delay_seconds: 86_400 }],
+      signers: [{ address: REGISTRAR }, { address: ARBITER }],
+      faults: [],
+    });
+  });
+});
+
+describe("what is not as it should be is one line", () => {
+  const roles = (holder: string, address: string | undefined) =>
+    [holder.toUpperCase(), `${holder.toUpperCase()}_DELAYED`].map(
+      (role) => `the ${holder}'s key, ${address}, does not hold the role ${role}`,
+    );
+
+  it.each<[string, Partial<NetworkInput>, string[]]>([
+    ["a node of another chain", { chain_id: 999 }, ["chain_id is 999 in NETWORKS, the node says 84532"]],
+    [
+      "a fallback node of another chain",
+      { fallback_rpc_url: LIVE.rpc_url },
+      ["chain_id is 84532 in NETWORKS, the fallback node says 8453"],
+    ],
+    [
+      "other decimals",
+      { decimals: 8 },
+      [
+        "decimals is 8 in NETWORKS, the token says 6",
+        "the threshold of an unrated provider is 0.15 in the contract, the service counts with 15.00",
+      ],
+    ],
+    [
+      "a token in the contract's place",
+      { settlement_contract: SANDBOX.token, token: SANDBOX.settlement_contract },
+      [
+        `token ${SANDBOX.settlement_contract} is no token: it has no decimals`,
+        `settlement_contract ${SANDBOX.token} is a token, and no settlement contract`,
+      ],
+    ],
+    [
+      "an account in the contract's place",
+      { settlement_contract: account(7) },
+      [`no contract code at settlement_contract ${account(7)}`],
+    ],
+    ["no node", { rpc_url: `http://127.0.0.1:1/${NODE_KEY}` }, ["the node cannot be reached, or refuses to answer"]],
+  ])("%s", async (_name, change, faults) => {
+    expect((await seen(change)).faults).toEqual(faults);
+  });
+
+  it("a node that answers nothing within four seconds, beside networks that are all right", async () => {
+    const silent = { ...SANDBOX, rpc_url: `${inject("silentNode")}/${NODE_KEY}` };
+    const [live, one] = await listed(withNetworks(silent, LIVE));
+    expect([live.faults, one.faults]).toEqual([[], ["the node did not answer within 4 s"]]);
+    expect(one).toMatchObject({ node: { chain_id: null, head_block: null }, token: null, editions: [] });
+  });
+
+  it("accounts without their roles, or short of gas", async () => {
+    const [one] = await listed(withNetworks({ ...SANDBOX, low_gas_eth: 1_000_000 }));
+    expect(one.faults.map((line: string) => line.replace(/holds \S+/, "holds some"))).toEqual(
+      [
+        ["registrar", REGISTRAR],
+        ["arbiter", ARBITER],
+      ].map(
+        ([signer, address]) =>
+          `the ${signer}'s account ${address} holds some for gas, less than low_gas_eth 1000000.00`,
+      ),
+    );
+    expect(one.signers.map(({ low_gas }: Json) => low_gas)).toEqual([true, true]);
+    const { contract, authority } = inject("otherHolders");
+    const [other] = await listed(withNetworks({ ...SANDBOX, settlement_contract: contract, authority }));
+    expect(other.faults).toEqual([...roles("registrar", REGISTRAR), ...roles("arbiter", ARBITER)]);
+  });
+
+  it("and never a node's address", async () => {
+    const hidden = {
+      ...SANDBOX,
+      rpc_url: `http://127.0.0.1:1/${NODE_KEY}`,
+      fallback_rpc_url: `${SANDBOX.rpc_url}/${NODE_KEY}`,
+    };
+    const { text } = await ask(withNetworks(hidden));
+    expect(text).not.toContain(NODE_KEY);
+    expect(text).not.toContain("127.0.0.1");
+    expect(text).not.toContain("rpc_url");
+  });
+});
+
+describe("the list", () => {
+  it("goes page by page, by name", async () => {
+    const first = expectStatus(await ask(world, "?limit=1"), 200);
+    expect([first.data[0].network, first.has_more]).toEqual(["base", true]);
+    const second = expectStatus(await ask(world, `?limit=1&cursor=${first.next_cursor}`), 200);
+    expect([second.data[0].network, second.has_more, second.next_cursor]).toEqual(["base-sepolia", false, null]);
+    expect((await ask(world, "?limit=0")).status).toBe(422);
+  });
+
+  it("is one trip to the database, and asks no node for whoever is no operator", async () => {
+    world.meter.reset();
+    await listed();
+    const { trips, rowsRead, rowsWritten } = world.meter.reading;
+    expect([trips, rowsWritten]).toEqual([1, 0]);
+    expect(rowsRead).toBeLessThanOrEqual(10);
+    const began = performance.now();
+    const silent = withNetworks({ ...SANDBOX, rpc_url: inject("silentNode") });
+    expect((await silent.call("GET", PATH, { key: null })).status).toBe(401);
+    expect((await silent.call("GET", PATH)).status).toBe(401);
+    expect(performance.now() - began).toBeLessThan(3_000);
+  });
+});
