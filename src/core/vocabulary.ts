@@ -140,6 +140,7 @@ export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 export const ALERT_KINDS = [
   "low_gas",
   "waiting_transaction",
+  "network",
   "chain_reorganised",
   "job_lag",
   "follower_lag",

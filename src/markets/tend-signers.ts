@@ -2,6 +2,7 @@
 import { leastGasOf, type Network, networkNamed } from "../chain/networks.ts";
 import type { SignerName } from "../chain/roles.ts";
 import { noteLowGas } from "../chain/standing-store.ts";
+import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { LOW_GAS_SECONDS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { commit } from "../db/batch.ts";
@@ -22,8 +23,9 @@ const tender = (name: string, signer: SignerName): EachJob => ({
     after === null || after === FIRST ? config.networks.map(({ network }) => ({ at: clock.now(), id: network })) : [],
   record: async (deps, network) => {
     const standing = await tendSigner(deps.env, signer, network);
-    if (!standing.ok) return false;
-    const alerts = alertsOf(networkNamed(deps.config.networks, network), signer, standing.value);
+    const configured = networkNamed(deps.config.networks, network);
+    if (!standing.ok) return standing.error.reason === "wrong_chain" ? raiseWrongChain(deps, configured) : false;
+    const alerts = alertsOf(configured, signer, standing.value);
     await commit(deps.db, [
       ...alerts.map((alert) => raiseAlert(deps.db, alert)),
       ...(alerts.some(({ kind }) => kind === "low_gas") ? [noteLowGas(deps.db, network, Date.now() + LOW_GAS_MS)] : []),
@@ -34,6 +36,13 @@ const tender = (name: string, signer: SignerName): EachJob => ({
 
 export const tendSigners = tender("tend_signers", "registrar");
 export const tendArbiters = tender("tend_arbiters", "arbiter");
+
+/** No node of the network is believed: nothing is sent, and nothing is read (CHN-9). */
+async function raiseWrongChain({ db }: Deps, { network, chain_id }: Network): Promise<boolean> {
+  const message = `chain_id is ${chain_id} in NETWORKS, and the node is of another chain.`;
+  await commit(db, [raiseAlert(db, { kind: "network", subject: network, message })]);
+  return true;
+}
 
 function alertsOf(
   configured: Network,

@@ -43,6 +43,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   "provision_market: the network's fees are above the bound",
   "tend_signers: a transaction has waited for five minutes",
   "tend_arbiters: a transaction has waited for five minutes",
+  "tend_signers: the node is of another chain",
+  "tend_arbiters: the node is of another chain",
   "hand_on_events: there are new events",
 ]);
 

@@ -1,5 +1,6 @@
 // A chain that stands still: the rows of src/journal/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
+import { isNull } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
@@ -117,6 +118,27 @@ describe("a registration that waits writes exactly its row:", () => {
     await spoil(LAB);
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
+});
+
+describe("a node that names another chain", () => {
+  it.each([
+    ["tend_signers", tendSigners],
+    ["tend_arbiters", tendArbiters],
+  ] as const)("is an alert of its network, which %s writes and nothing else", async (name, tender) => {
+    const act = () => world.run(tender, alone()).then(() => ({}));
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    await spoil(LAB, { method: "eth_chainId", times: 99, how: "answer", result: "0x2105" });
+    expect(await observe(world, act)).toEqual(rowOf(JOB_CONSEQUENCES[name], "the node is of another chain"));
+    const unseen = isNull(alerts.acknowledgedAt);
+    const message = expect.stringMatching(/^chain_id is \d+ in NETWORKS, and the node is of another chain\.$/);
+    expect(await world.deps.db.select().from(alerts).where(unseen)).toMatchObject([
+      { kind: "network", subject: LAB, message, seen: 1 },
+    ]);
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
+    await spoil(LAB);
+    await act();
+    expect(await world.deps.db.select().from(alerts).where(unseen)).toEqual([]);
   });
 });
 

@@ -158,6 +158,18 @@ const TENDING: Cases = [
     alerts: ["waiting_transaction"],
     mails: [],
   },
+  {
+    when: "the node is of another chain",
+    states: ["alert none → open"],
+    tables: [],
+    activity: BY_ITSELF,
+    events: NONE,
+    directory: NONE,
+    document: NONE,
+    certificate: NONE,
+    alerts: ["network"],
+    mails: [],
+  },
 ];
 
 export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
