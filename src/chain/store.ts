@@ -80,11 +80,18 @@ export const doubtOperations = (
           ),
       ];
 
-/** Something is wanted of it anew: it is due at once, and has no transaction yet. */
-export const wantAgain = (db: Database, key: OperationKey, wanted: OperationRow["wanted"], now: number): Statement => {
+/** Something is wanted of it anew: it is due at once, and has no transaction yet. `asks`: where somebody asks for it. */
+export const wantAgain = (
+  db: Database,
+  key: OperationKey,
+  wanted: OperationRow["wanted"],
+  now: number,
+  asks?: readonly number[],
+): Statement => {
   const { network, kind, subject, updatedAt } = chainOperations;
   const { network: on, kind: of, subject: about } = key;
-  const set = { wanted, status: "waiting", reason: null, txHash: null, nextCheckAt: now, checks: 0 } as const;
+  const due = { wanted, status: "waiting", reason: null, txHash: null, nextCheckAt: now, checks: 0 } as const;
+  const set = { ...due, ...(asks && { asks }) };
   return db
     .insert(chainOperations)
     .values({ network: on, kind: of, subject: about, ...set, createdAt: now, updatedAt: now })
@@ -94,6 +101,13 @@ export const wantAgain = (db: Database, key: OperationKey, wanted: OperationRow[
       set: { ...set, updatedAt: sql`max(${updatedAt} + 1, ${now})` },
     });
 };
+
+/** A provider's vault was released by a transaction: an operation without one has it by that, whoever sent it. */
+export const noteReleased = (db: Database, network: string, did: string, txHash: string): Statement =>
+  db
+    .update(chainOperations)
+    .set({ txHash })
+    .where(and(keyed({ network, kind: "release", subject: did }), sql`tx_hash is null`));
 
 /** When it is looked at again, however soon it was due. */
 export const checkAt = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>

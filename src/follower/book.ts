@@ -4,6 +4,7 @@ import { didHash, type Hash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
 import { endLag } from "../chain/standing-store.ts";
+import { noteReleased } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
@@ -61,9 +62,25 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...(await bookedStatements(deps, network, booked, found.escrows)),
     ...bookRefunds(db, network, reading.refunds),
     ...followed.statements,
+    ...releasedStatements(db, network, movements, found),
     ...paid.statements,
   ]);
   return paid.complete;
+}
+
+/** What a crash left without its transaction has it by the event (MKT-29). */
+function releasedStatements(
+  db: Deps["db"],
+  { network }: Network,
+  movements: readonly Movement[],
+  { escrows }: Pick<Found, "escrows">,
+): Statement[] {
+  const released = movements.filter(({ kind }) => kind === "release");
+  const dids = new Map(escrows.map(({ did }) => [didHash(did), did]));
+  return released.flatMap(({ providerDidHash, txHash }) => {
+    const did = dids.get(providerDidHash);
+    return did === undefined ? [] : [noteReleased(db, network, did, txHash)];
+  });
 }
 
 const vaultReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {

@@ -6,8 +6,9 @@ import { amountOn, caip2Of, findNetwork, type Network } from "../chain/networks.
 import { findOperation, wantAgain, whileOperation } from "../chain/store.ts";
 import { readVault, surplusOf, type VaultAt } from "../chain/surplus.ts";
 import { systemClock, toIsoOrNull } from "../core/clock.ts";
+import { withFurther } from "../core/daily.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
+import { MARKET_PROVISION_WAIT_MS, RELEASES_A_DAY } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
 import { sells } from "../core/roles.ts";
 import { readBatch } from "../db/batch.ts";
@@ -18,6 +19,11 @@ import { driveVault, type ExitFacts, editionAt, exitReads, leaves, releaseKey } 
 import type { ReleaseInput, ReleaseView } from "./schema.ts";
 
 const RETRY_SECONDS = 2;
+/** Each costs gas. */
+const BOUND = {
+  most: RELEASES_A_DAY,
+  message: `A vault is released ${RELEASES_A_DAY} times in 24 hours.`,
+};
 
 export async function releaseEscrow(call: ManagementCall, did: string, input: ReleaseInput): Promise<ReleaseView> {
   const { db, tenant, deps, environment } = call;
@@ -29,6 +35,7 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   if (!network)
     throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
   const expected = expectedUnits(input.amount, network);
+  const asks = withFurther(facts.operation?.asks ?? null, 1, deps.clock.now(), BOUND);
   const { wallet, releasable } = await judge(call, facts, network, expected);
   const key = releaseKey(vault);
   const base = { did, network: vault.network, caip2: caip2Of(network), currency: network.currency };
@@ -36,7 +43,7 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   await call.commit(
     [
       ...(facts.operation ? [whileOperation(db, facts.operation)] : []),
-      wantAgain(db, key, { asked: "yes" }, Date.now()),
+      wantAgain(db, key, { asked: "yes" }, Date.now(), asks),
       recordActivity(db, { platformId: found.agent.platformId, environment }, call.now, {
         action: "agent.escrow_release_requested",
         actor: caller.actor,

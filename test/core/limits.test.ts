@@ -24,6 +24,7 @@ it.each([
   ["delegation depth", limits.DELEGATION_DEPTH_MAX, 5],
   ["a paid intent is honoured, hours", limits.LATE_FACILITATION_HOURS, 24],
   ["changes of wallets in 24 hours", limits.WALLET_CHANGES_A_DAY, 10],
+  ["releases of a vault in 24 hours", limits.RELEASES_A_DAY, 10],
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],
   ["decimals of a token", limits.TOKEN_DECIMALS_MAX, 14],

@@ -171,7 +171,9 @@ describe("a release (MKT-29)", () => {
       expect(await drive(did)).toBe(true);
       await follow(world);
       expect(await releasesOf(did)).toEqual([["release", -5 * UNIT, THRESHOLD]]);
-      expect((await operationOf(did)).status).toBe("done");
+      // Also where the Worker had sent it and noted nothing: the event tells the transaction.
+      const [{ tx_hash }] = (await linesOf(did)).filter(({ kind }) => kind === "release") as [Json];
+      expect(await operationOf(did)).toMatchObject({ status: "done", tx_hash });
     }
   });
 

@@ -25,6 +25,8 @@ export const chainOperations = sqliteTable(
      */
     nextCheckAt: integer(),
     checks: integer().notNull().default(0),
+    /** When it was asked for in the last day, of what may be asked for so often alone (MKT-29). */
+    asks: text({ mode: "json" }).$type<readonly number[]>(),
   },
   (t) => [
     primaryKey({ columns: [t.network, t.kind, t.subject] }),

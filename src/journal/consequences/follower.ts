@@ -145,6 +145,13 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["operational_wallet"],
     },
     {
+      when: "a release of which nobody has noted the transaction",
+      states: [],
+      tables: ["chain_operations", ...TABLES],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],
       tables: ["ledger_differences"],

@@ -1,11 +1,13 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
 import { eq } from "drizzle-orm";
+import { wantAgain } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../src/db/tables/money.ts";
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
+import { releaseKey } from "../../../src/vaults/exit.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
-import { expectRefund, moveWallet, refundOf, settlementOf } from "../../follower/support.ts";
+import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, payOnChain, rpc } from "../../support/chain.ts";
 import type { World } from "../../support/world.ts";
@@ -60,6 +62,15 @@ const walletMoved = (asked: boolean) => async (world: World) => {
   await moveWallet(did, account(8), wallet);
   return did;
 };
+
+/** A deposit that is booked, and its release, whose transaction is known to nobody. */
+async function releasedUnnoted(world: World): Promise<string> {
+  const did = await paidIn(provider, THRESHOLD + 1)(world);
+  await follow(world);
+  await store(world, (db) => wantAgain(db, releaseKey({ did, network: NETWORK }), { asked: "yes" }, Date.now()));
+  await releaseSurplus(did);
+  return did;
+}
 
 /** A line that the chain never told of, as if something had been taken out of the vault beside the contract. */
 async function robbed(world: World): Promise<string> {
@@ -208,6 +219,7 @@ export const FOLLOWER_PLAYS: Plays = {
     "a provider gives back what was awaited": givenBackInTime,
     "the contract got another wallet, which a market asks for": ofAgent(walletMoved(true), follow),
     "the contract got a wallet that no market asks for": ofAgent(walletMoved(false), follow),
+    "a release of which nobody has noted the transaction": ofAgent(releasedUnnoted, follow),
     "a vault holds less than its lines say": ofAgent(robbed, compare),
   },
   fail_unpaid_refunds: {

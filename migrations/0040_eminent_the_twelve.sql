@@ -1,0 +1,1 @@
+ALTER TABLE `chain_operations` ADD `asks` text;
