@@ -136,7 +136,7 @@ function newlyPaid(
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
   const byHash = new Map(named.map((intent) => [intent.intentHash, asLeft(intent)]));
   const newestFirst = ofTerms.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
-  const byLost = new Map(lost.map((intent) => [placeOf(intent.lostTx, intent.lostLog), asLeft(intent)]));
+  const losers = lost.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
     if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
@@ -145,8 +145,9 @@ function newlyPaid(
       !taken.has(one.intentId) && isForIntent(network, one, payment) && isInTime(one, paidAtOf(deps, one, payment));
     const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
     const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
-    const before = byLost.get(placeOf(payment.txHash, payment.logIndex));
-    const intent = before && !taken.has(before.intentId) && comesBack(network, before, payment) ? before : newest;
+    const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
+    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && comesBack(network, one, payment));
+    const intent = before ?? newest;
     if (!intent) return [];
     taken.add(intent.intentId);
     return [{ intent, payment }];

@@ -16,6 +16,8 @@ type Answers = { readonly answered: unknown; readonly expected: unknown; readonl
 const BASE = 15 * UNIT;
 const UNITS = [1, 2_500_000, 5 * UNIT, 5 * UNIT, 10 * UNIT, 20 * UNIT];
 const WAITS = [1, 20, 29, 30, 60, 240, 299, 300, 331, 3_600, 86_399, 86_400, 7 * 86_400];
+/** Of reorganisations. What has two confirmations is facilitated, and booked. */
+const DEPTHS = [1, 2, 3, 4, 2, 8, 1];
 const MONTH = 30 * 86_400;
 
 const codeOf = ({ status, body }: Reply): Answer => (status < 300 ? "ok" : body.code);
@@ -99,8 +101,7 @@ const ACTS = {
     const wasOpen = model.shown(intent) === "OPEN";
     const reply = await world.as(by, "POST", `/v1/payment-intents/${intent.id}/cancel`);
     // It looks at the chain first, and only where the intent is open.
-    if (wasOpen) play.model.follow(play.forkedAt);
-    if (wasOpen) play.forkedAt = null;
+    if (wasOpen) play.followed();
     const expected = model.cancel(intent);
     return { answered: codeOf(reply), expected, met: `cancel ${expected}` };
   },
@@ -150,11 +151,10 @@ const ACTS = {
   },
   reorganise: async (play, { a, b }) => {
     const { chain, model } = play;
-    // What has its confirmations stays.
-    const depth = Math.min(1, chain.blocks.length - 1);
+    const depth = Math.min(pick(DEPTHS, b) ?? 1, chain.blocks.length - 1);
     if (depth === 0) return null;
-    const { kept, returned } = await chain.reorganise(depth, a % 3);
-    void b;
+    const { kept, returned } = await chain.reorganise(depth, a % 4);
+    play.kept = Math.min(play.kept ?? kept.number, kept.number);
     model.rolledBack(kept);
     for (const { hash, block } of returned) {
       const payment = model.payments.find((one) => one.hash === hash);

@@ -94,7 +94,7 @@ export class MoneyChain {
 
   /**
    * The newest blocks are gone. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the
-   * chain is longer than it was. Returns the hash of each that came back.
+   * chain is longer than it was. Returns the hash of each that came back and went well.
    */
   async reorganise(depth: number, back: number): Promise<{ kept: Block; returned: { hash: string; block: Block }[] }> {
     const gone = this.blocks.slice(-depth);
@@ -107,10 +107,10 @@ export class MoneyChain {
     for (const raw of signed.slice(0, back)) {
       await this.#next();
       const hash = await lab("eth_sendRawTransaction", raw);
-      await receiptOf(hash);
+      const { status } = await receiptOf(hash);
       await this.#noted();
       this.#signed.set(this.head.number, raw);
-      returned.push({ hash, block: this.head });
+      if (status === "0x1") returned.push({ hash, block: this.head });
     }
     while (this.head.number <= (gone.at(-1)?.number ?? 0)) await this.mine();
     return { kept, returned };

@@ -25,7 +25,7 @@ const WEIGHTS: Readonly<Record<Act, number>> = {
   release: 2,
   threshold: 1,
   payOut: 2,
-  reorganise: 4,
+  reorganise: 6,
 };
 const act = fc.oneof(
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Act) })),
@@ -39,7 +39,7 @@ const KINDS = [
   ...["open ok", "open spend_policy_violation", "pay named true", "pay named false", "pay unnamed true"],
   ...["facilitate ok", "facilitate payment_not_found", "facilitate settlement_verification_failed"],
   ...["facilitate intent_expired", "facilitate amount_mismatch", "client ok", "cancel ok", "cancel invalid_status"],
-  ...["reorganise 0", "reorganise 1", "follow", "jobs", "release true"],
+  ...["reorganise 0", "reorganise 1", "reversed", "came back", "follow", "jobs", "release true"],
 ];
 
 it("intents, windows and vaults are as the model has them", { timeout: TIMEOUT_MS }, async () => {
@@ -58,6 +58,8 @@ it("intents, windows and vaults are as the model has them", { timeout: TIMEOUT_M
         expect([n, one, stored]).toEqual([n, one, modelled]);
         const [left, expected] = await play.remaining(n);
         expect([n, one, "remaining", left]).toEqual([n, one, "remaining", expected]);
+        if (play.model.reversals > 0) met.add("reversed");
+        if (play.model.returns > 0) met.add("came back");
         if (one.act !== "follow") continue;
         const [booked, held] = await play.books();
         expect([n, one, booked]).toEqual([n, one, held]);

@@ -1,4 +1,4 @@
-// A plain model of money (PAY-10 to PAY-16, PAY-21, PAY-23, FAC-6 to FAC-8, FAC-13, FAC-18): a chain as a list of blocks, intents and payments as
+// A plain model of money (PAY-10 to PAY-16, PAY-21, PAY-23, FAC-6 to FAC-8, FAC-13, FAC-18, FAC-21): a chain as a list of blocks, intents and payments as
 // lists that are searched anew each time, and each answer as a few lines. It shares nothing with the service. Instants are epoch milliseconds,
 // amounts base units.
 
@@ -36,7 +36,10 @@ export type Intent = Terms & {
   state: "OPEN" | "PAID" | "SETTLED" | "ABANDONED";
   /** The payment that the follower has bound to it, and the instant at which it came. */
   paid: { readonly payment: Payment; readonly at: number } | null;
-  settled: { readonly payment: Payment; readonly at: number } | null;
+  /** `block`: where the payment stood when it was facilitated. */
+  settled: { readonly payment: Payment; readonly at: number; readonly block: Block | null } | null;
+  /** What paid it until a reorganisation took that away. */
+  lost: Payment | null;
   cancelled: boolean;
   /** When what was paid and never facilitated was counted as spent. */
   spentAt: number | null;
@@ -47,17 +50,23 @@ export type Answer = "ok" | string;
 export class MoneyModel {
   now: number;
   head: Block;
-  /** Up to where the follower has booked, and up to which instant it has seen every payment. */
+  /** Up to where the follower has booked, each block at which it has ended, and up to which instant it has seen every payment. */
   booked: number;
+  readonly notes: number[];
   readThrough = 0;
+  /** Settlements that were reversed, and payments that came back to their intent. */
+  reversals = 0;
+  returns = 0;
   readonly buyers: Buyer[] = [];
   readonly intents: Intent[] = [];
   readonly payments: Payment[] = [];
 
-  constructor(now: number, head: Block) {
+  constructor(now: number, head: Block, booked: number) {
     this.now = now;
     this.head = head;
-    this.booked = head.number;
+    this.booked = booked;
+    this.notes = [booked];
+    this.readThrough = head.at;
   }
 
   // ---- The chain -----------------------------------------------------------------------------------------------------------
@@ -66,8 +75,11 @@ export class MoneyModel {
     this.head = block;
   }
 
+  /** One that was lost and is sent once more in the same words is the same transaction. */
   paid(payment: Omit<Payment, "block">): void {
-    this.payments.push({ ...payment, block: this.head });
+    const known = this.payments.find(({ hash }) => hash === payment.hash);
+    if (known) known.block = this.head;
+    else this.payments.push({ ...payment, block: this.head });
   }
 
   /** Blocks behind this one are gone, with what stood in them. */
@@ -78,24 +90,64 @@ export class MoneyModel {
 
   // ---- The follower --------------------------------------------------------------------------------------------------------
 
-  /** `forkedAt`: the last block that the chain kept, where blocks that were booked are gone. */
-  follow(forkedAt: number | null): void {
-    const from = Math.min(this.booked, forkedAt ?? this.booked);
+  /** `kept`: the last block that the chain kept of those that stood when the follower was at its head before. */
+  follow(kept: number | null): void {
+    if (kept !== null && kept < this.booked) {
+      // It begins again at the newest block at which it has ended once, of those that are left.
+      while ((this.notes.at(-1) ?? kept) > kept) this.notes.pop();
+      this.booked = this.notes.at(-1) ?? kept;
+    }
+    this.#bind();
+    const booked = Math.max(this.booked, this.head.number - CONFIRMATIONS + 1);
+    if (booked > this.booked) this.notes.push(booked);
+    this.booked = booked;
+    this.readThrough = Math.max(this.readThrough, this.head.at);
+    const gone = this.intents.filter(({ settled }) => settled !== null && settled.payment.block !== settled.block);
+    for (const intent of gone) this.#reverse(intent);
+    if (gone.length > 0) this.#bind();
+  }
+
+  /** What is seen behind the booked block. */
+  #bind(): void {
     for (const intent of this.intents) this.#moveBound(intent);
     const seen = this.payments
-      .filter(({ block }) => block !== null && block.number > from)
+      .filter(({ block }) => block !== null && block.number > this.booked)
       .sort((one, other) => (one.block?.number ?? 0) - (other.block?.number ?? 0));
     const taken = new Set<Intent>();
     for (const payment of seen) {
       if (this.#isUsed(payment)) continue;
-      const intent = this.#payable(payment, taken);
+      const before = this.newestFirst().find((one) => !taken.has(one) && this.#comesBack(one, payment));
+      const intent = before ?? this.#payable(payment, taken);
       if (!intent) continue;
       taken.add(intent);
-      intent.state = "PAID";
-      intent.paid = { payment, at: payment.block?.at ?? 0 };
+      this.#pay(intent, payment);
     }
-    this.booked = Math.max(from, this.head.number - CONFIRMATIONS + 1);
-    this.readThrough = Math.max(this.readThrough, this.head.at);
+  }
+
+  #pay(intent: Intent, payment: Payment): void {
+    if (intent.lost === payment) this.returns += 1;
+    intent.state = "PAID";
+    intent.paid = { payment, at: payment.block?.at ?? 0 };
+  }
+
+  /** Whenever it comes: it was in time once. */
+  #comesBack = (intent: Intent, payment: Payment): boolean =>
+    intent.lost === payment && !intent.cancelled && (intent.state === "OPEN" || intent.state === "ABANDONED");
+
+  /** A facilitated payment that does not stand where it stood: it waits for its payment, which may stand elsewhere. */
+  #reverse(intent: Intent): void {
+    const { settled } = intent;
+    if (!settled) return;
+    this.reversals += 1;
+    this.#lose(intent, settled.payment);
+    intent.settled = null;
+    if (this.#unmined(settled.payment) === null) this.#pay(intent, settled.payment);
+  }
+
+  #lose(intent: Intent, payment: Payment): void {
+    intent.state = "OPEN";
+    intent.paid = null;
+    intent.lost = payment;
   }
 
   /** A payment that is gone gives the intent its end back; what is settled or counted as spent stays. */
@@ -103,10 +155,7 @@ export class MoneyModel {
     if (intent.state !== "PAID" || intent.paid === null || intent.spentAt !== null) return;
     const { payment } = intent.paid;
     if (payment.block !== null) intent.paid = { payment, at: payment.block.at };
-    else {
-      intent.state = "OPEN";
-      intent.paid = null;
-    }
+    else this.#lose(intent, payment);
   }
 
   #isUsed = (payment: Payment): boolean =>
@@ -172,7 +221,7 @@ export class MoneyModel {
     );
     if (by === "seller" && open.length >= SHARE) return "invalid_status";
     if (terms.units > this.remaining(terms.buyer)) return "spend_policy_violation";
-    const none = { paid: null, settled: null, cancelled: false, spentAt: null };
+    const none = { paid: null, settled: null, lost: null, cancelled: false, spentAt: null };
     const times = { createdAt: this.now, endsAt: this.now + LIFE };
     this.intents.push({ ...terms, ...times, ...none, id: id ?? "", by, state: "OPEN" });
     return "ok";
@@ -196,7 +245,7 @@ export class MoneyModel {
   settlePayment(payment: Payment): Answer {
     const known = this.intents.find(({ settled }) => settled?.payment === payment);
     if (known) return "ok";
-    const bound = this.intents.find(({ paid }) => paid?.payment === payment);
+    const bound = this.newestFirst().find((one) => this.#waitsFor(one) === payment);
     const unmined = this.#unmined(payment);
     if (unmined) return unmined;
     const intent = bound ?? payment.names ?? this.newestFirst().find((one) => this.#mayBe(one, payment));
@@ -216,6 +265,12 @@ export class MoneyModel {
     );
   }
 
+  /** The payment that settles it and no other intent. */
+  #waitsFor({ state, paid, lost, cancelled }: Intent): Payment | null {
+    if (paid) return paid.payment;
+    return state === "SETTLED" || cancelled ? null : lost;
+  }
+
   #unmined({ block }: Payment): Answer | null {
     const confirmations = block === null ? 0 : this.head.number - block.number + 1;
     return confirmations < CONFIRMATIONS ? "payment_not_found" : null;
@@ -223,14 +278,17 @@ export class MoneyModel {
 
   #settle(intent: Intent, payment: Payment): Answer {
     const failed = "settlement_verification_failed";
-    const at = intent.paid?.payment === payment ? intent.paid.at : (payment.block?.at ?? 0);
+    const mined = payment.block?.at ?? 0;
+    const came = intent.paid === null && intent.lost === payment ? Math.min(mined, intent.endsAt - 1) : mined;
+    const at = intent.paid?.payment === payment ? intent.paid.at : came;
     if (payment.buyer !== intent.buyer || payment.seller !== intent.seller) return failed;
     if (payment.names !== null && payment.names !== intent) return failed;
     if (this.intents.some(({ settled }) => settled?.payment === payment)) return failed;
     if (payment.units !== intent.units) return "amount_mismatch";
     if (at < intent.createdAt - SKEW) return failed;
-    if (this.intents.some((one) => one !== intent && one.paid?.payment === payment)) return failed;
+    if (this.intents.some((one) => one !== intent && this.#waitsFor(one) === payment)) return failed;
     if (intent.paid !== null && intent.paid.payment !== payment) return failed;
+    if (intent.settled) return failed;
     if (intent.state === "PAID") {
       if (this.now >= at + PAID_FOR) return "intent_expired";
     } else if (this.shown(intent) === "ABANDONED") {
@@ -238,7 +296,7 @@ export class MoneyModel {
       if (!inTime) return "intent_expired";
     }
     intent.state = "SETTLED";
-    intent.settled = { payment, at: this.now };
+    intent.settled = { payment, at: this.now, block: payment.block };
     return "ok";
   }
 

@@ -1,4 +1,5 @@
 // The world of a random history of money: the service, its chain and the model (money-model.ts), and what is compared of them.
+import { syncVault } from "../../src/follower/check.ts";
 import { dailyLimit } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account } from "../support/chain.ts";
@@ -9,6 +10,10 @@ import { type Buyer, CONFIRMATIONS, type Intent, MoneyModel, type Payment, type 
 import { follow } from "./support.ts";
 
 export const UNIT = 1_000_000;
+const SECOND = 1_000;
+const IN_TIME = 30 * SECOND;
+/** How often a market is asked for while the node is busy. */
+const PATIENCE = 10;
 
 export const pick = <T>(from: readonly T[], n: number): T | undefined => from[n % Math.max(1, from.length)];
 export const money = (units: number): string => (units / UNIT).toFixed(6);
@@ -30,8 +35,8 @@ export class MoneyPlay {
   readonly #agents = new Map<string, Agent>();
   /** Paid out of a settlement, by its key. */
   readonly #paidOut = new Map<string, number>();
-  /** The newest booked block that a rollback took away, until the follower has seen it. */
-  forkedAt: number | null = null;
+  /** The newest block that rollbacks left, until the follower has seen them. */
+  kept: number | null = null;
 
   private constructor(world: World, chain: MoneyChain, model: MoneyModel, vaults: ReadonlyMap<string, string>) {
     this.world = world;
@@ -61,9 +66,8 @@ export class MoneyPlay {
     now = chain.now;
     await chain.mine();
     await follow(world, LAB);
-    const play = new MoneyPlay(world, chain, new MoneyModel(chain.now, chain.head), vaults);
-    play.model.readThrough = chain.head.at;
-    play.model.booked = chain.head.number - CONFIRMATIONS + 1;
+    const model = new MoneyModel(chain.now, chain.head, chain.head.number - CONFIRMATIONS + 1);
+    const play = new MoneyPlay(world, chain, model, vaults);
     for (const agent of providers) play.#agents.set(agent.did, agent);
     await play.#buyers();
     return play;
@@ -115,8 +119,16 @@ export class MoneyPlay {
   async follow(): Promise<void> {
     const level = await follow(this.world, LAB);
     if (!level) throw new Error("the follower did not come to the head");
-    this.model.follow(this.forkedAt);
-    this.forkedAt = null;
+    // Behind those of earlier histories the turn of these vaults comes some minutes later.
+    for (const { did } of this.sellers)
+      await this.world.serve(() => syncVault(this.world.deps, did, LAB, Date.now() + IN_TIME));
+    this.followed();
+  }
+
+  /** The service has read to the chain's head. */
+  followed(): void {
+    this.model.follow(this.kept);
+    this.kept = null;
   }
 
   async payOut(row: Json, units: number): Promise<void> {
@@ -180,7 +192,7 @@ export class MoneyPlay {
       )) as [Json];
       const [{ credited, settled, intents }] = (await rows(
         `select coalesce(sum(escrow), 0) as credited, count(*) as settled, count(distinct intent_id) as intents
-          from transactions where provider_did = ?`,
+          from transactions where provider_did = ? and reversed_at is null`,
         did,
       )) as [Json];
       const [escrow] = await rows("select balance, contributed from escrows where did = ?", did);
@@ -195,8 +207,10 @@ export class MoneyPlay {
 async function sellerOf(world: World): Promise<Agent> {
   const agent = await world.agent("PROVIDER");
   const markets = [{ market: "GLOBAL-USDC", network: LAB, operational_wallet: account(8) }];
-  const reply = await world.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
-  const [entry] = expectStatus(reply, 200).markets;
-  if (entry.status !== "ACTIVE") throw new Error(`the market is ${JSON.stringify(entry)}`);
-  return agent;
+  for (let asked = 0; asked < PATIENCE; asked++) {
+    const reply = await world.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
+    if (expectStatus(reply, 200).markets[0].status === "ACTIVE") return agent;
+    await scheduler.wait(SECOND);
+  }
+  throw new Error("the market stays closed");
 }
