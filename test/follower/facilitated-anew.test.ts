@@ -1,6 +1,6 @@
 // What comes back in another block after a reorganisation is facilitated anew, for the same intent; and what the follower's own blocks do not tell
 // of is found too (FAC-18). The network `lab-anew` belongs to this file alone.
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { networkNamed } from "../../src/chain/networks.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { checkSettlements } from "../../src/follower/settlements.ts";
@@ -17,11 +17,11 @@ import {
   holdsOf,
   intentOf,
   MINUTE,
-  openReversals,
   type Reversals,
   ratingOf,
   transactionOf,
   UNIT,
+  useReversals,
 } from "./reversals.ts";
 import { escrowOf } from "./support.ts";
 
@@ -30,12 +30,10 @@ const { lab, mine } = labOf(LAB);
 
 let chain: Reversals;
 let world: World;
-beforeAll(async () => {
-  chain = await openReversals(LAB);
-  world = chain.world;
+useReversals(LAB, (opened) => {
+  chain = opened;
+  world = opened.world;
 });
-beforeEach(() => chain.begin());
-afterEach(() => chain.end());
 
 describe("a settlement that the follower's own blocks do not tell of", () => {
   it("is found where its block went before the follower came to it", async () => {

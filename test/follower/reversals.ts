@@ -1,4 +1,5 @@
 // Purchases on a lab's chain whose blocks a reorganisation takes away, for the tests of reversals (FAC-18). Payments need three confirmations.
+import { afterEach, beforeAll, beforeEach } from "vitest";
 import { asConsumer, type Paid, type Pair } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { payOnChain, spoil } from "../support/chain.ts";
@@ -16,8 +17,19 @@ export type Settled = Signed & { readonly fac: Json; readonly id: string; readon
 
 export type Reversals = Awaited<ReturnType<typeof openReversals>>;
 
+/** Opens it for the tests of a file, and passes it to `set`. */
+export function useReversals(network: string, set: (chain: Reversals) => void): void {
+  let chain: Reversals;
+  beforeAll(async () => {
+    chain = await openReversals(network);
+    set(chain);
+  });
+  beforeEach(() => chain.begin());
+  afterEach(() => chain.end());
+}
+
 /** A world whose purchases are made on a lab's chain. */
-export async function openReversals(network: string) {
+async function openReversals(network: string) {
   const world: World = await createWorld({ NETWORKS: env.NETWORKS });
   const { lab, mine } = labOf(network);
   const followed = () => follow(world, network);

@@ -1,6 +1,6 @@
 // A reorganisation takes facilitated settlements away for good: all that they did is given back (FAC-18). The network `lab-reversed` belongs to
 // this file alone.
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
 import { packJws } from "../../src/protocol/jws.ts";
@@ -18,13 +18,13 @@ import {
   holdsOf,
   intentOf,
   MINUTE,
-  openReversals,
   type Reversals,
   ratingOf,
   sumsOf,
   taskOf,
   transactionOf,
   UNIT,
+  useReversals,
 } from "./reversals.ts";
 import { escrowOf, linesOf } from "./support.ts";
 
@@ -32,12 +32,10 @@ const LAB = "lab-reversed";
 
 let chain: Reversals;
 let world: World;
-beforeAll(async () => {
-  chain = await openReversals(LAB);
-  world = chain.world;
+useReversals(LAB, (opened) => {
+  chain = opened;
+  world = opened.world;
 });
-beforeEach(() => chain.begin());
-afterEach(() => chain.end());
 
 /** Numbers to 1e-9 of them. */
 function expectLike(found: Json, wanted: Json): void {

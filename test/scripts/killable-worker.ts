@@ -94,7 +94,7 @@ export async function startKillable(): Promise<KillableWorker> {
   };
 }
 
-/** The local chain has given the roles to accounts of its own, which have gas. */
+/** Registrar and arbiter sign as the accounts to which the local chain has given their roles, and which have gas. */
 function withOwnKeys(secrets: Secrets): Secrets {
   const { registrar, arbiter } = roleAccounts();
   const keyOf = ({ address, privateKey }: typeof registrar) => ({ address, private_key: privateKey });

@@ -26,7 +26,8 @@ const DAY_SECONDS = 86_400;
  * test/follower/facilitated-anew.test.ts, `lab-closed`, whose clock is ten minutes late, to test/payments/closed-networks.test.ts. `lab-euro`
  * settles in another currency, for test/payments/currencies.test.ts.
  * `lab-money` belongs to test/follower/money-histories.test.ts, `lab-vaults` to test/markets/unanswered-wallets.test.ts, `lab-bound` to
- * test/follower/replaced-payments.test.ts, `lab-doubted` to test/follower/two-nodes.test.ts, and `lab-split`, which has the delays of production
+ * test/follower/replaced-payments.test.ts, `lab-doubted` to test/follower/two-nodes.test.ts, `lab-raced` to
+ * test/follower/reversal-races.test.ts, and `lab-split`, which has the delays of production
  * too, to test/follower/wallets.test.ts.
  */
 const CHAINS = [
@@ -69,6 +70,7 @@ const CHAINS = [
   },
   { network: "lab-money", chainId: 31360, kind: "testnet", confirmations: 2 },
   { network: "lab-bound", chainId: 31361, kind: "testnet", confirmations: 3 },
+  { network: "lab-raced", chainId: 31365, kind: "testnet", confirmations: 3 },
   { network: "lab-doubted", chainId: 31364, kind: "testnet", confirmations: 3 },
   { network: "lab-split", chainId: 31362, kind: "testnet", confirmations: 3, delays: DELAYS },
   { network: "lab-vaults", chainId: 31363, kind: "testnet", confirmations: 1 },

@@ -1,0 +1,116 @@
+// A reversal that is killed between any two trips, and one beside the confirmation of its task, end in one of two ways: the task is void and rates
+// nobody, or it is closed and its signals are taken back (FAC-18). The network `lab-raced` belongs to this file alone.
+import { afterEach, describe, expect, it } from "vitest";
+import { confirm } from "../facilitation/support.ts";
+import { buyer, dailyLimit, spendState } from "../payments/support.ts";
+import type { Reply, World } from "../support/world.ts";
+import {
+  eventsOf,
+  intentOf,
+  type Reversals,
+  ratingOf,
+  type Settled,
+  sumsOf,
+  taskOf,
+  transactionOf,
+  UNIT,
+  useReversals,
+} from "./reversals.ts";
+import { escrowOf, linesOf } from "./support.ts";
+
+const LAB = "lab-raced";
+/** Trips of a run of the follower that takes a block back and reverses what stood in it, and some more. */
+const TRIPS = Array.from({ length: 14 }, (_, n) => n + 1);
+
+let chain: Reversals;
+let world: World;
+useReversals(LAB, (opened) => {
+  chain = opened;
+  world = opened.world;
+});
+const forget = () => world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
+afterEach(forget);
+
+/** A facilitated settlement that the follower has booked, and whose block is gone. */
+async function gone(): Promise<Settled> {
+  const purchase = await chain.facilitated(await chain.pairOf(await buyer(world, dailyLimit("10.00"))));
+  await chain.followed();
+  await chain.takeAway(purchase);
+  return purchase;
+}
+
+/** All that it did is given back, once. */
+async function expectReversed({ id, task, ...purchase }: Settled, status: "void" | "confirmed"): Promise<void> {
+  const { consumer, provider } = purchase;
+  expect((await transactionOf(id)).reversed_at).toEqual(expect.any(Number));
+  expect(await eventsOf("transaction.reversed", id)).toHaveLength(1);
+  expect(await eventsOf("task.closed", id)).toEqual([expect.objectContaining({ status })]);
+  expect((await taskOf(task)).status).toBe(status);
+  expect(await intentOf(purchase)).toMatchObject({ status: "OPEN", transaction_id: null });
+  expect(await linesOf(provider.did)).toEqual([]);
+  expect(await escrowOf(provider.did)).toMatchObject({ balance: 0, contributed: 0, threshold: 15 * UNIT });
+  expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 0, open: 10 * UNIT, ledger: [] }]);
+  for (const { did } of [consumer, provider]) {
+    expect(await ratingOf(did)).toMatchObject({ rating_weight: 0, rating_interactions: 0, agent_rating: null });
+    expect(await sumsOf(did)).toEqual([]);
+  }
+}
+
+const outcome = ({ status, body }: Reply) => (status === 200 ? [200] : [status, body.code, body.detail]);
+const VOID = [409, "invalid_status", { status: "void" }];
+
+describe("a reversal", () => {
+  it.each(TRIPS)("that dies before its trip %i is made by the next run, once", async (trip) => {
+    const purchase = await gone();
+    world.meter.beforeBatch(trip, () => Promise.reject(new Error("the Worker died")));
+    await chain.followed().catch(() => false);
+    forget();
+    await chain.followed();
+    await chain.followed();
+    await expectReversed(purchase, "void");
+  });
+
+  it.each(TRIPS)(
+    "of a task that is confirmed before its trip %i takes the signals back, or has made the task void",
+    async (trip) => {
+      const purchase = await gone();
+      const replies: Reply[] = [];
+      world.meter.beforeBatch(
+        trip,
+        async () => void replies.push(await confirm(world, purchase.consumer, purchase.task)),
+      );
+      await chain.followed();
+      forget();
+      await chain.followed();
+      const [reply = await confirm(world, purchase.consumer, purchase.task)] = replies;
+      const confirmed = reply.status === 200;
+      expect(outcome(reply)).toEqual(confirmed ? [200] : VOID);
+      await expectReversed(purchase, confirmed ? "confirmed" : "void");
+    },
+  );
+});
+
+describe("a confirmation", () => {
+  it.each([1, 2])("of a task that is reversed before its trip %i is refused, and rates nobody", async (trip) => {
+    const purchase = await gone();
+    world.meter.beforeBatch(trip, () => chain.followed());
+    expect(outcome(await confirm(world, purchase.consumer, purchase.task))).toEqual(VOID);
+    await chain.followed();
+    await expectReversed(purchase, "void");
+  });
+
+  it("beside the reversals of several runs is counted and taken back, or refused", async () => {
+    for (let round = 0; round < 3; round++) {
+      const purchase = await gone();
+      const [reply] = await Promise.all([
+        confirm(world, purchase.consumer, purchase.task),
+        chain.followed(),
+        chain.followed(),
+      ]);
+      await chain.followed();
+      const confirmed = reply.status === 200;
+      expect(outcome(reply)).toEqual(confirmed ? [200] : VOID);
+      await expectReversed(purchase, confirmed ? "confirmed" : "void");
+    }
+  });
+});
