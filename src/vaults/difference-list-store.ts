@@ -18,7 +18,8 @@ export const listDifferences = (
   { limit, after }: { readonly limit: number; readonly after: Position | null },
 ): Read<ListedDifference[]> => {
   const { foundAt, network, did, contract, held, expected } = ledgerDifferences;
-  const [afterNetwork, afterDid, afterContract, afterHeld, afterExpected] = after?.id.split(" ") ?? [];
+  const [afterNetwork = "", afterDid = "", afterContract = "", afterHeld = "", afterExpected = ""] =
+    after?.id.split(" ") ?? [];
   return readAll(
     db
       .select({ ...getTableColumns(ledgerDifferences), alertId: alerts.alertId })

@@ -1,6 +1,8 @@
-// A cursor belongs to one listing, environment and set of filters (HTTP-28): the cursors of every listing are tried on every other.
+// A cursor belongs to one listing, environment and set of filters (HTTP-28): the cursors of every listing are tried on every other, and each with
+// places that it never gave out.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
+import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "../../src/core/encoding.ts";
 import { commit } from "../../src/db/batch.ts";
 import { ledgerDifferences } from "../../src/db/tables/chain.ts";
 import { activityHeads } from "../../src/db/tables/journal.ts";
@@ -120,6 +122,7 @@ const CONTINUED: Record<string, Listing> = {
   "activity of an action": { route: ACTIVITY, filter: () => "action=agent.registered" },
   "activity in the sandbox": { route: ACTIVITY, filter: () => "environment=sandbox" },
   "heads of the activity log": { route: `${ACTIVITY}/heads` },
+  networks: { route: "/v1/operator/networks", key: "operator" },
   "the operators' log": { route: "/v1/operator/activity", key: "operator" },
   "the operators' log of an actor": { route: "/v1/operator/activity", key: "operator", filter: () => "actor=somebody" },
 };
@@ -136,6 +139,19 @@ const OTHERS: Record<string, Listing> = {
   "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
+
+/** Of no row: without the parts that a place has, with more, with other characters. */
+const STRANGE_IDS = [
+  "",
+  " ",
+  "x",
+  "a b c d e f g",
+  "\u0000",
+  "'; --",
+  "%",
+  "\u{10ffff}",
+  "base-sepolia x 0xc NaN 1e999",
+];
 
 function open({ route, key, filter, agent }: Listing, cursor = "") {
   const named: Record<string, string> = {
@@ -182,6 +198,20 @@ describe.each(Object.entries(CONTINUED))("a cursor of %s", (name, listing) => {
         "cursor",
         "invalid_value",
       ]);
+    }
+  });
+
+  it("with a place that was never given out is answered, or refused, and never fails", async () => {
+    const { next_cursor: cursor } = expectStatus(await open(listing), 200);
+    const [owner, at, id] = JSON.parse(decodeUtf8(decodeBase64Url(cursor) ?? new Uint8Array()) ?? "");
+    const places = [
+      ...STRANGE_IDS.map((strange) => [at, strange]),
+      ...[0, -1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER].map((strange) => [strange, id]),
+    ];
+    for (const place of places) {
+      const strange = encodeBase64Url(encodeUtf8(JSON.stringify([owner, ...place])));
+      const { status, body } = await open(listing, strange);
+      expect([place, status === 410 ? body.code : status]).toEqual([place, status === 410 ? "cursor_expired" : 200]);
     }
   });
 });
