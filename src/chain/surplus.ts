@@ -54,11 +54,15 @@ export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()
   }
 }
 
-/** Drives the release until the vault has no surplus. */
+/** The contract's threshold is lower than the one above which a vault is released. */
+export const LOW_THRESHOLD = "low_threshold";
+
+/** Drives the release until the vault has no surplus. Nothing is sent while the contract would pay out more than what stands above `least`. */
 export function driveRelease(
   tools: ChainTools,
   network: Network,
   did: string,
+  least: bigint,
   until: number,
   rpc: Rpc = createRpc(),
 ): Promise<DrivenTo<VaultAt>> {
@@ -71,6 +75,7 @@ export function driveRelease(
     const { value: onChain } = read;
     if (onChain.wallet === null) return { ok: true, value: { state: "impossible", reason: "UnknownProvider" } };
     if (surplusOf(onChain, onChain.threshold) === 0n) return { ok: true, value: { state: "done", onChain } };
+    if (onChain.threshold < least) return { ok: true, value: { state: "impossible", reason: LOW_THRESHOLD } };
     return { ok: true, value: callOf({ network: network.network, to, data }) };
   };
   const purpose = `release:${to.toLowerCase()}:${didHash(did)}`;

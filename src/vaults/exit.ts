@@ -14,7 +14,7 @@ import {
   wantAgain,
   whileOperation,
 } from "../chain/store.ts";
-import { driveRelease, readVault, surplusOf } from "../chain/surplus.ts";
+import { driveRelease, LOW_THRESHOLD, readVault, surplusOf } from "../chain/surplus.ts";
 import { driveAct, purposeOf, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -105,7 +105,13 @@ async function release(deps: Deps, facts: ExitFacts, operation: OperationRow, at
   const own = on.settlement_contract === present.settlement_contract;
   if (own && vaultThreshold(escrow) !== escrow.chainThreshold && !(await writeThreshold(deps, escrow, until)))
     return false;
-  const driven = await driveRelease(toolsOn(deps, on), on, escrow.did, until);
+  const least = own ? BigInt(vaultThreshold(escrow)) : 0n;
+  const driven = await driveRelease(toolsOn(deps, on), on, escrow.did, least, until);
+  // The row says more than the contract has, as of a provider that came back while its low threshold was on its way.
+  if (driven.state === "failed" && driven.reason === LOW_THRESHOLD) {
+    await writeThreshold(deps, escrow, until);
+    return false;
+  }
   const more = facts.standing.sells ? null : laterAt(facts, deps.clock.now());
   return note(deps, operation, driven, { statements: [], more, scheduled: null });
 }
@@ -144,7 +150,9 @@ async function leave(deps: Deps, facts: ExitFacts, at: At): Promise<boolean> {
   if (low.state !== "done") return note(deps, operation, low, { statements: [], more: null, scheduled: null });
   const { scheduled } = low.onChain;
   const lowered = scheduled === null && escrow.chainThreshold !== 0 ? [setChainThreshold(db, escrow, 0)] : [];
-  const driven = await driveRelease(tools, on, escrow.did, until);
+  // The chain took its time: one that has opened a market meanwhile keeps its vault.
+  if (!leaves(await readBatch(db, exitReads(deps, escrow)), deps.clock.now())) return false;
+  const driven = await driveRelease(tools, on, escrow.did, 0n, until);
   const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
   return note(deps, operation, driven, { statements: lowered, more, scheduled });
 }

@@ -1,0 +1,191 @@
+// Whatever is asked of a vault at once, the job, the follower and other calls beside it, each unit leaves once, and what a provider needs its
+// vault for stays in it (MKT-27, MKT-29, MKT-30).
+import { encodeFunctionData } from "viem/utils";
+import { beforeAll, describe, expect, it } from "vitest";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { followThreshold } from "../../src/escrow/follow-threshold.ts";
+import { driveVault } from "../../src/vaults/exit.ts";
+import { pairOf } from "../facilitation/support.ts";
+import { bookedOf, escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
+import { marketsPath } from "../markets/support.ts";
+import { deposit, openLive, outcome, promoted } from "../promotion/support.ts";
+import { close, givePassword } from "../standing/account-support.ts";
+import { account, asRole, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+
+const UNIT = 1_000_000;
+const THRESHOLD = 15 * UNIT;
+const NETWORK = "base-sepolia";
+const IN_TIME = 20_000;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const release = (did: string, amount?: string, key = world.key): Promise<Reply> =>
+  world.call("POST", `/v1/agents/${did}/escrow/release`, {
+    key,
+    body: { network: NETWORK, ...(amount && { amount }) },
+  });
+const sync = (did: string, key = world.key): Promise<Reply> =>
+  world.call("POST", `/v1/agents/${did}/escrow/sync`, { key });
+const drive = (did: string, of = world): Promise<boolean> =>
+  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, Date.now() + IN_TIME));
+/** What the minute's job does where the contract was left with another threshold. */
+const levelled = (did: string): Promise<boolean> =>
+  world.serve(() =>
+    followThreshold(world.deps, { did, environment: "sandbox", network: NETWORK }, Date.now() + IN_TIME),
+  );
+const market = (did: string) => `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
+const openMarket = (did: string): Promise<Reply> =>
+  world.call("POST", marketsPath(did), {
+    body: { markets: [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) }] },
+  });
+const times = <T>(count: number, act: () => Promise<T>): Promise<T>[] => Array.from({ length: count }, act);
+const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
+const sumOf = async (did: string) => (await linesOf(did)).reduce((sum, { amount }) => sum + amount, 0);
+async function chainThreshold(did: string): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(NETWORK);
+  const args = [didHash(did), token as `0x${string}`] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args });
+  return Number(`0x${(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
+}
+
+/** Holds so many base units, all of them booked. */
+async function funded(units: number): Promise<string> {
+  const { did } = await world.provider();
+  await deposit(did, units);
+  await follow(world);
+  return did;
+}
+
+describe("at once", () => {
+  it("releases, syncs, the job and the follower of a revoked provider empty its vault once", async () => {
+    const did = await funded(20 * UNIT);
+    expectStatus(await world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "It ends." } }), 200);
+    const [asked, synced] = await Promise.all([
+      Promise.all(times(5, () => release(did, "20.00"))),
+      Promise.all(times(4, () => sync(did))),
+      Promise.all(times(2, () => drive(did))),
+      follow(world),
+    ]);
+    const refused = asked.filter(({ status }) => status !== 200);
+    expect(refused.map(outcome)).toEqual(refused.map(() => [409, "invalid_status"]));
+    expect(synced.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    while (!(await drive(did)));
+    await follow(world);
+    expect(await releasesOf(did)).toEqual([["release", -20 * UNIT, 0]]);
+    expect([await heldBy(did), await sumOf(did)]).toEqual([0, 0]);
+    expect(await escrowOf(did)).toMatchObject({ balance: 0, threshold: 0, chain_threshold: 0 });
+  });
+
+  it("a market that goes and comes back beside releases has its threshold in the contract, and the lines are what the vault holds", async () => {
+    for (let round = 0; round < 3; round++) {
+      const did = await funded(20 * UNIT);
+      await Promise.all([
+        world.call("DELETE", market(did)),
+        ...times(2, () => release(did)),
+        openMarket(did),
+        drive(did),
+        sync(did),
+      ]);
+      expectStatus(await openMarket(did), 200);
+      while (!(await drive(did)));
+      await levelled(did);
+      await follow(world);
+      const held = await heldBy(did);
+      const { chain_threshold, threshold, base_threshold, balance } = await escrowOf(did);
+      expect([chain_threshold, threshold, base_threshold]).toEqual([THRESHOLD, THRESHOLD, THRESHOLD]);
+      expect(await chainThreshold(did)).toBe(THRESHOLD);
+      expect([await sumOf(did), balance]).toEqual([held, held]);
+    }
+  });
+});
+
+describe("a provider that comes back while its low threshold is on its way", () => {
+  it("keeps its vault: nothing is released after its market is open", async () => {
+    const did = await funded(20 * UNIT);
+    expectStatus(await world.call("DELETE", market(did)), 204);
+    // Behind the low threshold, before the release.
+    world.meter.beforeBatch(4, async () => void expectStatus(await openMarket(did), 200));
+    expect(await drive(did)).toBe(false);
+    world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
+    while (!(await drive(did)));
+    await levelled(did);
+    expect([await heldBy(did), await chainThreshold(did)]).toEqual([20 * UNIT, THRESHOLD]);
+    expect(await escrowOf(did)).toMatchObject({ balance: 20 * UNIT, chain_threshold: THRESHOLD, state: "ACTIVE" });
+  });
+
+  it("and asks for a release gets what stands above its threshold, where the contract still has the low one", async () => {
+    const did = await funded(20 * UNIT);
+    const { token } = chainOf(NETWORK);
+    const args = [didHash(did), token as `0x${string}`, BigInt(THRESHOLD), 0n] as const;
+    const { to, data } = asRole(
+      NETWORK,
+      encodeFunctionData({ abi: settlementAbi, functionName: "setLowThreshold", args }),
+    );
+    await send(NETWORK, account(1), to, data);
+    expect([await chainThreshold(did), (await escrowOf(did)).chain_threshold]).toEqual([0, THRESHOLD]);
+    expect(expectStatus(await release(did), 200).amount).toBe("5.00");
+    while (!(await drive(did)));
+    expect([await heldBy(did), await chainThreshold(did)]).toEqual([THRESHOLD, THRESHOLD]);
+    await follow(world);
+    expect(await releasesOf(did)).toEqual([["release", -5 * UNIT, THRESHOLD]]);
+  });
+});
+
+describe("a vault of both environments", () => {
+  it("keeps what production needs, whatever the sandbox key takes away and asks for", async () => {
+    const { did } = await world.provider({ principal_id: world.tenantPrincipalId });
+    await openLive(world, did);
+    await deposit(did, 20 * UNIT);
+    await follow(world);
+    expectStatus(await world.call("DELETE", market(did)), 204);
+    expect(await drive(did)).toBe(true);
+    expect(outcome(await release(did, "20.00"))).toEqual([409, "invalid_status"]);
+    expect(await heldBy(did)).toBe(20 * UNIT);
+    expect(expectStatus(await release(did), 200)).toMatchObject({ amount: "5.00", status: "released" });
+    while (!(await drive(did)));
+    expect([await heldBy(did), await chainThreshold(did)]).toEqual([THRESHOLD, THRESHOLD]);
+    await follow(world);
+    expect(await escrowOf(did, "production")).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
+  });
+
+  it("is the agent's environment's alone: the other key finds nothing, before the promotion and after it", async () => {
+    const { did } = await world.provider({ principal_id: world.tenantPrincipalId });
+    await openLive(world, did);
+    await deposit(did, 20 * UNIT);
+    await follow(world);
+    const refused = async (key: string) => {
+      const report = await world.call("GET", `/v1/agents/${did}/escrow`, { key });
+      const answers = [report, await sync(did, key), await release(did, undefined, key)];
+      expect(answers.map(outcome)).toEqual(answers.map(() => [404, "not_found"]));
+      expect(await heldBy(did)).toBe(20 * UNIT);
+    };
+    await refused(world.liveKey);
+    await promoted(world, did);
+    await refused(world.key);
+    expect(expectStatus(await release(did, "5.00", world.liveKey), 200).status).toBe("released");
+  });
+});
+
+describe("settlements that nobody facilitated", () => {
+  it("go to the wallet of a provider that leaves, show nothing below zero, and hold up no closing", async () => {
+    const own = await createWorld();
+    await givePassword(own);
+    const { consumer, provider } = await pairOf(own);
+    const { did } = provider;
+    await payOnChain(consumer.did, did, 100 * UNIT);
+    await follow(own);
+    expect([await heldBy(did), (await escrowOf(did)).balance]).toEqual([9_995_000, 0]);
+    expectStatus(await own.call("DELETE", market(did)), 204);
+    expect(await drive(did, own)).toBe(true);
+    await follow(own);
+    expect(await heldBy(did)).toBe(0);
+    const { escrow } = expectStatus(await own.call("GET", `/v1/agents/${did}/escrow`), 200);
+    expect(escrow).toEqual([expect.objectContaining({ balance: "0.00", held: "0.00", contributed: "0.00" })]);
+    expectStatus(await close(own), 200);
+  });
+});
