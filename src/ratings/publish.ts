@@ -1,8 +1,9 @@
-// Describes the rating method for GET /v1/rating-method (TSK-16). It reads no database.
+// Describes the rating method for GET /v1/rating-method (TSK-16), and what of it a rating follows from (TSK-17). It reads no database.
 import { toIso } from "../core/clock.ts";
+import { shortHash } from "../core/short-hash.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Case, RATING_ORIGIN, type RatingMethod } from "./method.ts";
-import type { RatingMethodView } from "./schema.ts";
+import type { RatingMethodView, RatingView } from "./schema.ts";
 
 const signals = (cases: Readonly<Record<string, Case>>) =>
   Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
@@ -11,6 +12,7 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
   // The environments differ only in their minimums.
   const { halfLifeDays, kappa, mu, weight, clip, promptHours, provider, consumer } = production;
   return {
+    versions: { sandbox: versionOf(sandbox), production: versionOf(production) },
     formula: "(sum(w * r) + kappa * mu) / (sum(w) + kappa), each w decayed by 2^(-age_days / half_life_days)",
     half_life_days: halfLifeDays,
     origin: toIso(RATING_ORIGIN),
@@ -30,3 +32,21 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
     signals: { provider: signals(provider), consumer: signals(consumer) },
   };
 }
+
+/** Another one for each set of parameters, and the same on every machine. */
+const versionOf = (method: RatingMethod): string =>
+  shortHash(JSON.stringify([RATING_ORIGIN, method]))
+    .toString(36)
+    .padStart(11, "0");
+
+/** The part of a method by which a rating follows from its sums. */
+export const methodUsed = (method: RatingMethod): RatingView["method"] => ({
+  version: versionOf(method),
+  origin: toIso(RATING_ORIGIN),
+  half_life_days: method.halfLifeDays,
+  kappa: method.kappa,
+  mu: method.mu,
+  max_share: method.clip,
+  minimum_interactions: method.minimum.interactions,
+  minimum_counterparties: method.minimum.counterparties,
+});

@@ -1,20 +1,26 @@
-// Reads an agent's rating at this instant, for anyone (TSK-17).
+// Reads an agent's rating at this instant, for anyone, with all that it follows from (TSK-17). Counterparties have a position and no name.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { ratingMethod } from "./method.ts";
+import { methodUsed } from "./publish.ts";
+import type { RatingView } from "./schema.ts";
 import { ratingAt } from "./signals.ts";
 import { findRatedAgent } from "./store.ts";
 
-export async function getRating(call: PublicCall, did: string) {
+export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
   const { db, deps, now } = call;
   const { agent } = await call.read({ agent: findRatedAgent(db, did) });
   if (!agent) throw new ServiceError("not_found");
+  const method = ratingMethod(deps.env, agent.environment);
   return {
     did,
-    agent_rating: ratingAt(agent, ratingMethod(deps.env, agent.environment), now),
+    agent_rating: ratingAt(agent, method, now),
     interactions: agent.ratingInteractions,
     counterparties: agent.ratingCounterparties,
+    sums: { weight: agent.ratingWeight, weighted: agent.ratingWeighted },
+    heaviest: agent.ratingHeaviest.map((sums, at) => ({ position: at + 1, ...sums })),
+    method: methodUsed(method),
     as_of: toIso(now),
   };
 }

@@ -15,7 +15,9 @@ export const ratingRoutes = [
     operationId: "getAgentRating",
     tag: "Identity",
     summary: "Read an agent's rating",
-    description: "0.00 to 1.00, or null while unrated. How it is computed: `GET /v1/rating-method`.",
+    description:
+      "0.00 to 1.00, or null while unrated, and all that it follows from: sums scaled forward from `method.origin`, and of the counterparties " +
+      "that may hold too much of them, by position alone. How signals are weighed: `GET /v1/rating-method`.",
     params: ratedParams,
     status: 200,
     response: { schema: ratingView, description: "The rating." },

@@ -4,15 +4,35 @@ import { did, fraction, instant } from "../http/schemas.ts";
 
 export const ratedParams = z.object({ did: did });
 
+const sums = () => ({ weight: z.number(), weighted: z.number() });
+
 export const ratingView = z
   .object({
     did,
     agent_rating: fraction.nullable(),
     interactions: z.number().int(),
     counterparties: z.number().int(),
+    sums: z.object(sums()),
+    heaviest: z.array(
+      z.object({ position: z.number().int(), ...sums() }).register(z.globalRegistry, { id: "RatingCounterparty" }),
+    ),
+    method: z
+      .object({
+        version: z.string(),
+        origin: instant,
+        half_life_days: z.number(),
+        kappa: z.number(),
+        mu: z.number(),
+        max_share: z.number(),
+        minimum_interactions: z.number().int(),
+        minimum_counterparties: z.number().int(),
+      })
+      .register(z.globalRegistry, { id: "RatingMethodUsed" }),
     as_of: instant,
   })
   .register(z.globalRegistry, { id: "AgentRating" });
+
+export type RatingView = z.infer<typeof ratingView>;
 
 const signal = z
   .object({
@@ -29,6 +49,9 @@ const minimum = z
 
 export const ratingMethodView = z
   .object({
+    versions: z
+      .object({ sandbox: z.string(), production: z.string() })
+      .register(z.globalRegistry, { id: "RatingMethodVersions" }),
     formula: z.string(),
     half_life_days: z.number(),
     origin: instant,

@@ -74,7 +74,25 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
     json: { "@context": { "@version": true, "@protected": true, AgentIdentityDocument: true, AgentEndpoint: true } },
   },
   getAgentRating: {
-    json: { did: true, agent_rating: true, interactions: true, counterparties: true, as_of: true },
+    json: {
+      did: true,
+      agent_rating: true,
+      interactions: true,
+      counterparties: true,
+      sums: { weight: true, weighted: true },
+      heaviest: [{ position: true, weight: true, weighted: true }],
+      method: {
+        version: true,
+        origin: true,
+        half_life_days: true,
+        kappa: true,
+        mu: true,
+        max_share: true,
+        minimum_interactions: true,
+        minimum_counterparties: true,
+      },
+      as_of: true,
+    },
   },
   // Of the handshake. What a certificate says is answered to whoever presents it.
   getChallenge: { json: { nonce: true, expires_in: true, expires_at: true } },
@@ -133,6 +151,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   },
   getRatingMethod: {
     json: {
+      versions: { sandbox: true, production: true },
       formula: true,
       half_life_days: true,
       origin: true,

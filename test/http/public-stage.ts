@@ -85,6 +85,10 @@ export async function openStage(world: World): Promise<Stage> {
   const seller = await world.provider({ principal_id: (await standing()).principalId });
   const { task } = await facilitated(world, { consumer: buyer, provider: seller }, "10.50");
   expectStatus(await confirm(world, buyer, task, { outcome: "confirmed", note: word("note") }), 200);
+  // One of two who have rated the buyer holds more than its share.
+  const another = await world.provider({ principal_id: (await standing()).principalId });
+  const { task: smaller } = await facilitated(world, { consumer: buyer, provider: another }, "1.00");
+  expectStatus(await confirm(world, buyer, smaller), 200);
   const delegators: Readonly<Record<Role, Agent>> = { CONSUMER: buyer, PROVIDER: seller };
 
   const shown: Shown[] = [
