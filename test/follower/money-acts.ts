@@ -41,6 +41,9 @@ const ACTS = {
     const { model, world } = play;
     const [buyer, seller] = [pick(model.buyers, a), pick(play.sellers, b)];
     if (!buyer || !seller) return null;
+    // Of two that are opened at one instant neither is the newer one.
+    play.chain.wait(1);
+    play.sync();
     const by = a % 5 === 0 ? "seller" : "buyer";
     const left = model.remaining(buyer);
     // All that is left to the last unit, or one more, now and then.
