@@ -19,7 +19,7 @@ import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
 import { publicEntrance } from "./auth/public.ts";
 import { sessionEntrance } from "./auth/session.ts";
 import { verifierEntrance } from "./auth/verifier.ts";
-import type { Deps, Env } from "./context.ts";
+import { type Deps, type Env, refuseFaultyNetworks } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
@@ -46,7 +46,7 @@ import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
 import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
-import { networkRoutes } from "./networks/routes.ts";
+import { NETWORKS_PATH, networkRoutes } from "./networks/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
 import { principalRoutes } from "./principals/routes.ts";
 import { promotionRoutes } from "./promotion/routes.ts";
@@ -121,7 +121,9 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): HonoB
     context.set("requestId", requestId);
     if (deps) context.set("deps", deps);
     try {
-      checkConfiguration(depsOf(context).env);
+      const { env, config } = depsOf(context);
+      checkConfiguration(env);
+      if (context.req.path !== NETWORKS_PATH) refuseFaultyNetworks(config);
       // HTTP-21
       if (context.req.method === "HEAD") refuseHead(routes, context.req.path);
       await next();

@@ -91,6 +91,8 @@ export type Config = {
   statusPage: string | null;
   serviceDid: string;
   networks: readonly Network[];
+  /** Why NETWORKS is refused (CHN-26), in one line: then there are no networks, and nothing is done but tell operators of it (CHN-32). */
+  networksFault: string | null;
   jurisdictions: ReadonlySet<string>;
   intentLifeSeconds: number;
   /** Providers that an account registers on mainnets from the sandbox (MKT-25). */
@@ -131,12 +133,32 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
   return { env, config, clock, db, chain, ca: () => authorityOf(env), sharedCache: caches.default };
 }
 
+/** For work that no operator has asked for. @throws Error where NETWORKS is refused */
+export function workingDeps(env: Env): Deps {
+  const deps = buildDeps(env, env.ISSUER);
+  refuseFaultyNetworks(deps.config);
+  return deps;
+}
+
+/** @throws Error where NETWORKS is refused: a service that knows a part of its networks would forget what stands on the others. */
+export function refuseFaultyNetworks({ networksFault }: Config): void {
+  if (networksFault !== null) throw new Error(networksFault);
+}
+
+function networksOf(text: string): Pick<Config, "networks" | "networksFault"> {
+  try {
+    return { networks: parseNetworks(text), networksFault: null };
+  } catch (thrown) {
+    return { networks: [], networksFault: thrown instanceof Error ? thrown.message : String(thrown) };
+  }
+}
+
 const parseConfig = (env: Env, origin: string): Config => ({
   issuer: env.ISSUER || origin,
   operatorName: env.OPERATOR_NAME,
   statusPage: parseStatusPage(env.STATUS_PAGE_URL),
   serviceDid: env.SERVICE_DID,
-  networks: parseNetworks(env.NETWORKS),
+  ...networksOf(env.NETWORKS),
   jurisdictions: new Set(splitList(env.JURISDICTIONS)),
   intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
   sandboxMainnet: {

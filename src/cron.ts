@@ -6,7 +6,7 @@ import { notifyExpiring } from "./accounts/notify-expiring.ts";
 import { pruneCredentials } from "./accounts/prune-credentials.ts";
 import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
-import { buildDeps, type Env } from "./context.ts";
+import { type Env, workingDeps } from "./context.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { followChains } from "./follower/job.ts";
 import { failUnpaidRefunds } from "./follower/refunds.ts";
@@ -76,4 +76,4 @@ export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
 const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": MINUTELY, "0 * * * *": HOURLY };
 
 export const runCron = (controller: ScheduledController, env: Env): Promise<void> =>
-  startJobs(buildDeps(env, env.ISSUER), SCHEDULE[controller.cron] ?? []);
+  startJobs(workingDeps(env), SCHEDULE[controller.cron] ?? []);

@@ -1,5 +1,5 @@
 // Runs queue messages. Every message is safe to work twice; one that fails is tried again later (JOB-8).
-import { buildDeps, type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage } from "./context.ts";
+import { type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage, workingDeps } from "./context.ts";
 import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { eachAtOnce } from "./core/parallel.ts";
@@ -91,7 +91,7 @@ const DEAD = "-dead";
  * Messages about the chain are worked beside each other, since they wait (JOB-13). Those of jobs are worked one after the other.
  */
 export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
-  const deps = buildDeps(env, env.ISSUER);
+  const deps = workingDeps(env);
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   const work = (message: Queued) => workOne(deps, message);
   await eachAtOnce(batch.messages.filter(isAboutChain), work);

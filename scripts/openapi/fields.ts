@@ -621,6 +621,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "RatingCounterparty.weight": "Its part of the sum of w, scaled forward from the origin.",
   "RatingCounterparty.weighted": "Its part of the sum of w·r, scaled forward from the origin.",
   "AgentRating.method": "The method that makes the number of the sums.",
+  configuration_fault: "Why NETWORKS is refused, in one line; null where it is not.",
   "RatingMethod.versions": "The versions in use.",
   counterparties: "The number of distinct counterparty principals.",
   formula: "The formula.",

@@ -15,11 +15,11 @@ import { closureOf, lagSeconds, type NetworkStanding } from "../chain/standing.t
 import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-store.ts";
 import { toIso } from "../core/clock.ts";
 import { formatAmount } from "../core/money.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { listingOf, toPage } from "../core/page.ts";
 import { signerOn } from "../objects/signers.ts";
-import type { NetworkQuery, NetworkState } from "./schema.ts";
+import type { NetworkPage, NetworkQuery, NetworkState } from "./schema.ts";
 
-export async function getNetworks(call: OperatorCall, query: NetworkQuery): Promise<Page<NetworkState>> {
+export async function getNetworks(call: OperatorCall, query: NetworkQuery): Promise<NetworkPage> {
   const { db, deps, read } = call;
   const page = await askedPage(call, query, listingOf("operator_networks", [], {}));
   const rest = deps.config.networks
@@ -44,7 +44,7 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
     follower: followerView(network, standings, places, now),
     faults: liveFaultsOf(network, seen, now),
   }));
-  return { data, ...place };
+  return { data, ...place, configuration_fault: deps.config.networksFault };
 }
 
 /** A key has one address on all networks. */

@@ -101,6 +101,9 @@ const networkState = z
   .register(z.globalRegistry, { id: "NetworkState" });
 export type NetworkState = z.infer<typeof networkState>;
 
-export const networkList = listOf(networkState).register(z.globalRegistry, { id: "NetworkList" });
+export const networkList = listOf(networkState)
+  .extend({ configuration_fault: z.string().nullable() })
+  .register(z.globalRegistry, { id: "NetworkList" });
 export const networkQuery = z.strictObject(pageQuery);
+export type NetworkPage = z.infer<typeof networkList>;
 export type NetworkQuery = z.infer<typeof networkQuery>;

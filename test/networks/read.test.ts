@@ -2,6 +2,7 @@
 // asked is only read, so the networks of all files serve.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import type { NetworkInput } from "../../src/chain/networks.ts";
+import { workingDeps } from "../../src/context.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account } from "../support/chain.ts";
@@ -218,5 +219,32 @@ describe("the list", () => {
     expect((await silent.call("GET", PATH, { key: null })).status).toBe(401);
     expect((await silent.call("GET", PATH)).status).toBe(401);
     expect(performance.now() - began).toBeLessThan(3_000);
+  });
+});
+
+describe("NETWORKS that are refused", () => {
+  const other = (change: Partial<NetworkInput>): string => JSON.stringify([{ ...SANDBOX, ...change }]);
+  it.each<[string, string, RegExp]>([
+    ["no JSON", "[", /^NETWORKS: it is not JSON$/],
+    ["a token used as contract", other({ settlement_contract: SANDBOX.token }), /^NETWORKS: .*base-sepolia/],
+    ["one network under two names", JSON.stringify([SANDBOX, { ...SANDBOX, network: "again" }]), /^NETWORKS: .*again/],
+  ])("are told to operators in one line, and nothing else is done: %s", async (_name, NETWORKS, line) => {
+    const faulty = withVars(world, { NETWORKS });
+    const told = expectStatus(await ask(faulty), 200);
+    expect(told).toEqual({
+      data: [],
+      next_cursor: null,
+      has_more: false,
+      configuration_fault: expect.stringMatching(line),
+    });
+    expect(told.configuration_fault.split("\n")).toHaveLength(1);
+    expect(told.configuration_fault).not.toContain("://");
+    expect((await faulty.call("GET", PATH, { key: null })).status).toBe(401);
+    for (const path of ["/v1/platform", "/v1/markets", "/v1/operator/jobs"]) {
+      const refused = await faulty.call("GET", path, path.includes("operator") ? operator() : {});
+      expect([path, refused.status, refused.body.code]).toEqual([path, 500, "internal_error"]);
+      expect(JSON.stringify(refused.body)).not.toContain("NETWORKS");
+    }
+    expect(() => workingDeps(faulty.deps.env)).toThrow(line);
   });
 });
