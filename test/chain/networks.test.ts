@@ -7,6 +7,7 @@ import {
   networkNamed,
   parseNetworks,
 } from "../../src/chain/networks.ts";
+import { workingDeps } from "../../src/context.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 
 const CONTRACT = `0x${"ab".repeat(20)}`;
@@ -122,7 +123,7 @@ describe("the configuration of networks", () => {
     expect(message).toMatch(/^NETWORKS: [^\n]*$/);
     expect(message).toContain(line);
     expect(message).not.toContain("node.example");
-    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow(line);
+    expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
   it("takes addresses in one case or with their checksum, and one authority for two editions", () => {
@@ -166,7 +167,7 @@ describe("the currencies of all networks", () => {
     const line =
       "USDC has 6 decimals on base-sepolia and 8 on optimism: amounts in one currency are added, so its tokens have the same";
     expect(() => parse(...networks)).toThrow(line);
-    await expect(createWorld({ NETWORKS: JSON.stringify(networks) })).rejects.toThrow(line);
+    expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
   it("are known: a stored sum of another one is an error, and no amount", () => {

@@ -162,7 +162,14 @@ describe("what was earned with test money", () => {
     const moved = under(consumer, await promoted(world, consumer.did));
     for (const { did } of [provider, consumer]) {
       const { as_of: _, ...rating } = await publicly(`/v1/agents/${did}/rating`);
-      expect(rating).toEqual({ did, agent_rating: null, interactions: 0, counterparties: 0 });
+      const none = {
+        agent_rating: null,
+        interactions: 0,
+        counterparties: 0,
+        sums: { weight: 0, weighted: 0 },
+        heaviest: [],
+      };
+      expect(rating).toEqual({ did, ...none, method: expect.any(Object) });
       const { performance } = await publicly(`/v1/agents/${did}/aid`);
       expect(performance).toMatchObject({ agent_rating: null, interactions: 0, settled_volume: [] });
     }
