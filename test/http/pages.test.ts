@@ -96,6 +96,10 @@ const LISTS: Readonly<
     path: () => `/v1/operator/reconciliation?did=${provider}&limit=1`,
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
+  "/v1/operator/networks": {
+    path: () => "/v1/operator/networks?limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
   "/v1/operator/alerts": {
     path: () => "/v1/operator/alerts?limit=1",
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
