@@ -31,6 +31,9 @@ const AIMS: readonly (readonly Point[])[] = [
 const PURCHASES = scaled(500);
 const KILLS = Math.max(3, scaled(40));
 const EACH = Math.ceil(PURCHASES / KILLS);
+/** Further kills, where a busy machine has missed a point. */
+const MORE_KILLS = 12;
+const MOST = PURCHASES + MORE_KILLS * EACH;
 const AMOUNT = 10_000_000n;
 /** A batch then takes some hundredths of a second. */
 const STEPS = 60_000;
@@ -57,7 +60,7 @@ if (!payer) throw new Error("anvil has no accounts");
 beforeAll(async () => {
   worker = await startKillable();
   const { rpcUrl, token, contract } = worker.chain;
-  await mintTestUsdc(rpcUrl, payer.privateKey, token, payer.address, AMOUNT * BigInt(PURCHASES));
+  await mintTestUsdc(rpcUrl, payer.privateKey, token, payer.address, AMOUNT * BigInt(MOST));
   await approve(rpcUrl, payer.privateKey, token, contract);
   provider = await worker.agent("PROVIDER");
   const market = {
@@ -94,19 +97,21 @@ describe(`${PURCHASES} facilitations, while the runtime is killed ${KILLS} times
       answered: 0,
     };
     const purchases: Purchase[] = [];
-    for (let kill = 0; kill < KILLS; kill++) {
-      purchases.push(...(await buy(Math.min(EACH, PURCHASES - purchases.length), purchases.length)));
+    const missed = () => POINTS.filter((point) => landed[point] === 0);
+    for (let kill = 0; kill < KILLS || (missed().length > 0 && kill < KILLS + MORE_KILLS); kill++) {
+      const most = kill < KILLS ? PURCHASES : MOST;
+      purchases.push(...(await buy(Math.min(EACH, most - purchases.length), purchases.length)));
       const fates = await killAmong(
         purchases.filter(({ answer }) => answer === null),
-        aimOf(kill),
+        kill < KILLS ? aimOf(kill) : missed().slice(0, 1),
       );
       for (const fate of fates) landed[fate] += 1;
       await worker.start();
     }
     await annotate(`${KILLS} kills met, by how far each facilitation under way had come: ${JSON.stringify(landed)}`);
-    for (const point of POINTS) expect([point, landed[point]]).toEqual([point, expect.toSatisfy((n) => n > 0)]);
+    expect(missed()).toEqual([]);
     await Promise.all(purchases.filter(({ answer }) => answer === null).map(untilAnswered));
-    expect(purchases).toHaveLength(PURCHASES);
+    expect(purchases.length).toBeGreaterThanOrEqual(PURCHASES);
     expectOnce(purchases);
     await expectSameAnswers(purchases);
     expectOnce(purchases);
