@@ -232,8 +232,13 @@ export class World {
   ): Promise<Agent> {
     const agent = await this.agent("PROVIDER", overrides);
     const markets = [{ market, network, operational_wallet: account(8) }];
-    const reply = await this.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
-    const [entry] = expectStatus(reply, 200).markets;
+    const ask = () => this.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
+    let [entry] = expectStatus(await ask(), 200).markets;
+    // Other files send with the same keys, and a busy node may be late.
+    for (let again = 0; again < 5 && entry.status === "PROVISIONING"; again++) {
+      await scheduler.wait(1_000);
+      [entry] = expectStatus(await ask(), 200).markets;
+    }
     if (entry.status !== "ACTIVE") throw new Error(`the market is ${JSON.stringify(entry)}`);
     return agent;
   }
