@@ -1,13 +1,11 @@
 // How often a release of a provider's vault is asked for: each costs gas (MKT-29).
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { follow, heldBy } from "../follower/support.ts";
+import { heldBy } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { withHeldQueue } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
-
-const UNIT = 1_000_000;
-const THRESHOLD = 15 * UNIT;
+import { funded, operationOf, THRESHOLD, UNIT } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -24,23 +22,13 @@ async function released(did: string): Promise<Json> {
   }
 }
 const outcome = ({ status, body }: Reply) => [status, body.code];
-const operationOf = async (did: string): Promise<Json> =>
-  (await rows("select * from chain_operations where subject = ? and kind = 'release'", did))[0];
 /** As if it had been asked for at these instants. */
 const asked = (did: string, asks: readonly number[]) =>
   rows("update chain_operations set asks = ? where subject = ? and kind = 'release'", JSON.stringify(asks), did);
 
-/** Holds so many base units, all of them booked. */
-async function funded(units: number): Promise<string> {
-  const { did } = await world.provider();
-  await deposit(did, units);
-  await follow(world);
-  return did;
-}
-
 describe("a release", () => {
   it("is asked for ten times in 24 hours of real time, and one that is refused is not counted", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const asks = Array.from({ length: 9 }, (_, n) => world.deps.clock.now() - (9 - n) * HOUR_MS);
     await released(did);
     await asked(did, asks);
@@ -56,7 +44,7 @@ describe("a release", () => {
     expect(Math.abs(Number(refused.headers.get("retry-after")) - 15 * 3_600)).toBeLessThan(60);
     expect([await operationOf(did), await heldBy(did)]).toEqual([before, THRESHOLD + UNIT]);
     // What a job does is not held up, nor another agent.
-    expect((await released(await funded(20 * UNIT))).status).toBe("released");
+    expect((await released(await funded(world, 20 * UNIT))).status).toBe("released");
     try {
       world.offset = 15 * HOUR_MS;
       expect((await released(did)).status).toBe("released");
@@ -66,7 +54,7 @@ describe("a release", () => {
   });
 
   it("at once is asked for no more often than the day has", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const asks = Array.from({ length: 9 }, () => world.deps.clock.now());
     await released(did);
     await asked(did, asks);

@@ -5,18 +5,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { followThreshold } from "../../src/escrow/follow-threshold.ts";
-import { driveVault } from "../../src/vaults/exit.ts";
 import { pairOf } from "../facilitation/support.ts";
-import { bookedOf, escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
+import { escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
 import { deposit, openLive, outcome, promoted } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
-import { account, asRole, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+import { chainThreshold, drive as driveAs, funded, NETWORK, releasesOf, THRESHOLD, UNIT } from "./support.ts";
 
-const UNIT = 1_000_000;
-const THRESHOLD = 15 * UNIT;
-const NETWORK = "base-sepolia";
 const IN_TIME = 20_000;
 
 let world: World;
@@ -31,8 +28,7 @@ const release = (did: string, amount?: string, key = world.key): Promise<Reply> 
   });
 const sync = (did: string, key = world.key): Promise<Reply> =>
   world.call("POST", `/v1/agents/${did}/escrow/sync`, { key });
-const drive = (did: string, of = world): Promise<boolean> =>
-  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, Date.now() + IN_TIME));
+const drive = (did: string, of = world) => driveAs(did, of);
 /** What the minute's job does where the contract was left with another threshold. */
 const levelled = (did: string): Promise<boolean> =>
   world.serve(() =>
@@ -44,26 +40,10 @@ const openMarket = (did: string): Promise<Reply> =>
     body: { markets: [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) }] },
   });
 const times = <T>(count: number, act: () => Promise<T>): Promise<T>[] => Array.from({ length: count }, act);
-const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
 const sumOf = async (did: string) => (await linesOf(did)).reduce((sum, { amount }) => sum + amount, 0);
-async function chainThreshold(did: string): Promise<number> {
-  const { settlement_contract: to, token } = chainOf(NETWORK);
-  const args = [didHash(did), token as `0x${string}`] as const;
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args });
-  return Number(`0x${(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
-}
-
-/** Holds so many base units, all of them booked. */
-async function funded(units: number): Promise<string> {
-  const { did } = await world.provider();
-  await deposit(did, units);
-  await follow(world);
-  return did;
-}
-
 describe("at once", () => {
   it("releases, syncs, the job and the follower of a revoked provider empty its vault once", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "It ends." } }), 200);
     const [asked, synced] = await Promise.all([
       Promise.all(times(5, () => release(did, "20.00"))),
@@ -83,7 +63,7 @@ describe("at once", () => {
 
   it("a market that goes and comes back beside releases has its threshold in the contract, and the lines are what the vault holds", async () => {
     for (let round = 0; round < 3; round++) {
-      const did = await funded(20 * UNIT);
+      const did = await funded(world, 20 * UNIT);
       await Promise.all([
         world.call("DELETE", market(did)),
         ...times(2, () => release(did)),
@@ -106,7 +86,7 @@ describe("at once", () => {
 
 describe("a provider that comes back while its low threshold is on its way", () => {
   it("keeps its vault: nothing is released after its market is open", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("DELETE", market(did)), 204);
     // Behind the low threshold, before the release.
     world.meter.beforeBatch(4, async () => void expectStatus(await openMarket(did), 200));
@@ -119,7 +99,7 @@ describe("a provider that comes back while its low threshold is on its way", () 
   });
 
   it("and asks for a release gets what stands above its threshold, where the contract still has the low one", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const { token } = chainOf(NETWORK);
     const args = [didHash(did), token as `0x${string}`, BigInt(THRESHOLD), 0n] as const;
     const { to, data } = asRole(

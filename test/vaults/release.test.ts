@@ -6,7 +6,7 @@ import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
-import { driveVault, findLeaving, releaseEscrows } from "../../src/vaults/exit.ts";
+import { findLeaving, releaseEscrows } from "../../src/vaults/exit.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { bookedOf, escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
@@ -15,12 +15,18 @@ import { close, givePassword } from "../standing/account-support.ts";
 import { account, asRole, chainOf, rpc, send } from "../support/chain.ts";
 import { withHeldQueue, withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import {
+  chainThreshold,
+  drive as driveAs,
+  funded,
+  NETWORK,
+  operationOf,
+  releasesOf,
+  THRESHOLD,
+  UNIT,
+} from "./support.ts";
 
 type Hex = `0x${string}`;
-const UNIT = 1_000_000;
-const THRESHOLD = 15 * UNIT;
-const NETWORK = "base-sepolia";
-const IN_TIME = 20_000;
 
 let world: World;
 beforeAll(async () => {
@@ -32,36 +38,18 @@ const release = (did: string, { network = NETWORK, amount, ...sent }: Asked = {}
   of.call("POST", `/v1/agents/${did}/escrow/release`, { ...sent, body: { network, ...(amount && { amount }) } });
 const released = async (did: string, asked: Asked = {}): Promise<Json> => expectStatus(await release(did, asked), 200);
 const outcome = ({ status, body }: Reply) => [status, body.code];
-const drive = (did: string, of = world): Promise<boolean> =>
-  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, Date.now() + IN_TIME));
+const drive = (did: string, of = world) => driveAs(did, of);
 const removeMarket = async (did: string, key = world.key) =>
   expectStatus(await world.call("DELETE", `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`, { key }), 204);
-const operationOf = async (did: string): Promise<Json> =>
-  (await rows("select * from chain_operations where subject = ? and kind = 'release'", did))[0];
-const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
-const read = async (name: "splitOf", did: string): Promise<Hex> => {
-  const { settlement_contract: to, token } = chainOf(NETWORK);
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: name, args: [didHash(did), token as Hex] });
-  return rpc<Hex>(NETWORK, "eth_call", [{ to, data }, "latest"]);
-};
-const chainThreshold = async (did: string): Promise<number> => Number(`0x${(await read("splitOf", did)).slice(-64)}`);
 async function walletHolds(): Promise<number> {
   const { token: to } = chainOf(NETWORK);
   const data = encodeFunctionData({ abi: tokenAbi, functionName: "balanceOf", args: [account(8) as Hex] });
   return Number(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"]));
 }
 
-/** Holds so many base units, all of them booked. */
-async function funded(units: number): Promise<string> {
-  const { did } = await world.provider();
-  await deposit(did, units);
-  await follow(world);
-  return did;
-}
-
 describe("a release (MKT-29)", () => {
   it("sends all that stands above the threshold to the wallet, and the follower books it", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const before = await walletHolds();
     const answer = await released(did);
     expect(answer).toEqual({
@@ -88,7 +76,7 @@ describe("a release (MKT-29)", () => {
   });
 
   it("takes the amount for what is expected: another one is refused, and nothing is sent", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     for (const amount of ["4.99", "5.01"]) {
       const refused = await release(did, { amount });
       expect(outcome(refused)).toEqual([409, "invalid_status"]);
@@ -104,7 +92,7 @@ describe("a release (MKT-29)", () => {
   });
 
   it("is refused where nothing stands above, on an unknown network, of a consumer and of another platform", async () => {
-    const did = await funded(THRESHOLD);
+    const did = await funded(world, THRESHOLD);
     expect(outcome(await release(did))).toEqual([409, "invalid_status"]);
     expect(outcome(await release(did, { network: "nowhere" }))).toEqual([422, "validation_failed"]);
     expect(outcome(await release(did, { network: "base" }))).toEqual([409, "invalid_status"]);
@@ -118,13 +106,13 @@ describe("a release (MKT-29)", () => {
   });
 
   it("where the chain does not answer is 503, and nothing is wanted", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     expect(outcome(await release(did, {}, withSilentChain(world)))).toEqual([503, "chain_unavailable"]);
     expect(await operationOf(did)).toBeUndefined();
   });
 
   it("leaves the reserve of open disputes in the vault", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const { token } = chainOf(NETWORK);
     const args = [didHash(did), token as Hex, BigInt(3 * UNIT)] as const;
     const { to, data } = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName: "setReserve", args }));
@@ -134,14 +122,14 @@ describe("a release (MKT-29)", () => {
   });
 
   it("brings the contract to the threshold first, to the last base unit", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     await rows("update escrows set threshold = ? where did = ?", 14_900_000, did);
     expect((await released(did)).amount).toBe("5.10");
     expect([await chainThreshold(did), await heldBy(did)]).toEqual([14_900_000, 14_900_000]);
   });
 
   it("asked for ten times at once goes out once", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const answers = await Promise.all(Array.from({ length: 10 }, () => release(did)));
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
     await follow(world);
@@ -149,7 +137,7 @@ describe("a release (MKT-29)", () => {
   });
 
   it("is answered again under its Idempotency-Key", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     await released(did, { headers });
     const again = await release(did, { headers });
@@ -159,7 +147,7 @@ describe("a release (MKT-29)", () => {
 
   it("that dies between any two trips is taken up again by the job, and goes out once", async () => {
     for (const batch of [3, 4, 5]) {
-      const did = await funded(20 * UNIT);
+      const did = await funded(world, 20 * UNIT);
       const dying = withHeldQueue(world);
       world.meter.beforeBatch(batch, () => Promise.reject(new Error("the Worker died")));
       await release(did, {}, dying).catch(() => null);
@@ -178,7 +166,7 @@ describe("a release (MKT-29)", () => {
   });
 
   it("is looked at again by its transaction: what is deposited afterwards stays", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     await released(did);
     await deposit(did, 7 * UNIT);
     await rows("update chain_operations set next_check_at = 1 where subject = ? and kind = 'release'", did);
@@ -246,7 +234,7 @@ describe("a provider that leaves (MKT-30)", () => {
   });
 
   it("gets it as a revoked agent too, whatever markets it had", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "It ends." } }), 200);
     expect(await drive(did)).toBe(true);
     expect(await heldBy(did)).toBe(0);
@@ -255,7 +243,7 @@ describe("a provider that leaves (MKT-30)", () => {
   });
 
   it("that opens a market again has its threshold back, in the contract too", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     await removeMarket(did);
     expect(await drive(did)).toBe(true);
     expect(await chainThreshold(did)).toBe(0);
@@ -279,7 +267,7 @@ describe("a provider that leaves (MKT-30)", () => {
   });
 
   it("that opened a market again before the release was driven keeps its escrow", async () => {
-    const did = await funded(20 * UNIT);
+    const did = await funded(world, 20 * UNIT);
     await removeMarket(did);
     const markets = [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) }];
     expectStatus(await world.call("POST", marketsPath(did), { body: { markets } }), 200);
@@ -289,7 +277,7 @@ describe("a provider that leaves (MKT-30)", () => {
 
   it("whose job dies between any two steps is taken up again, and gets it once", async () => {
     for (const batch of [2, 3, 4]) {
-      const did = await funded(20 * UNIT);
+      const did = await funded(world, 20 * UNIT);
       await removeMarket(did);
       world.meter.beforeBatch(batch, () => Promise.reject(new Error("the Worker died")));
       await drive(did).catch(() => null);

@@ -1,0 +1,39 @@
+// What the tests of releases do to a provider's vault, and what they read of it.
+import { encodeFunctionData } from "viem/utils";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { driveVault } from "../../src/vaults/exit.ts";
+import { bookedOf, follow } from "../follower/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { chainOf, rpc } from "../support/chain.ts";
+import type { Json, World } from "../support/world.ts";
+
+export const UNIT = 1_000_000;
+export const THRESHOLD = 15 * UNIT;
+export const NETWORK = "base-sepolia";
+const IN_TIME = 20_000;
+
+/** A provider whose vault holds so many base units, all of them booked. */
+export async function funded(world: World, units: number): Promise<string> {
+  const { did } = await world.provider();
+  await deposit(did, units);
+  await follow(world);
+  return did;
+}
+
+/** What the minute's job does with a vault. */
+export const drive = (did: string, of: World): Promise<boolean> =>
+  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, Date.now() + IN_TIME));
+
+export const operationOf = async (did: string): Promise<Json> =>
+  (await rows("select * from chain_operations where subject = ? and kind = 'release'", did))[0];
+
+export const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
+
+/** The threshold that the contract has. */
+export async function chainThreshold(did: string): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(NETWORK);
+  const args = [didHash(did), token as `0x${string}`] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args });
+  return Number(`0x${(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
+}
