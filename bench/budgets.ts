@@ -149,7 +149,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The wish; then what the chain says, and what is left of the wish.
   "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 5 }),
   // What the follower books, and the comparison of the vault with its lines.
-  "POST /v1/agents/{did}/escrow/sync": mutation(55, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
+  "POST /v1/agents/{did}/escrow/sync": mutation(45, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
   "GET /v1/platform": read(5, 4 * KIB),
   // The key and its platform 2, the key again for its platform 1, and one entry more than the page has.
   "GET /v1/platform/activity": read(25, 16 * KIB),

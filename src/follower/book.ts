@@ -43,7 +43,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   const { before, movements, payments } = reading;
   const found = await readBatch(db, {
     ...vaultReads(deps, network, movements),
-    ...paymentReads(deps, network, before, payments),
+    ...paymentReads(deps, network, payments),
   });
   const booked = bookedOf(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
@@ -54,7 +54,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   const lined = booked.filter(({ lines }) => lines.length > 0);
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
   await commitAll(deps, [
-    ...moveFollower(db, before, after),
+    ...moveFollower(db, before, after, paid.change),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
     ...(moved
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })

@@ -128,7 +128,7 @@ async function record(
   return isLate({ readThrough }, Date.now()) ? "old" : "level";
 }
 
-const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "", checkedReceipt: 0 };
+const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "", checkedReceipt: 0, bound: [] };
 
 /** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
 const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>

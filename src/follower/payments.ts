@@ -11,26 +11,20 @@ import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findUsedOf } from "../facilitation/store.ts";
-import { findIntentsNamed, findIntentsOfTerms, findIntentsThatLost, findPaidIntents } from "../intents/paid-store.ts";
+import { findBoundIntents, findIntentsNamed, findIntentsOfTerms, findIntentsThatLost } from "../intents/paid-store.ts";
 import { isInTime } from "../intents/states.ts";
 import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
 import { toIntentView } from "../payments/views.ts";
+import type { BoundChange } from "./store.ts";
 
 export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
 
 /** Unsettled intents of the same terms that are looked at. */
 const OF_TERMS = 20;
-/** Bound payments behind the booked block that are looked at. */
-const BOUND = 1_000;
 
-export const paymentReads = (
-  { db }: Deps,
-  { network }: Network,
-  before: FollowerRow | null,
-  payments: readonly PaymentAt[],
-) => ({
+export const paymentReads = ({ db }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
   named: findIntentsNamed(
     db,
     payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [storedHash(intentHash)])),
@@ -42,13 +36,14 @@ export const paymentReads = (
   ),
   used: findUsedOf(db, network, payments),
   lost: findIntentsThatLost(db, network, payments),
-  bound: findPaidIntents(db, network, { at: before?.bookedAt ?? 0, id: "" }, Number.MAX_SAFE_INTEGER, BOUND),
+  bound: findBoundIntents(db, network),
 });
 type Found = ReadResults<ReturnType<typeof paymentReads>>;
 
-/** `through`: the last block that was read. */
+/** `through`: the last block that was read. `after`: what is booked by the same batch. */
 type Seen = {
   readonly before: FollowerRow | null;
+  readonly after: FollowerRow;
   readonly payments: readonly PaymentAt[];
   readonly through: number;
 };
@@ -56,26 +51,42 @@ type Seen = {
 /** Payments that one batch binds. */
 const PAYMENTS = 200;
 
-/** `complete`: all that were seen are bound. */
+/** `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. */
 export function paymentStatements(
   deps: Deps,
   network: Network,
-  { before, payments, through }: Seen,
+  { before, after, payments, through }: Seen,
   found: Found,
-): { readonly complete: boolean; readonly statements: Statement[] } {
-  const unconfirmed = found.bound.filter(
+): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
+  const still = found.bound.filter(isBound);
+  const unconfirmed = still.filter(
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
   const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
   const gone = bound.filter(({ paymentTx, paymentLog }) => !placed.has(placeOf(paymentTx, paymentLog)));
   const moves = bound.flatMap((intent) => boundStatements(deps, intent, placed));
-  const paid = newlyPaid(deps, network, payments, found, gone);
+  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, gone);
+  const taken = paid.slice(0, PAYMENTS);
+  const behind = new Map<string, number>([
+    ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
+    ...gone.map(({ intentId }) => [intentId, 0] as const),
+    ...taken.map(({ intent, payment }) => [intent.intentId, payment.blockNumber] as const),
+  ]);
+  const stays = [...behind].filter(([, block]) => block > after.bookedBlock).map(([intentId]) => intentId);
   return {
     complete: paid.length <= PAYMENTS,
-    statements: [...moves, ...paid.slice(0, PAYMENTS).flatMap((one) => paidStatements(deps, one))],
+    change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
+    statements: [...moves, ...taken.flatMap((one) => paidStatements(deps, one))],
   };
 }
+
+/** Neither facilitated, nor counted as spent. */
+const isBound = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
+
+/** Where its payment stands now. */
+const blockOf = ({ paymentTx, paymentLog, paymentBlock }: IntentRow, placed: ReadonlyMap<string, PaymentAt>): number =>
+  placed.get(placeOf(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
 
 const placeOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
 
@@ -103,9 +114,7 @@ function replaced(
   const names = (intent: IntentRow, { intentHash }: PaymentAt): boolean =>
     intentHash !== null && storedHash(intentHash) === intent.intentHash;
   return named
-    .filter(
-      ({ status, spentAt, paymentBlock }) => status === "PAID" && spentAt === null && (paymentBlock ?? 0) > through,
-    )
+    .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
     .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent), one)));
 }
 

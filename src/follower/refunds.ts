@@ -14,7 +14,7 @@ import { FIRST } from "../core/due.ts";
 import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
 import type { RefundRow } from "../db/tables/money.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { forgetRefunds, insertRefunds } from "./store.ts";
+import { forgetRefunds, insertRefunds } from "./refund-store.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 

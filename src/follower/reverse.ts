@@ -24,7 +24,7 @@ import { unspendStatements } from "../payments/spend-store.ts";
 import type { ClosingFacts } from "../tasks/close.ts";
 import { reversalReads, reverseTask } from "../tasks/reverse.ts";
 import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
-import { whileAt } from "./store.ts";
+import { noteBound, whileAt } from "./store.ts";
 
 /** False where the chain can't be asked, or contradicts itself. Throws Conflict when another run has moved on. */
 export async function reverseSettlement(
@@ -104,7 +104,10 @@ function intentStatements(
     ...reopenIntent(deps.db, intent, open),
     ...unspendStatements(deps.db, intent, transaction.settledAt),
     ...(payment && comesBack(network, open, payment)
-      ? paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment })
+      ? [
+          ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),
+          noteBound(deps.db, network, intent.intentId),
+        ]
       : []),
   ];
 }

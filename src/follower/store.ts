@@ -1,8 +1,7 @@
 // Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
 import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
-import type { SettlementRef } from "../chain/store.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import {
   type BookedBlock,
@@ -13,15 +12,7 @@ import {
   ledgerDifferences,
   type VaultRef,
 } from "../db/tables/chain.ts";
-import {
-  type EscrowRow,
-  escrows,
-  type LedgerLine,
-  ledgerLines,
-  type RefundRow,
-  receipts,
-  refunds,
-} from "../db/tables/money.ts";
+import { type EscrowRow, escrows, type LedgerLine, ledgerLines, receipts } from "../db/tables/money.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
 // ---- Progress --------------------------------------------------------------------------------------------------------------
@@ -29,21 +20,49 @@ import { isNewestLine } from "../escrow/store.ts";
 export const findFollower = (db: Database, network: string): Read<FollowerRow | null> =>
   readOne(db.select().from(followers).where(eq(followers.network, network)));
 
+/** Intents whose bound payments came to stand behind the booked block, and those of which that is so no more. */
+export type BoundChange = { readonly added: readonly string[]; readonly ended: readonly string[] };
+const AS_BEFORE: BoundChange = { added: [], ended: [] };
+
 /** Begins or moves on; refused when another run has moved on meanwhile. */
-export const moveFollower = (db: Database, before: FollowerRow | null, after: FollowerRow): Statement[] =>
+export const moveFollower = (
+  db: Database,
+  before: FollowerRow | null,
+  after: FollowerRow,
+  bound: BoundChange = AS_BEFORE,
+): Statement[] =>
   before === null
-    ? [db.insert(followers).values({ ...after, checkedReceipt: beforeFirstOf(after.network) })]
-    : mustChange(db, db.update(followers).set(sinceThen(after)).where(isAt(before)));
+    ? [db.insert(followers).values({ ...after, bound: bound.added, checkedReceipt: beforeFirstOf(after.network) })]
+    : mustChange(
+        db,
+        db
+          .update(followers)
+          .set({ ...sinceThen(after), bound: afterChange(bound) })
+          .where(isAt(before)),
+      );
+
+/** As another run may have left it meanwhile, and with this change. */
+const afterChange = ({ added, ended }: BoundChange): SQL<string> =>
+  sql`(select json_group_array(value) from (
+    select value from json_each(followers.bound) where value not in (select value from json_each(${JSON.stringify(ended)}))
+    union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.bound))))`;
+
+/** A payment that was bound behind a network's booked block. */
+export const noteBound = (db: Database, network: string, intentId: string): Statement =>
+  db
+    .update(followers)
+    .set({ bound: afterChange({ added: [intentId], ended: [] }) })
+    .where(eq(followers.network, network));
 
 /** Where the comparison of a network's settlements begins. */
 const beforeFirstOf = (network: string): SQL<number> =>
   sql`coalesce((select min(r.rowid) - 1 from receipts r where r.network = ${network}), (select max(r.rowid) from receipts r), 0)`;
 
 /**
- * A run that began before another one and ends behind it brings nothing back that the other one has read. How far settlements were compared is
- * moved by itself.
+ * A run that began before another one and ends behind it brings nothing back that the other one has read. How far settlements were compared, and
+ * what is bound, are moved by themselves.
  */
-const sinceThen = ({ readThrough, readAt, paused, checkedReceipt: _own, ...after }: FollowerRow) => ({
+const sinceThen = ({ readThrough, readAt, paused, checkedReceipt: _own, bound: _too, ...after }: FollowerRow) => ({
   ...after,
   readThrough: sql`max(${followers.readThrough}, ${readThrough})`,
   readAt: sql`max(${followers.readAt}, ${readAt})`,
@@ -52,7 +71,18 @@ const sinceThen = ({ readThrough, readAt, paused, checkedReceipt: _own, ...after
 
 /** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
 export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>
-  mustChange(db, db.update(followers).set(after).where(isAt(before)));
+  mustChange(
+    db,
+    db
+      .update(followers)
+      .set({ ...after, bound: boundBehind(after) })
+      .where(isAt(before)),
+  );
+
+/** By the instants of their payments, which stand on clocks that may be ahead of the chain's. Literal text, so that SQLite uses the partial index. */
+const boundBehind = ({ network, bookedBlock, bookedAt }: FollowerRow): SQL<string> =>
+  sql`(select json_group_array(i.intent_id) from payment_intents i where i.status = 'PAID' and i.spent_at is null
+    and i.network = ${network} and i.paid_at >= ${bookedAt} and i.payment_block > ${bookedBlock})`;
 
 /** Refuses the batch when another run has moved on meanwhile. */
 export const whileAt = (db: Database, before: FollowerRow): Statement =>
@@ -61,8 +91,10 @@ export const whileAt = (db: Database, before: FollowerRow): Statement =>
 const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
 
-/** So many blocks back a reorganisation is found by the blocks that were noted. */
+/** So many notes back a reorganisation is found. */
 const NOTED = 200;
+/** Notes are kept for so many blocks: by their numbers, so that no run counts them. At most 2,000 blocks lie between two. */
+const KEPT_BLOCKS = 10_000;
 
 /** Notes a booked block, and forgets the oldest ones. */
 export const noteBlock = (db: Database, note: BookedBlock): Statement[] => [
@@ -75,15 +107,7 @@ export const noteBlock = (db: Database, note: BookedBlock): Statement[] => [
     }),
   db
     .delete(bookedBlocks)
-    .where(
-      and(
-        eq(bookedBlocks.network, note.network),
-        lte(
-          bookedBlocks.number,
-          sql`(select b.number from booked_blocks b where b.network = ${note.network} order by b.number desc limit 1 offset ${NOTED})`,
-        ),
-      ),
-    ),
+    .where(and(eq(bookedBlocks.network, note.network), lte(bookedBlocks.number, note.number - KEPT_BLOCKS))),
 ];
 
 /** Vaults that got lines at the last booked block. */
@@ -283,35 +307,7 @@ export const reverseLines = (db: Database, lines: readonly LedgerLine[]): Statem
         guard(db, sql`changes() = ${sql.raw(String(lines.length))}`),
       ];
 
-// ---- Refunds ---------------------------------------------------------------------------------------------------------------
-
-export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Statement[] =>
-  Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
-    const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
-    const values = JSON.stringify(
-      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt }) => [
-        ...[network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt],
-      ]),
-    );
-    const columns = sql.raw(Array.from({ length: 9 }, (_one, at) => `value ->> ${at}`).join(", "));
-    return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
-  });
-
-/** A reorganisation took them away, or books them anew. */
-export const forgetRefunds = (db: Database, network: string, behind: number): Statement =>
-  db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
-
-/** What was given back for a settlement: base units. */
-export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
-  read(
-    db
-      .select({ amount: sql<number>`coalesce(sum(${refunds.amount}), 0)`.as("amount") })
-      .from(refunds)
-      .where(
-        and(eq(refunds.network, network), eq(refunds.settlementKey, settlementKey), eq(refunds.contract, contract)),
-      ),
-    ([row]) => row?.amount ?? 0,
-  );
+// ---- Differences -----------------------------------------------------------------------------------------------------------
 
 /** The same two numbers are found once. */
 export const noteDifferences = (db: Database, differences: readonly LedgerDifference[]): Statement[] =>

@@ -65,6 +65,17 @@ export const findPaidIntents = (
       .limit(limit),
   );
 
+/** The intents whose bound payments stand behind a network's booked block. */
+export const findBoundIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .from(sql`followers f`)
+      .crossJoin(sql`json_each(f.bound) b`)
+      .crossJoin(paymentIntents)
+      .where(sql`f.network = ${network} and ${paymentIntents.intentId} = b.value`),
+  );
+
 /** The intents that payments name, by their hashes. */
 export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(

@@ -236,6 +236,7 @@ describe("a contract that is paused", () => {
       readAt: before.read_at,
       checkedDid: "",
       checkedReceipt: 0,
+      bound: [],
       paused: false,
     };
     await commit(world.deps.db, moveFollower(world.deps.db, named, named));

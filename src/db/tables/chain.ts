@@ -77,6 +77,8 @@ export const followers = sqliteTable("followers", {
   paused: integer({ mode: "boolean" }).notNull().default(false),
   /** The receipt up to which each facilitated settlement was compared with its block (FAC-18). */
   checkedReceipt: integer().notNull().default(0),
+  /** The intents whose bound payments stand behind the booked block, where a reorganisation may still take them away (PAY-21). */
+  bound: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
 });
 export type FollowerRow = typeof followers.$inferSelect;
 

@@ -1,10 +1,12 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
+
 import { eq } from "drizzle-orm";
 import { wantAgain } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../src/db/tables/money.ts";
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
+import { noteBound } from "../../../src/follower/store.ts";
 import { releaseKey } from "../../../src/vaults/exit.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
@@ -118,6 +120,7 @@ const takenAway =
         .set({ status: "PAID", ...payment })
         .where(eq(paymentIntents.intentId, intentId)),
       db.update(spendHolds).set({ expiresAt: Number.MAX_SAFE_INTEGER }).where(eq(spendHolds.intentId, intentId)),
+      noteBound(db, NETWORK, intentId),
     ]);
     await then(pair, intentId);
     return async () => {

@@ -1,0 +1,36 @@
+// Store of refunds: what was given back for settlements, as the contract's events tell (CHN-28).
+import { and, eq, gt, sql } from "drizzle-orm";
+import type { SettlementRef } from "../chain/store.ts";
+import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { type RefundRow, refunds } from "../db/tables/money.ts";
+
+/** Rows of one statement, by its text. */
+const AT_ONCE = 200;
+
+export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Statement[] =>
+  Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
+    const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
+    const values = JSON.stringify(
+      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt }) => [
+        ...[network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt],
+      ]),
+    );
+    const columns = sql.raw(Array.from({ length: 9 }, (_one, at) => `value ->> ${at}`).join(", "));
+    return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
+  });
+
+/** A reorganisation took them away, or books them anew. */
+export const forgetRefunds = (db: Database, network: string, behind: number): Statement =>
+  db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
+
+/** What was given back for a settlement: base units. */
+export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
+  read(
+    db
+      .select({ amount: sql<number>`coalesce(sum(${refunds.amount}), 0)`.as("amount") })
+      .from(refunds)
+      .where(
+        and(eq(refunds.network, network), eq(refunds.settlementKey, settlementKey), eq(refunds.contract, contract)),
+      ),
+    ([row]) => row?.amount ?? 0,
+  );
