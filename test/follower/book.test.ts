@@ -5,6 +5,7 @@ import { deposit, openLive, promoted, rows } from "../promotion/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { bookedOf, escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from "./support.ts";
 
+const NETWORK = "base-sepolia";
 const UNIT = 1_000_000;
 const THRESHOLD = 15 * UNIT;
 /** 10 % of what is left of 100 after the fee. */
@@ -13,6 +14,26 @@ const PART = 9_995_000;
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
+});
+
+describe("a noted block", () => {
+  it("is forgotten 10,000 blocks later, in the batch that notes another one, and not before", async () => {
+    const { did } = await world.provider();
+    await follow(world);
+    const place = async () => (await rows("select booked_block as at from followers where network = ?", NETWORK))[0].at;
+    const noted = async () =>
+      (await rows("select number from booked_blocks where network = ?", NETWORK)).map(({ number }) => number);
+    const before = await place();
+    const [old, young] = [before - 9_999, before - 9_900];
+    const note = "insert into booked_blocks (network, number, hash) values (?, ?, '0x01')";
+    for (const number of [old, young]) await rows(note, NETWORK, number);
+    await deposit(did, UNIT);
+    await follow(world);
+    expect((await place()) - before).toBeLessThan(99);
+    expect(await noted()).not.toContain(old);
+    expect(await noted()).toContain(young);
+    await rows("delete from booked_blocks where network = ? and number = ?", NETWORK, young);
+  });
 });
 
 describe("a deposit", () => {

@@ -57,31 +57,6 @@ describe("a movement without its confirmations", () => {
   });
 });
 
-describe("a noted block", () => {
-  it("is forgotten 10,000 blocks later, in the batch that notes another one, and not before", async () => {
-    const did = await provider();
-    await followed();
-    const [{ booked_block: at }] = await rows("select booked_block from followers where network = ?", LAB);
-    const noted = async () =>
-      (await rows("select number from booked_blocks where network = ? order by number", LAB)).map(
-        ({ number }) => number,
-      );
-    await rows(
-      "insert into booked_blocks (network, number, hash) values (?, ?, '0x01'), (?, ?, '0x02')",
-      LAB,
-      at - 9_999,
-      LAB,
-      at - 9_900,
-    );
-    await deposit(did, UNIT, LAB);
-    await mine(1);
-    await followed();
-    expect(await noted()).not.toContain(at - 9_999);
-    expect(await noted()).toContain(at - 9_900);
-    await rows("delete from booked_blocks where network = ? and number < 0", LAB);
-  });
-});
-
 describe("a reorganisation behind a booked block", () => {
   it("takes the lines back for good where nothing comes back: what counts and the state follow", async () => {
     const did = await provider();
@@ -292,26 +267,6 @@ describe("a payment without its confirmations", () => {
     expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
     const told = await rows("select object from events where type = 'intent.paid'");
     expect(told.filter(({ object }) => JSON.parse(object).intent_id === intent.intent_id)).toHaveLength(1);
-  });
-
-  it("is looked at again until its block is booked, and not afterwards, however far ahead its intent's clock is (PAY-21)", async () => {
-    const { intent, seen } = await buyers();
-    const looked = async () => JSON.parse((await rows("select bound from followers where network = ?", LAB))[0].bound);
-    const id = intent.intent_id;
-    await followed();
-    expect(await looked()).toEqual([id]);
-    await followed();
-    expect(await looked()).toEqual([id]);
-    await rows("update payment_intents set paid_at = paid_at + ? where intent_id = ?", 400 * 24 * HOUR, id);
-    await settle();
-    await followed();
-    expect(await looked()).toEqual([]);
-    await lab("anvil_rollback", 4);
-    await mine(5);
-    expect(await rewound()).toBe(true);
-    expect([await looked(), (await seen()).status]).toEqual([[id], "PAID"]);
-    await followed();
-    expect([await looked(), (await seen()).status]).toEqual([[], "OPEN"]);
   });
 
   it("gives the end back also where the payment had its confirmations", async () => {

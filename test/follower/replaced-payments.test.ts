@@ -1,6 +1,10 @@
 // A payment that a reorganisation takes away leaves its intent open to another one in the same turn of the follower (PAY-21). The network `lab-bound`
 // belongs to this file alone; what it books has three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { networkNamed } from "../../src/chain/networks.ts";
+import { readBatch } from "../../src/db/batch.ts";
+import { rewind } from "../../src/follower/rewind.ts";
+import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -11,6 +15,7 @@ import { follow } from "./support.ts";
 
 const LAB = "lab-bound";
 const UNIT = 1_000_000;
+const DAY = 86_400_000;
 const [OTHER, THIRD] = [account(6), account(5)];
 const { lab, mine } = labOf(LAB);
 
@@ -67,6 +72,32 @@ const held = async ({ consumer }: Purchase) => {
 };
 const HELD = { holds: [{ expires_at: Number.MAX_SAFE_INTEGER, amount: 10 * UNIT }], open: 10 * UNIT, settled: 0 };
 const blockOf = async (tx: string) => Number((await lab("eth_getTransactionReceipt", tx)).blockNumber);
+
+describe("a bound payment", () => {
+  it("is looked at again until its block is booked, and not afterwards, however far ahead its intent's clock is", async () => {
+    const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
+    const { intent_id: id } = purchase.intent;
+    const looked = async () => JSON.parse((await rows("select bound from followers where network = ?", LAB))[0].bound);
+    const tx = await pay(purchase, account(9));
+    await followed();
+    expect(await looked()).toEqual([id]);
+    await followed();
+    expect(await looked()).toEqual([id]);
+    await rows("update payment_intents set paid_at = paid_at + ? where intent_id = ?", 400 * DAY, id);
+    await mine(3);
+    await followed();
+    expect(await looked()).toEqual([]);
+    await takeAway(tx);
+    await mine(5);
+    const { db, config } = world.deps;
+    const { known } = await readBatch(db, { known: findFollower(db, LAB) });
+    if (!known) throw new Error("the network was never read");
+    expect(await rewind(world.deps, networkNamed(config.networks, LAB), known)).toBe(true);
+    expect([await looked(), (await seen(purchase)).status]).toEqual([[id], "PAID"]);
+    await followed();
+    expect([await looked(), (await seen(purchase)).status]).toEqual([[], "OPEN"]);
+  });
+});
 
 describe("a payment that a reorganisation replaces by another one", () => {
   it.each([
