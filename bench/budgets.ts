@@ -238,6 +238,11 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "DELETE /v1/platform/sessions/current": mutation(5, 5, 0),
   "POST /v1/platform/promote": mutation(9, 14, KIB),
   "GET /v1/platform/keys": read(5, KIB),
+  "GET /v1/sandbox/clock": read(8, KIB),
+  // The clock, the move, and what fell due of each kind.
+  "POST /v1/sandbox/clock/advance": mutation(20, 6, KIB, { trips: 3 }),
+  // Each of the hundred is recorded in an invocation of its own part, which is not counted here.
+  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": mutation(1_200, 6, KIB, { trips: 5, objects: 15 }),
   "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
   "POST /v1/platform/password": mutation(10, 8, 200, { objects: 2 }),

@@ -14,6 +14,7 @@ import { PROFILE } from "./cases/profile.ts";
 import { PROMOTION } from "./cases/promotion.ts";
 import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
+import { SANDBOX_CASES } from "./cases/sandbox.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 import { VERIFIERS } from "./cases/verifiers.ts";
@@ -21,6 +22,7 @@ import { VERIFIERS } from "./cases/verifiers.ts";
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
   ...ACCOUNTS,
+  ...SANDBOX_CASES,
   ...PROFILE,
   ...REVIEW,
   ...PASSWORDS,

@@ -18,6 +18,7 @@ import service, {
   IdempotencyObject,
   ChainSigner as RealChainSigner,
   ReplayGuard as RealReplayGuard,
+  SandboxRecorder,
 } from "../src/worker.ts";
 import {
   type Cost,
@@ -31,7 +32,7 @@ import {
   watchRefusals,
 } from "./meter.ts";
 
-export { AgentObject, AttemptGuard, IdempotencyObject };
+export { AgentObject, AttemptGuard, IdempotencyObject, SandboxRecorder };
 
 /** The header of a request that is metered. */
 const METER = "bench-meter";
@@ -111,6 +112,7 @@ function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
     IDEMPOTENCY: meterObjects(env.IDEMPOTENCY, "IDEMPOTENCY", cost, hop),
     REPLAY: meterObjects(env.REPLAY, "REPLAY", cost, hop),
     ATTEMPTS: meterObjects(env.ATTEMPTS, "ATTEMPTS", cost, hop),
+    SANDBOXES: meterObjects(env.SANDBOXES, "SANDBOXES", cost, hop),
     CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost, hop),
     CHAIN_QUEUE: watchCalls(env.CHAIN_QUEUE, queued),
     JOB_QUEUE: watchCalls(env.JOB_QUEUE, queued),

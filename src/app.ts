@@ -53,6 +53,7 @@ import { promotionRoutes } from "./promotion/routes.ts";
 import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
 import { reportRoutes } from "./reports/routes.ts";
+import { sandboxRoutes } from "./sandbox/routes.ts";
 import { customerStandingRoutes, principalStandingRoutes } from "./standing/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
 import { vaultRoutes } from "./vaults/routes.ts";
@@ -68,6 +69,7 @@ export const ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...documentRoutes,
   ...reviewRoutes,
+  ...sandboxRoutes,
   ...activityRoutes,
   ...noticeRoutes,
   ...standingRoutes,

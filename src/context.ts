@@ -14,6 +14,7 @@ import type { AttemptGuard } from "./objects/attempt-guard.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
+import type { SandboxObject } from "./objects/sandbox-object.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./protocol/certificate-authority.ts";
 
 export type Env = {
@@ -23,6 +24,7 @@ export type Env = {
   REPLAY: DurableObjectNamespace<ReplayGuard>;
   CHAIN_SIGNER: DurableObjectNamespace<ChainSigner>;
   ATTEMPTS: DurableObjectNamespace<AttemptGuard>;
+  SANDBOXES: DurableObjectNamespace<SandboxObject>;
   CHAIN_QUEUE: Queue<ChainMessage>;
   JOB_QUEUE: Queue<JobMessage>;
   OUTBOX_QUEUE: Queue<OutboxMessage>;

@@ -27,6 +27,7 @@ import { abandonIntents } from "./payments/abandon.ts";
 import { rateAbandonedIntents } from "./payments/rate-abandoned.ts";
 import { spendPaidIntents } from "./payments/spend-paid.ts";
 import { leaveSandbox } from "./promotion/leave-sandbox.ts";
+import { sweepSandboxes } from "./sandbox/sweep.ts";
 import { finishCascades } from "./standing/cascades.ts";
 import { endAttestations } from "./standing/expire.ts";
 import { finishRestatements } from "./standing/restate-agents.ts";
@@ -49,6 +50,7 @@ const MINUTELY: readonly Job[] = [
   abandonIntents,
   rateAbandonedIntents,
   spendPaidIntents,
+  sweepSandboxes,
   followChains,
   failUnpaidRefunds,
   followThresholds,

@@ -9,6 +9,7 @@ export { AttemptGuard } from "./objects/attempt-guard.ts";
 export { ChainSigner } from "./objects/chain-signer.ts";
 export { IdempotencyObject } from "./objects/idempotency-object.ts";
 export { ReplayGuard } from "./objects/replay-guard.ts";
+export { SandboxRecorder } from "./sandbox/recorder.ts";
 
 const app = createApp();
 

@@ -116,6 +116,7 @@ export const headersOf = (route: Route): readonly string[] => [
   "Request-Id",
   "RateLimit",
   "RateLimit-Policy",
+  ...(route.surfaces.some(hasSandbox) ? ["Service-Clock"] : []),
   ...(route.idempotency ? ["Idempotent-Replayed"] : []),
   ...(isConditional(route) ? ["ETag"] : []),
   ...(route.deprecated ? ["Deprecation"] : []),
@@ -123,8 +124,11 @@ export const headersOf = (route: Route): readonly string[] => [
   ...(isList(route) || route.deprecated?.link !== undefined ? ["Link"] : []),
 ];
 
-/** Headers that not every answer of their operation has: a replay's, and the link to a next page. */
-export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Idempotent-Replayed", "Link"]);
+/** Headers that not every answer of their operation has: a moved sandbox's, a replay's, and the link to a next page. */
+export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Service-Clock", "Idempotent-Replayed", "Link"]);
+
+const SANDBOXED: ReadonlySet<Surface> = new Set(["management", "session", "agent"]);
+const hasSandbox = (surface: Surface): boolean => SANDBOXED.has(surface);
 
 /** Types of text that are no JWS. */
 const TEXTS: Readonly<Record<string, Json>> = { "text/csv": { type: "string" } };

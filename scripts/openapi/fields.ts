@@ -105,6 +105,11 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "AnnouncementInput.subject": "The subject of the mail, one line.",
   "Announcement.text": "What the mail says.",
   "AnnouncementInput.text": "What the mail says; an empty line begins a paragraph.",
+  "ClockAdvance.seconds": "By how many seconds; this or `to`.",
+  "ClockAdvance.to": "To which instant, later than the sandbox's now; this or `seconds`.",
+  "SandboxClock.now": "What the time is in the sandbox.",
+  real_time: "What the time is everywhere else.",
+  offset_ms: "By how many milliseconds the sandbox is ahead; 0 while its clock was never moved.",
   "RotationInput.environment":
     "Whose key is rotated; by default that of the key, or of the session's `Service-Environment`.",
 
@@ -832,6 +837,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   Metadata: "At most 20 pairs, with names of 40 and values of 500 characters.",
   Promotion: "The account's promotion to production.",
   RegistrationInput: "An account to open.",
+  ClockAdvance: "How far a sandbox's clock is moved.",
+  SandboxClock: "The clock of a sandbox.",
   RotationInput: "A key to replace.",
   Session: "A person's session.",
   TokenInput: "A mailed link's token.",

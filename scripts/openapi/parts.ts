@@ -81,6 +81,10 @@ export const HEADERS = {
   "Request-Id": text("Names this call in the service's log.", "req_01JD3S2Q4N7W8X9Y0Z1A2B3C4D"),
   RateLimit: text("What is left of the quota (`r`), and for how many seconds (`t`).", '"credential";r=1199;t=42'),
   "RateLimit-Policy": text("The quota (`q`) and its window in seconds (`w`).", '"credential";q=1200;w=60'),
+  "Service-Clock": text(
+    "What the time is in a sandbox whose clock was moved; no other answer has it.",
+    "2026-11-24T09:30:00.000Z",
+  ),
   "Idempotent-Replayed": text("`true` when the answer is the original one.", "true"),
   ETag: text("Names what the answer says; send it in `If-None-Match`.", ETAG),
   Deprecation: text("Since when the operation is deprecated, in epoch seconds; refusals say it too.", "@1793491200"),

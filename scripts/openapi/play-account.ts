@@ -10,6 +10,8 @@ const DOCUMENTS = [
   "director_identification",
   "ownership_and_control_structure",
 ] as const;
+/** Seconds. */
+const THREE_DAYS = 259_200;
 const LEGAL_NAME = "Startup Robotics GmbH";
 const PROFILE = {
   legal_name: LEGAL_NAME,
@@ -87,6 +89,8 @@ async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
   await promoteAgent(stage, key, live);
   await stage.show("rotateKey", { headers: live, body: { grace_hours: 24 } });
   await stage.show("listKeys", { headers: key });
+  await stage.show("advanceSandboxClock", { headers: key, body: { seconds: THREE_DAYS } });
+  await stage.show("getSandboxClock", { headers: key });
 }
 
 /** An agent of the account's own company. */

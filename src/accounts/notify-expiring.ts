@@ -4,6 +4,7 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
+import { rulingOffset } from "../db/clock.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -29,12 +30,14 @@ export const notifyExpiring: EachJob = {
 /** Returns false when the notice was given before, or another one is due later. */
 async function notify(deps: Deps, principalId: string): Promise<boolean> {
   const { db } = deps;
-  const now = deps.clock.now();
   const { principal, platform } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
     platform: findPlatform(db, platformOf(principalId)),
   });
-  if (!principal || !platform || principal.expiryNoticeAt === null || principal.expiryNoticeAt > now) return false;
+  if (!principal || !platform || principal.expiryNoticeAt === null) return false;
+  // On the clock that rules its attestation (ACC-9).
+  const now = deps.clock.now() + rulingOffset(principal.environment, platform.clockOffsetMs);
+  if (principal.expiryNoticeAt > now) return false;
   const { attestationExpiresAt } = principal;
   const ahead = counts(principal, now);
   const days = ahead ? noticeDue(attestationExpiresAt, now) : null;

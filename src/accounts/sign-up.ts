@@ -82,6 +82,8 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   closedAt: null,
   erasedAt: null,
   clockOffsetMs: 0,
+  clockMovedAt: null,
+  clockRecordedTo: null,
   createdAt: now,
   updatedAt: now,
 });

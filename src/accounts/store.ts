@@ -29,7 +29,13 @@ export const ownerOfEmail = (email: string): SQL<string> =>
   sql<string>`(select platform_id from platforms where email_folded = ${foldName(email)} and closed_at is null)`;
 
 /** The columns of a page: those that a platform shows. */
-const { clockOffsetMs: _offset, updatedAt: _updated, ...listed } = getTableColumns(platforms);
+const {
+  clockOffsetMs: _offset,
+  clockMovedAt: _moved,
+  clockRecordedTo: _recorded,
+  updatedAt: _updated,
+  ...listed
+} = getTableColumns(platforms);
 export type ListedPlatform = Pick<PlatformRow, keyof typeof listed>;
 
 /** For the operator: newest first; ids are time-ordered, so the id is the whole keyset. */
@@ -193,3 +199,31 @@ export const unverifiedIds = (by: number, slice: number): SQL => endedKeys(UNVER
 
 export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
   db.delete(platforms).where(sql`${platforms.platformId} in ${platformIds}`);
+
+// ---- The clock of the sandbox (ACC-28) ------------------------------------------------------------------------------------
+
+/** Forward, from the offset that was read. `recordedTo` counts for the first time alone. */
+export const moveSandboxClock = (
+  db: Database,
+  platformId: string,
+  offset: { readonly from: number; readonly to: number },
+  { movedAt, recordedTo }: { readonly movedAt: number; readonly recordedTo: number },
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(platforms)
+      .set({
+        clockOffsetMs: offset.to,
+        clockMovedAt: movedAt,
+        clockRecordedTo: sql`coalesce(${platforms.clockRecordedTo}, ${recordedTo})`,
+      })
+      .where(and(eq(platforms.platformId, platformId), eq(platforms.clockOffsetMs, offset.from))),
+  );
+
+/** Unless the clock was moved meanwhile: calls that began before that may still write what is due earlier. */
+export const noteSandboxRecorded = (db: Database, platformId: string, offset: number, recordedTo: number): Statement =>
+  db
+    .update(platforms)
+    .set({ clockRecordedTo: recordedTo })
+    .where(and(eq(platforms.platformId, platformId), eq(platforms.clockOffsetMs, offset)));

@@ -180,6 +180,7 @@ export const ACTIVITY_ACTIONS = [
   "session.ended",
   "api_key.issued",
   "api_key.rotated",
+  "sandbox.clock_advanced",
   "customer.created",
   "customer.updated",
   "customer.suspended",

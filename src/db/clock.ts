@@ -1,6 +1,7 @@
 // The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows whose time it rules.
 import { eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "./batch.ts";
 import { platforms } from "./tables/accounts.ts";
 
@@ -15,6 +16,20 @@ const offsetOf = (platformId: SQLiteColumn): SQL =>
 
 export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
   sql<number>`${offsetOf(platformId)}`.as("clock_offset_ms");
+
+/** Of a row that was read with the offset of its platform's sandbox: production never goes by it. */
+export const rulingOffset = (environment: Environment, clockOffsetMs: number): number =>
+  environment === "sandbox" ? clockOffsetMs : 0;
+
+/** The offset of a second platform's sandbox, where a sandbox row has one; null where one clock rules both sides. */
+export const otherOffsetOf = (
+  row: { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn; readonly rulingId: SQLiteColumn },
+  name: string,
+): SQL.Aliased<number | null> =>
+  sql<
+    number | null
+  >`case when ${sql`${row.environment}`} = 'sandbox' and ${sql`${row.platformId}`} <> ${sql`${row.rulingId}`}
+    then ${offsetOf(row.platformId)} end`.as(name);
 
 /** The offset of one platform's sandbox. */
 export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>

@@ -161,7 +161,7 @@ function taskOf(transaction: TransactionRow): TaskRow | null {
   if (taskId === null) return null;
   const { intentId, network, currency, gross } = transaction;
   const nothing = { answer: null, outcome: null, score: null, note: null, closedAt: null };
-  const unrated = { providerRatedBy: null, consumerRatedBy: null };
+  const unrated = { providerRatedBy: null, consumerRatedBy: null, providerRatedAt: null };
   const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
   const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
   return { taskId, ...settled, status: "open", ...nothing, ...unrated, ...window };

@@ -12,13 +12,15 @@ export type RateState = {
 
 export type AppEnv = {
   Bindings: Env;
-  /** `challenge`: how who is refused with 401 authenticates. `deprecation`: the headers of a deprecated route. */
+  /** `challenge`: how who is refused with 401 authenticates. `deprecation`: the headers of a deprecated route. `sandboxOffset`: of the caller's
+   * own clock, in milliseconds (ACC-28). */
   Variables: {
     requestId: string;
     rate?: RateState;
     deps?: Deps;
     challenge?: string;
     deprecation?: Readonly<Record<string, string>>;
+    sandboxOffset?: number;
   };
 };
 export type AppContext = Context<AppEnv>;

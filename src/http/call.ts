@@ -257,6 +257,7 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   const [who, found] = await readTogether(db, own, reads);
   const { outcome = null } = who as { outcome?: Outcome | null };
   const offset = credential.offsetOf(who as never);
+  run.incoming.context.set("sandboxOffset", offset ?? 0);
   const { caller, platformId: owner, ended } = await credential.admit(who as never, wall + (offset ?? 0));
   run.platformId = owner;
   if (outcome && (!ended || run.incoming.route.endsKey)) throw new Replay(outcome);

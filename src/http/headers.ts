@@ -1,6 +1,8 @@
 // The headers of every answer: the request's id, security headers, the quota, the end of a deprecated route, and CORS (HTTP-23, HTTP-25,
 // HTTP-30, HTTP-38).
+import { toIso } from "../core/clock.ts";
 import type { AppContext } from "./app-env.ts";
+import { depsOf } from "./deps.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
 import { rateHeaders } from "./rate-limit.ts";
 import type { Route } from "./route.ts";
@@ -19,6 +21,9 @@ export function decorate(context: AppContext, routes: readonly Route[]): void {
   const deprecation = context.get("deprecation") ?? {};
   // A list's own link to its next page stays.
   for (const [name, value] of Object.entries(deprecation)) headers.append(name, value);
+  const offset = context.get("sandboxOffset") ?? 0;
+  if (offset > 0 && !headers.has("Service-Clock"))
+    headers.set("Service-Clock", toIso(depsOf(context).clock.now() + offset));
   if (isOpenToAnyOrigin(routes, context.req.method, context.req.path)) {
     headers.set("Access-Control-Allow-Origin", "*");
     headers.set("Access-Control-Expose-Headers", [...new Set([...EXPOSED, ...Object.keys(deprecation)])].join(", "));

@@ -150,10 +150,12 @@ function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailur
 
 type Counts = Pick<Progress, "done" | "failed" | "lastError">;
 /** `left`: the rows that were recorded in part. */
-type Part = Counts & { readonly left: readonly string[] };
+export type Part = Counts & { readonly left: readonly string[] };
+/** How one row is recorded. */
+export type Recorder = Pick<EachJob, "name" | "record">;
 
 /** The rows of a part, six at a time. */
-async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Promise<Part> {
+export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[]): Promise<Part> {
   const outcomes: Part[] = [];
   await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)));
   return outcomes.reduce(
@@ -167,7 +169,7 @@ async function recordPart(deps: Deps, job: EachJob, ids: readonly string[]): Pro
   );
 }
 
-async function recordOne(deps: Deps, job: EachJob, id: string): Promise<Part> {
+async function recordOne(deps: Deps, job: Recorder, id: string): Promise<Part> {
   const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
     const recorded = await job.record(deps, id);
@@ -185,7 +187,7 @@ function failureOf(job: string, id: string | null, thrown: unknown): { failed: n
   return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };
 }
 
-/** Runs a job to its end in this invocation, for the sandbox's clock and for tests. Returns the number of recorded rows. */
+/** Runs a job to its end in this invocation, for tests. Returns the number of recorded rows. */
 export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   let done = 0;
   if (job.kind === "bulk") {

@@ -6,9 +6,10 @@ import type { Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
+import { rulingOffset } from "../db/clock.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { intentMachine } from "../intents/states.ts";
-import { findDueIntents, moveIntents } from "../intents/store.ts";
+import { findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
 import type { BulkJob, Ran, RowFailure, Slice } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { releaseStatements } from "./spend-store.ts";
@@ -33,6 +34,16 @@ export async function findAbandoned(deps: Deps, after: Due, slice: number): Prom
   if (!oldest || !last) return null;
   const next = due.length === slice ? { at: last.expiresAt, id: last.intentId } : null;
   return { oldestDueAt: oldest.expiresAt, run: async () => ({ ...(await abandonAll(deps, due, now)), next }) };
+}
+
+/** Records the end of one intent on the clock that rules it. Returns false when there was nothing left to record. */
+export async function abandonOne(deps: Deps, intentId: string): Promise<boolean> {
+  const { intent } = await readBatch(deps.db, { intent: findIntent(deps.db, intentId) });
+  if (!intent) return false;
+  const now = deps.clock.now() + rulingOffset(intent.environment, intent.clockOffsetMs);
+  if (intent.status !== "OPEN" || intent.expiresAt > now) return false;
+  await abandon(deps, [intent], now);
+  return true;
 }
 
 type Abandoned = Omit<Ran, "next">;

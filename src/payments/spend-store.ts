@@ -248,7 +248,7 @@ export const countOpenedByProvider = (
   );
 
 /** The end of a hold that has none. */
-const ENDLESS = Number.MAX_SAFE_INTEGER;
+export const ENDLESS = Number.MAX_SAFE_INTEGER;
 
 const endOf = ({ status, expiresAt }: IntentRow): number => (status === "PAID" ? ENDLESS : expiresAt);
 

@@ -5,13 +5,13 @@ import { DAY_MS } from "../core/limits.ts";
 const NOTICE_DAYS = [30, 7, 1] as const;
 export type NoticeDays = (typeof NOTICE_DAYS)[number];
 
-const FARTHEST = NOTICE_DAYS[0];
+export const FARTHEST_NOTICE_DAYS = NOTICE_DAYS[0];
 
 const beginsAt = (expiresAt: number, days: NoticeDays): number => expiresAt - days * DAY_MS;
 
 /** When the first notice of an attestation is due that is recorded now: at once where its time has come. Null where it has ended. */
 export const firstNoticeAt = (expiresAt: number, now: number): number | null =>
-  expiresAt <= now ? null : Math.max(now, beginsAt(expiresAt, FARTHEST));
+  expiresAt <= now ? null : Math.max(now, beginsAt(expiresAt, FARTHEST_NOTICE_DAYS));
 
 /**
  * The same for one that follows another. An earlier instant stays: nothing is due then, and the job moves it on, which spares the recording an

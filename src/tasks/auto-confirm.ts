@@ -4,6 +4,7 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
+import { rulingOffset } from "../db/clock.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
@@ -18,7 +19,7 @@ export function autoConfirmed(deps: Deps, facts: ClosingFacts, now: number): Sta
   return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now).statements;
 }
 
-/** Records the end of each window. Running late or twice makes no difference. */
+/** Records the end of each window, on the clock that rules it (ACC-9). Running late or twice makes no difference. */
 export const autoConfirmTasks: EachJob = {
   kind: "each",
   name: "auto_confirm_tasks",
@@ -30,11 +31,12 @@ export const autoConfirmTasks: EachJob = {
 };
 
 async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
-  const now = deps.clock.now();
   return retryUnderLocks(deps.env, async (touches) => {
     const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
     const task = facts.task?.task;
-    if (task?.status !== "open" || now < task.confirmBy) return false;
+    if (!facts.task || !task) return false;
+    const now = deps.clock.now() + rulingOffset(task.environment, facts.task.clockOffsetMs);
+    if (task.status !== "open" || now < task.confirmBy) return false;
     touches([task.providerDid, task.consumerDid]);
     await commitAll(deps, autoConfirmed(deps, facts, now));
     return true;

@@ -59,10 +59,16 @@ export function closeTask(
     givesSignals(task, transaction) && !isOfOnePrincipal(facts)
       ? rateBoth(deps, facts, signals, transaction, at, now)
       : null;
+  const dated = providersClock(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
     statements: [
-      ...moveTask(db, task.taskId, taskMove, { ...closing, ...answered, ...ratedBy(facts, rated), closedAt: at }),
+      ...moveTask(db, task.taskId, taskMove, {
+        ...closing,
+        ...answered,
+        ...ratedBy(facts, rated, dated.at, at),
+        closedAt: at,
+      }),
       ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
       ...recordEventForParties(db, transaction, now, { type: "task.closed", object }),
     ],
@@ -81,10 +87,32 @@ export function closeTask(
 }
 
 /** Of each side that was rated, the principal that answered for the other one: a reorganisation takes the signals back (FAC-18). */
-const ratedBy = ({ provider, consumer }: ClosingFacts, rated: ReturnType<typeof rateBoth> | null) => ({
-  providerRatedBy: rated === null || rated.provider === NOT_RATED ? null : (consumer?.agent.principalId ?? null),
-  consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : (provider?.agent.principalId ?? null),
-});
+const ratedBy = (
+  { provider, consumer }: ClosingFacts,
+  rated: ReturnType<typeof rateBoth> | null,
+  providerRatedAt: number,
+  closedAt: number,
+) => {
+  const providerRated = rated !== null && rated.provider !== NOT_RATED;
+  return {
+    providerRatedBy: providerRated ? (consumer?.agent.principalId ?? null) : null,
+    consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : (provider?.agent.principalId ?? null),
+    ...(providerRated && providerRatedAt !== closedAt && { providerRatedAt }),
+  };
+};
+
+/**
+ * The instant of the provider's signal and of its reckoning. A signal to an agent is dated on its own platform's clock (TSK-18): where that is
+ * another than the task's, now, so that nobody's rating ages by another's clock.
+ */
+export function providersClock({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
+  const apart = apartOf(task);
+  return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
+}
+
+/** By how much the clock of the provider's platform is ahead of the task's. */
+export const apartOf = (task: ClosingFacts["task"]): number =>
+  task === null || task.providerOffsetMs === null ? 0 : task.providerOffsetMs - task.clockOffsetMs;
 
 /** A party that has left the task's environment begins anew elsewhere: what ends behind it does not rate it (AGT-34). */
 const NOT_RATED: Rated = { rating: null, statements: [] };
@@ -110,14 +138,15 @@ function rateBoth(
 ): { provider: Rated; consumer: Rated } {
   const { provider, consumer } = facts;
   if (!provider || !consumer) throw new Error("a task without its parties");
-  const shared = { at, now, volume: { currency: transaction.currency, units: transaction.gross } };
+  const volume = { currency: transaction.currency, units: transaction.gross };
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
   return {
     provider: rate(
       { ...provider, markets: facts.markets, escrows: facts.escrows },
       {
-        ...shared,
+        ...providersClock(facts, at, now),
+        volume,
         add: signals.provider,
         counterpartyPrincipalId: consumer.agent.principalId,
         counterparty: facts.providerCounterparty,
@@ -127,7 +156,9 @@ function rateBoth(
     consumer: rate(
       { ...consumer, markets: [], escrows: [] },
       {
-        ...shared,
+        at,
+        now,
+        volume,
         add: signals.consumer,
         counterpartyPrincipalId: provider.agent.principalId,
         counterparty: facts.consumerCounterparty,

@@ -7,7 +7,7 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { findCounterpartyOf } from "../ratings/store.ts";
-import { type ClosingFacts, closingReads, signalsOf } from "./close.ts";
+import { apartOf, type ClosingFacts, closingReads, signalsOf } from "./close.ts";
 import { taskMachine } from "./states.ts";
 import { moveTask, ratedByOf } from "./store.ts";
 import { toTaskView } from "./views.ts";
@@ -37,7 +37,7 @@ export function reverseTask(deps: Deps, facts: ClosingFacts, escrows: readonly E
 function takeBack(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[], now: number): Statement[] {
   if (!facts.task) throw new Error("a task without its row");
   const { task, transaction } = facts.task;
-  const { providerRatedBy, consumerRatedBy, closedAt } = task;
+  const { providerRatedBy, providerRatedAt, consumerRatedBy, closedAt } = task;
   const { provider, consumer } = facts;
   if (!provider || !consumer || closedAt === null) throw new Error("a closed task without its parties or its end");
   const signals = signalsOf(deps, task, transaction, closedAt);
@@ -53,6 +53,8 @@ function takeBack(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[]
           { ...provider, markets: facts.markets, escrows: [...escrows] },
           {
             ...shared,
+            at: providerRatedAt ?? closedAt,
+            now: now + apartOf(facts.task),
             add: signals.provider,
             counterpartyPrincipalId: providerRatedBy,
             counterparty: facts.providerCounterparty,

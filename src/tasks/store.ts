@@ -4,7 +4,7 @@ import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { columnsOf, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
+import { clockOffsetFor, clockOffsetOf, otherOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
@@ -12,11 +12,26 @@ export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow }
 const task = columnsOf(tasks, "t");
 const transaction = columnsOf(transactions, "x");
 
-/** A task with the clock of its consumer's platform, which rules it (ACC-9). */
-export const findTask = (db: Database, taskId: string): Read<Timed<TaskWithTransaction> | null> =>
+/** Null where both parties are of one platform, and in production. */
+export type OfTwoClocks = { readonly providerOffsetMs: number | null };
+
+/** A task with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, on which that one is rated (TSK-18). */
+export const findTask = (db: Database, taskId: string): Read<(Timed<TaskWithTransaction> & OfTwoClocks) | null> =>
   readOne(
     db
-      .select({ task, transaction, clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId) })
+      .select({
+        task,
+        transaction,
+        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
+        providerOffsetMs: otherOffsetOf(
+          {
+            environment: transactions.environment,
+            platformId: transactions.providerPlatformId,
+            rulingId: transactions.consumerPlatformId,
+          },
+          "provider_offset_ms",
+        ),
+      })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),
@@ -83,7 +98,15 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
 
 export const insertTask = (db: Database, row: typeof tasks.$inferInsert): Statement => db.insert(tasks).values(row);
 
-type Closed = "answer" | "outcome" | "score" | "note" | "closedAt" | "providerRatedBy" | "consumerRatedBy";
+type Closed =
+  | "answer"
+  | "outcome"
+  | "score"
+  | "note"
+  | "closedAt"
+  | "providerRatedBy"
+  | "consumerRatedBy"
+  | "providerRatedAt";
 
 export const moveTask = (
   db: Database,

@@ -104,7 +104,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
-  "listNetworks",
+  ...["listNetworks", "getSandboxClock", "advanceSandboxClock"],
 ];
 
 const namesObject = (route: Route): boolean =>

@@ -246,7 +246,9 @@ describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {
       const suffix = route.query && "limit" in route.query.shape ? "limit=100" : "";
       for (const caller of credentials(route, other, environment, "its own")) {
         const { status, text } = await ask(caller, route, route.path, ["", suffix, {}]);
-        expect([caller.name, status]).toEqual([caller.name, 200]);
+        // Production has no test clock (ACC-28).
+        const expected = id === "getSandboxClock" && environment === "production" ? 403 : 200;
+        expect([caller.name, status]).toEqual([caller.name, expected]);
         const shown = (some: readonly string[]) => some.filter((one) => text.includes(one));
         expect(shown([...theirs, ...(isOfAccount(route) ? [] : elsewhere)]), caller.name).toEqual([]);
         expect([caller.name, shown(mine).length > 0]).toEqual([caller.name, SHOWING.includes(id)]);

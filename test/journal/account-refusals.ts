@@ -85,6 +85,23 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
         () => at().call("POST", "/v1/platform/keys/rotate", { body: { environment: "production" } }),
       ],
     ],
+    advanceSandboxClock: [
+      [
+        "no way back",
+        "validation_failed",
+        () => at().call("POST", "/v1/sandbox/clock/advance", { body: { seconds: 0 } }),
+      ],
+      [
+        "an instant that has passed",
+        "validation_failed",
+        () => at().call("POST", "/v1/sandbox/clock/advance", { body: { to: "2020-01-01T00:00:00Z" } }),
+      ],
+      [
+        "a production key",
+        "forbidden",
+        () => at().call("POST", "/v1/sandbox/clock/advance", { key: at().liveKey, body: { seconds: 1 } }),
+      ],
+    ],
     submitDocument: [
       [
         "an unknown type",

@@ -6,7 +6,7 @@ import { env, type World } from "./world.ts";
 
 const HOP_MS = 30;
 
-type Far = Pick<Env, "DB" | "AGENTS" | "IDEMPOTENCY" | "REPLAY" | "ATTEMPTS">;
+type Far = Pick<Env, "DB" | "AGENTS" | "IDEMPOTENCY" | "REPLAY" | "ATTEMPTS" | "SANDBOXES">;
 
 export type FarWorld = {
   readonly world: World;
@@ -60,6 +60,7 @@ function farBindings(d1: D1Database, hop: Hop): Far {
     IDEMPOTENCY: objects(env.IDEMPOTENCY),
     REPLAY: objects(env.REPLAY),
     ATTEMPTS: objects(env.ATTEMPTS),
+    SANDBOXES: objects(env.SANDBOXES),
   };
 }
 

@@ -66,6 +66,10 @@ export const platforms = sqliteTable(
     erasedAt: integer(),
     /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
+    /** When it was last moved, in real time; null before the first time. */
+    clockMovedAt: integer(),
+    /** Up to which instant of that clock all that fell due in the sandbox is recorded; null while the clock was never moved. */
+    clockRecordedTo: integer(),
     createdAt: integer().notNull(),
     /** Grows with every change, also within one millisecond: a change names the one that it was decided on. */
     updatedAt: integer().notNull(),
@@ -75,6 +79,8 @@ export const platforms = sqliteTable(
     // A closed account gives its address back. Not by its status, each of whose moves would rewrite the index.
     uniqueIndex("platforms_by_email").on(t.emailFolded).where(sql`closed_at is null`),
     index("platforms_unverified").on(t.createdAt).where(sql`status = 'EMAIL_PENDING'`),
+    // Few: the minute's sweep walks through them.
+    index("platforms_moved").on(t.platformId).where(sql`clock_offset_ms > 0`),
     index("platforms_to_erase").on(t.closedAt).where(sql`status = 'CLOSED' and erased_at is null`),
   ],
 );

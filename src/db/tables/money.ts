@@ -279,6 +279,8 @@ export const tasks = sqliteTable(
     /** Who answered for the other side when it closed, where that rated the provider and the consumer. */
     providerRatedBy: text(),
     consumerRatedBy: text(),
+    /** The instant from which the provider's signal decays, where its own sandbox has another clock than the task (TSK-18); null else. */
+    providerRatedAt: integer(),
   },
   (t) => [
     index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`),

@@ -12,6 +12,7 @@ import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
 import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
+import { SANDBOX_JOBS, SANDBOX_OPERATIONS } from "./sandbox.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
 import { VAULT_JOBS, VAULT_MESSAGES, VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
@@ -37,6 +38,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...MARKET_OPERATIONS,
   ...VAULT_OPERATIONS,
   ...PURCHASE_OPERATIONS,
+  ...SANDBOX_OPERATIONS,
 
   verifyProof: [{ when: "a nonce is used up, in its object", ...NOTHING }],
 
@@ -61,6 +63,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...FOLLOWER_JOBS,
   ...VAULT_JOBS,
   ...PURCHASE_JOBS,
+  ...SANDBOX_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 

@@ -12,6 +12,7 @@ import { PRINCIPAL_PLAYS } from "./principals.ts";
 import { PROFILE_PLAYS } from "./profile.ts";
 import { PURCHASE_PLAYS } from "./purchases.ts";
 import { REVIEW_PLAYS } from "./review.ts";
+import { SANDBOX_PLAYS } from "./sandbox.ts";
 import type { Plays } from "./stage.ts";
 import { STANDING_PLAYS } from "./standing.ts";
 import { VAULT_PLAYS } from "./vaults.ts";
@@ -33,5 +34,6 @@ export const PLAYS: Plays = {
   ...FOLLOWER_PLAYS,
   ...VAULT_PLAYS,
   ...PURCHASE_PLAYS,
+  ...SANDBOX_PLAYS,
   ...JOB_PLAYS,
 };

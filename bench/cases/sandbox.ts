@@ -1,0 +1,69 @@
+// The test clock of a sandbox: moved with nothing due, and past the ends of a hundred tasks and a hundred intents.
+
+import type { Case } from "../case.ts";
+import { copyRows } from "../copies.ts";
+import { agent, facilitated, follow, manageAs, openIntent, openProvider, type Play, principal } from "../play.ts";
+import { accredit, type Platform } from "../stage.ts";
+import type { Ask } from "../wire.ts";
+
+const DUE = 100;
+const FOUR_DAYS = 4 * 24 * 3_600;
+
+/** Each call needs a sandbox of its own: none goes farther than 400 days. */
+async function open({ stage, next }: Play): Promise<Platform> {
+  const platform = await accredit(stage.origin, `Platform of the clock ${next()}`);
+  // A call writes no use of its key.
+  const used = "update management_keys set last_used_at = ? where platform_id = ?";
+  await stage.sql([{ sql: used, params: [Date.now(), platform.platformId] }]);
+  return platform;
+}
+
+/** The clocks that the cases before have moved stand still again. */
+async function sweeping({ stage }: Play): Promise<Ask> {
+  const [, [row] = []] = await stage.sql([
+    { sql: "update platforms set clock_offset_ms = 0 where clock_moved_at is not null" },
+    { sql: "select count(*) as moved from platforms where clock_offset_ms > 0" },
+  ]);
+  return { method: "POST", path: `/__bench/job?name=sweep_sandboxes&done=${row?.["moved"]}` };
+}
+
+async function manyDue(play: Play) {
+  const { stage, next } = play;
+  const platform = await open(play);
+  const owner = await principal(stage, platform, next());
+  const consumer = await agent(stage, platform, "CONSUMER", owner);
+  const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
+  const pair = { consumer, provider };
+  const { taskId } = await facilitated(play, pair);
+  const intentId = await openIntent(play, pair);
+  const many = { from: 0, to: DUE - 1 };
+  const named = (column: string) => `${column} || '-' || n`;
+  const ids = { task_id: named("task_id"), transaction_id: named("transaction_id") };
+  const where = `task_id = '${taskId}'`;
+  const settled = { ...ids, intent_id: named("intent_id"), log_index: "log_index + 1000 + n" };
+  await copyRows(stage, { table: "transactions", where, vary: settled }, many);
+  await copyRows(stage, { table: "tasks", where, vary: ids }, many);
+  const ended = { intent_id: named("intent_id"), intent_hash: named("intent_hash") };
+  await copyRows(stage, { table: "payment_intents", where: `intent_id = '${intentId}'`, vary: ended }, many);
+  const held = { intent_id: named("intent_id") };
+  await copyRows(stage, { table: "spend_holds", where: `intent_id = '${intentId}'`, vary: held }, many);
+  await follow(play);
+  return manageAs(platform, "POST", ADVANCE, { seconds: FOUR_DAYS });
+}
+
+const ADVANCE = "/v1/sandbox/clock/advance";
+const route = `POST ${ADVANCE}`;
+export const SANDBOX_CASES: readonly Case[] = [
+  {
+    route: "GET /v1/sandbox/clock",
+    status: 200,
+    ask: async (play) => manageAs(await open(play), "GET", "/v1/sandbox/clock"),
+  },
+  {
+    route,
+    status: 200,
+    ask: async (play) => manageAs(await open(play), "POST", ADVANCE, { seconds: FOUR_DAYS }),
+  },
+  { route, variant: `${DUE} tasks and ${DUE} intents`, status: 200, ask: manyDue },
+  { route: "job sweep_sandboxes", status: 200, ask: sweeping },
+];

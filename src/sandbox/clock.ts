@@ -1,0 +1,106 @@
+// Reads the test clock of a platform's sandbox and moves it forward (ACC-28).
+import { moveSandboxClock } from "../accounts/store.ts";
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, SECOND_MS } from "../core/limits.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
+import { countDue, recordDue } from "./record-due.ts";
+import type { AdvanceInput, ClockView } from "./schema.ts";
+
+const OFFSET_MAX_MS = CLOCK_DAYS_MAX * DAY_MS;
+const STEP_MAX_MS = CLOCK_STEP_DAYS * DAY_MS;
+
+/** What fell due earlier than this before the first move was the minute's jobs' to record. */
+const LOOKS_BACK_MS = DAY_MS;
+
+/** The call itself is not ruled by the clock that it moves. */
+const REAL_TIME = { clock: () => 0 };
+
+function refuseProduction({ environment }: ManagementCall): void {
+  if (environment === "sandbox") return;
+  throw new ServiceError("forbidden", { message: "Production has no test clock; use a sandbox key." });
+}
+
+/** Before the faults of a body. */
+export const precheckClock = (call: ManagementCall): Precheck =>
+  precheck({}, () => {
+    refuseProduction(call);
+    return [];
+  });
+
+export async function getClock(call: ManagementCall): Promise<ClockView> {
+  const { clock } = await readClock(call);
+  return viewOf(call, clock.clockOffsetMs);
+}
+
+async function readClock(call: ManagementCall) {
+  const { caller, clock } = await call.read({ clock: findSandboxClock(call.db, call.tenant.platformId) }, REAL_TIME);
+  refuseProduction(call);
+  if (!clock) throw new ServiceError("invalid_credentials");
+  return { caller, clock };
+}
+
+const viewOf = ({ deps }: ManagementCall, offset: number): ClockView => {
+  const now = deps.clock.now();
+  return { now: toIso(now + offset), real_time: toIso(now), offset_ms: offset };
+};
+
+export async function advanceClock(call: ManagementCall, input: AdvanceInput): Promise<ClockView> {
+  const moved = await retryUnderLocks(call.deps.env, (touches) => move(call, input, touches));
+  // Where this dies, the minute's sweep goes on.
+  await recordDue(call.deps, moved.sandbox);
+  return moved.view;
+}
+
+/** Of several at once each adds up: after a conflict they queue. */
+async function move(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
+  const { db, deps } = call;
+  const { caller, clock } = await readClock(call);
+  const { platformId } = caller;
+  touches([platformId]);
+  const now = deps.clock.now();
+  const from = clock.clockOffsetMs;
+  const to = offsetAfter(input, from, now);
+  const sandbox = sandboxAt(call, platformId, clock, to);
+  await refuseTooMuch(call, input, to - from, sandbox);
+  const view = viewOf(call, to);
+  await call.commit(
+    [
+      ...moveSandboxClock(db, platformId, { from, to }, { movedAt: now, recordedTo: sandbox.since }),
+      recordActivity(db, { platformId, environment: "sandbox" }, now + from, {
+        action: "sandbox.clock_advanced",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+        changes: { offset_ms: { from, to } },
+      }),
+    ],
+    view,
+  );
+  return { view, sandbox };
+}
+
+/** @throws 422 for an instant that is not ahead, and beyond the days in all */
+function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): number {
+  const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
+  const field = to === undefined ? "seconds" : "to";
+  if (offset <= from) throw validationError([fieldError(field, "too_small", "The clock goes forward only.")]);
+  if (offset <= OFFSET_MAX_MS) return offset;
+  const message = `The clock runs at most ${CLOCK_DAYS_MAX} days ahead of real time.`;
+  throw validationError([fieldError(field, "too_big", message)]);
+}
+
+/** So many rows are recorded at once only where they are of 30 days. */
+async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: number, sandbox: Sandbox) {
+  if (step <= STEP_MAX_MS || (await countDue(call.deps, sandbox, CLOCK_DUE_MAX + 1)) <= CLOCK_DUE_MAX) return;
+  const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by ${CLOCK_STEP_DAYS} days at most.`;
+  throw validationError([fieldError(to === undefined ? "seconds" : "to", "too_big", message)]);
+}
+
+function sandboxAt({ deps, ahead }: ManagementCall, platformId: string, clock: SandboxClock, offset: number): Sandbox {
+  const now = deps.clock.now();
+  const since = clock.clockRecordedTo ?? now - LOOKS_BACK_MS;
+  return { platformId, now: now + offset, since, ahead: ahead + offset };
+}

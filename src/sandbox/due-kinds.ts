@@ -1,0 +1,52 @@
+// What falls due on a sandbox's clock, and how each row of it is recorded (ACC-28): as the jobs of the minute record it, each row decided again
+// on what is stored and on the clock that rules it.
+import { notifyExpiring } from "../accounts/notify-expiring.ts";
+import type { Deps } from "../context.ts";
+import type { Due } from "../core/due.ts";
+import { type Database, type Read, readBatch } from "../db/batch.ts";
+import { findClockOffset } from "../db/clock.ts";
+import type { Recorded } from "../jobs/job.ts";
+import type { Recorder } from "../jobs/run.ts";
+import { abandonOne } from "../payments/abandon.ts";
+import { rateAbandonedIntents } from "../payments/rate-abandoned.ts";
+import { spendPaidIntents } from "../payments/spend-paid.ts";
+import { platformOf } from "../principals/due-store.ts";
+import { finishCascades } from "../standing/cascades.ts";
+import { endAttestation } from "../standing/expire.ts";
+import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
+import {
+  findDueIntentsOf,
+  findDueNoticesOf,
+  findDueTasksOf,
+  findEndedAttestationsOf,
+  findUnratedIntentsOf,
+  findUnspentIntentsOf,
+  type Sandbox,
+} from "./due-store.ts";
+
+export type DueKind = {
+  readonly recorder: Recorder;
+  /** The rows of one part: an invocation's queries are limited (JOB-12). */
+  readonly part: number;
+  readonly find: (db: Database, sandbox: Sandbox, limit: number) => Read<Due[]>;
+};
+
+const PART = 20;
+
+/** The principal, then its agents: a part is one principal, and a slice of its agents. */
+async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
+  const { offset } = await readBatch(deps.db, { offset: findClockOffset(deps.db, platformOf(principalId)) });
+  const ended = await endAttestation(deps, principalId, deps.clock.now() + offset);
+  const agents = await finishCascades.record(deps, principalId);
+  return agents === "more" ? "more" : ended || agents;
+}
+
+/** In their order: an intent's consumer is rated for it only once it is abandoned. */
+export const DUE_KINDS: readonly DueKind[] = [
+  { recorder: autoConfirmTasks, part: PART, find: findDueTasksOf },
+  { recorder: { name: "end_attestations", record: endOne }, part: 1, find: findEndedAttestationsOf },
+  { recorder: { name: "abandon_intents", record: abandonOne }, part: PART, find: findDueIntentsOf },
+  { recorder: rateAbandonedIntents, part: PART, find: findUnratedIntentsOf },
+  { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
+  { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
+];

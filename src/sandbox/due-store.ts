@@ -1,0 +1,151 @@
+// Store of what falls due in one platform's sandbox, on its own clock (ACC-28). No index is for this alone, which every purchase would write:
+// each read goes by what the platform's own rows are listed by, or by a range that ends with the sandbox's clock.
+import { type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
+import { accountRanges } from "../db/account-ranges.ts";
+import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
+import { platforms } from "../db/tables/accounts.ts";
+import { BLOCK_CLOCK_SKEW_MS, LATE_MS, PAID_MS } from "../intents/states.ts";
+import { readThrough } from "../intents/store.ts";
+import { ENDLESS } from "../payments/spend-store.ts";
+import { FARTHEST_NOTICE_DAYS } from "../principals/notices.ts";
+
+export type Sandbox = {
+  readonly platformId: string;
+  /** On its own clock: now, and the instant up to which all that fell due is recorded. Epoch milliseconds. */
+  readonly now: number;
+  readonly since: number;
+  /** By how much that clock is ahead of the chains'. */
+  readonly ahead: number;
+};
+
+const due = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`${at}`.as("at"), id: sql<string>`${id}`.as("id") })
+      .from(from)
+      .limit(limit),
+  );
+
+const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
+
+/** Tasks of what the platform's agents bought: a window begins with the settlement, by which an account's purchases are listed. */
+export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> => {
+  const bounds = sql`settled_at > ${since - WINDOW_MS} and settled_at <= ${now - WINDOW_MS}`;
+  const bought = accountRanges(
+    sql`transactions`,
+    { platformId, environment: "sandbox" },
+    { role: "consumer" },
+    bounds,
+  ).map((range) => sql`select task_id from ${range}`);
+  const from = sql`(${sql.join(bought, sql` union all `)}) x cross join tasks t on t.task_id = x.task_id
+    and t.status = ${"open"} and t.confirm_by <= ${now}`;
+  return due(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
+};
+
+/** Literal text, so that SQLite uses the partial index. */
+export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
+  due(
+    db,
+    sql`attestation_expires_at`,
+    sql`principal_id`,
+    sql`(select attestation_expires_at, principal_id from principals where tenant = 0 and platform_id = ${platformId}
+      and environment = 'sandbox' and status = 'ACTIVE' and attestation_expires_at <= ${now}) ended`,
+    limit,
+  );
+
+/** A principal that does not run has its notices too (PRN-26). Those of an attestation that has ended are none. */
+export const findDueNoticesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
+  due(
+    db,
+    sql`expiry_notice_at`,
+    sql`principal_id`,
+    sql`(select expiry_notice_at, principal_id from principals indexed by principals_by_status where tenant = 0
+      and platform_id = ${platformId} and environment = 'sandbox' and status in ('ACTIVE', 'SUSPENDED')
+      and attestation_expires_at > ${now} and attestation_expires_at <= ${now + FARTHEST_NOTICE_DAYS * DAY_MS}
+      and expiry_notice_at <= ${now}) noticed`,
+    limit,
+  );
+
+/** Those that have ended and can't have been paid in time (PAY-21). Others than the platform's stand in the range for as long as they are open. */
+export const findDueIntentsOf = (
+  db: Database,
+  { platformId, now, since, ahead }: Sandbox,
+  limit: number,
+): Read<Due[]> =>
+  due(
+    db,
+    sql`expires_at`,
+    sql`intent_id`,
+    sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_due where status = 'OPEN'
+      and expires_at > ${since} and expires_at <= ${now}
+      and environment = 'sandbox' and consumer_platform_id = ${platformId}
+      and expires_at <= ${readThrough(sql`payment_intents.network`)} + ${ahead - BLOCK_CLOCK_SKEW_MS}) ended`,
+    limit,
+  );
+
+/** The agents of the platform, in either environment: what one bought in the sandbox stays there. */
+const agentsOf = (platformId: string): SQL =>
+  sql`(select did from agents indexed by agents_by_platform where platform_id = ${platformId}) a`;
+
+/** Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). */
+export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
+  due(
+    db,
+    sql`i.expires_at`,
+    sql`i.intent_id`,
+    // An intent lives for less than a day.
+    sql`${agentsOf(platformId)} cross join payment_intents i indexed by payment_intents_bought on i.consumer_did = a.did
+      and i.environment = 'sandbox' and i.created_at > ${since - LATE_MS - DAY_MS} and i.created_at <= ${now - LATE_MS}
+      and i.status = 'ABANDONED' and i.abandon_rated = 0 and i.opened_by = i.consumer_did
+      and i.consumer_platform_id = ${platformId} and i.expires_at <= ${now - LATE_MS}`,
+    limit,
+  );
+
+/** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. */
+export const findUnspentIntentsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
+  due(
+    db,
+    sql`i.paid_at`,
+    sql`i.intent_id`,
+    sql`${agentsOf(platformId)} cross join spend_holds h on h.did = a.did and h.environment = 'sandbox'
+      and h.expires_at = ${ENDLESS} cross join payment_intents i on i.intent_id = h.intent_id
+      and i.consumer_did = a.did and i.consumer_platform_id = ${platformId}
+      and i.status = 'PAID' and i.spent_at is null and i.paid_at <= ${now - PAID_MS}`,
+    limit,
+  );
+
+/** The offset of a sandbox's clock, in milliseconds, and how far what fell due is recorded. */
+export type SandboxClock = {
+  readonly clockOffsetMs: number;
+  readonly clockMovedAt: number | null;
+  readonly clockRecordedTo: number | null;
+  /** Up to which instant all followed networks have been read; null where none is. */
+  readonly readThrough: number | null;
+};
+
+export const findSandboxClock = (db: Database, platformId: string | SQL<string>): Read<SandboxClock | null> =>
+  readOne(
+    db
+      .select({
+        clockOffsetMs: platforms.clockOffsetMs,
+        clockMovedAt: platforms.clockMovedAt,
+        clockRecordedTo: platforms.clockRecordedTo,
+        readThrough: sql<number | null>`(select min(read_through) from followers)`.as("read_through"),
+      })
+      .from(platforms)
+      .where(sql`platform_id = ${platformId}`),
+  );
+
+/** Literal text, so that SQLite uses the partial index. */
+export const findMovedSandboxes = (db: Database, after: string, limit: number): Read<string[]> =>
+  read(
+    db
+      .select({ platformId: platforms.platformId })
+      .from(platforms)
+      .where(sql`clock_offset_ms > 0 and platform_id > ${after}`)
+      .orderBy(sql`platform_id`)
+      .limit(limit),
+    (rows: { platformId: string }[]) => rows.map(({ platformId }) => platformId),
+  );

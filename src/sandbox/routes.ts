@@ -1,0 +1,43 @@
+// Routes of the sandbox's test clock (ACC-28).
+import { answer } from "../http/answer.ts";
+import { route } from "../http/route.ts";
+import { advanceClock, getClock, precheckClock } from "./clock.ts";
+import { advanceFaults, advanceInput, clockView } from "./schema.ts";
+
+export const sandboxRoutes = [
+  route({
+    method: "get",
+    path: "/v1/sandbox/clock",
+    operationId: "getSandboxClock",
+    tag: "Platform",
+    summary: "Read the sandbox's clock",
+    surfaces: ["management"],
+    status: 200,
+    response: { schema: clockView, description: "The clock." },
+    errors: ["forbidden"],
+    handle: (call) => getClock(call),
+  }),
+  route({
+    method: "post",
+    path: "/v1/sandbox/clock/advance",
+    operationId: "advanceSandboxClock",
+    tag: "Platform",
+    summary: "Move the sandbox's clock",
+    description:
+      "Forward only, at most 400 days ahead in all, and at most 30 days at once where more than 1,000 rows would fall due. What fell due is " +
+      "recorded when it answers: tasks, intents and attestations. Proofs, keys, sessions, certificates, idempotency and quotas stay on real time.",
+    surfaces: ["management"],
+    body: advanceInput,
+    rules: advanceFaults,
+    precheck: (call) => precheckClock(call),
+    status: 200,
+    response: { schema: clockView, description: "The clock, as it stands now." },
+    errors: ["forbidden"],
+    idempotency: "plain",
+    handle: async (call, { body }) => {
+      const view = await advanceClock(call, body);
+      const headers = { "Content-Type": "application/json", "Service-Clock": view.now };
+      return answer(200, headers, JSON.stringify(view));
+    },
+  }),
+];

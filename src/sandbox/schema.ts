@@ -1,0 +1,32 @@
+// The clock of a sandbox on the wire (ACC-28).
+import * as z from "zod";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { CLOCK_DAYS_MAX, DAY_MS, SECOND_MS } from "../core/limits.ts";
+import { instant, instantInput } from "../http/schemas.ts";
+
+export const advanceInput = z
+  .strictObject({
+    seconds: z
+      .number()
+      .int()
+      .min(1)
+      .max((CLOCK_DAYS_MAX * DAY_MS) / SECOND_MS)
+      .optional(),
+    to: instantInput.optional(),
+  })
+  .register(z.globalRegistry, { id: "ClockAdvance" });
+export type AdvanceInput = z.infer<typeof advanceInput>;
+
+/** One of the two. */
+export function advanceFaults(raw: unknown): FieldError[] {
+  if (typeof raw !== "object" || raw === null) return [];
+  const { seconds, to } = raw as Record<string, unknown>;
+  if (seconds === undefined && to === undefined) return [fieldError("seconds", "required", "Send seconds or to.")];
+  if (seconds === undefined || to === undefined) return [];
+  return [fieldError("to", "invalid_value", "Send seconds or to, not both.")];
+}
+
+export const clockView = z
+  .object({ now: instant, real_time: instant, offset_ms: z.number().int() })
+  .register(z.globalRegistry, { id: "SandboxClock" });
+export type ClockView = z.infer<typeof clockView>;

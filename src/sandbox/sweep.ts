@@ -1,0 +1,51 @@
+// Each minute's sweep of the sandboxes whose clock was moved (ACC-28): the jobs of the minute go by real time.
+import { noteSandboxRecorded } from "../accounts/store.ts";
+import type { Deps } from "../context.ts";
+import { aheadOf } from "../core/clock.ts";
+import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { findMovedSandboxes, findSandboxClock, type SandboxClock } from "./due-store.ts";
+import { recordDue } from "./record-due.ts";
+
+export const sweepSandboxes: EachJob = {
+  kind: "each",
+  name: "sweep_sandboxes",
+  find: async ({ db, clock }, after, limit) => {
+    const now = clock.now();
+    const { moved } = await readBatch(db, { moved: findMovedSandboxes(db, after?.id ?? "", limit) });
+    return moved.map((id) => ({ at: now, id }));
+  },
+  record: sweep,
+};
+
+async function sweep(deps: Deps, platformId: string): Promise<boolean> {
+  const { db, clock } = deps;
+  const now = clock.now();
+  const { known } = await readBatch(db, { known: findSandboxClock(db, platformId) });
+  if (!known || known.clockOffsetMs === 0) return false;
+  const { clockOffsetMs: offset, clockRecordedTo } = known;
+  const ahead = aheadOf(clock) + offset;
+  const since = clockRecordedTo ?? now;
+  const { failed } = await recordDue(deps, { platformId, now: now + offset, since, ahead });
+  const reached = reachedBy(known, now, ahead);
+  if (failed === 0 && reached !== null && reached >= since + HOUR_MS) {
+    await commit(db, [noteSandboxRecorded(db, platformId, offset, reached)]);
+  }
+  return true;
+}
+
+/**
+ * Up to which instant nothing more can fall due: calls that began before have been answered, and what waits for a chain to be read is due later.
+ * Null in the minute after a move.
+ */
+function reachedBy(
+  { clockOffsetMs, clockMovedAt, readThrough }: SandboxClock,
+  now: number,
+  ahead: number,
+): number | null {
+  if (clockMovedAt !== null && now < clockMovedAt + MINUTE_MS) return null;
+  return (
+    Math.min(now + clockOffsetMs, readThrough === null ? Number.POSITIVE_INFINITY : readThrough + ahead) - MINUTE_MS
+  );
+}

@@ -1,0 +1,82 @@
+// Plays of the sandbox's clock, of platforms of their own: no other play meets a clock that was moved.
+import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
+import { paid } from "../../facilitation/support.ts";
+import type { Parties } from "../../support/consequences.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { openAs, pairOf, partiesOf } from "./purchases.ts";
+import { anHour, DAY, follow, HOUR, must, type Play, type Plays } from "./stage.ts";
+
+const MS = 1_000;
+
+const advance = (world: World, ms: number) =>
+  must(200, world.call("POST", "/v1/sandbox/clock/advance", { body: { seconds: ms / MS } }));
+
+/** `buying` is the consumer's platform, whose clock rules. */
+type Buying = { readonly buying: World; readonly parties: Parties };
+
+const moving =
+  (prepare: () => Promise<Buying>, act: (world: World) => Promise<unknown>): Play =>
+  async () => {
+    const { buying, parties } = await prepare();
+    return async () => {
+      await act(buying);
+      return { ...parties, account: [buying.platformId] };
+    };
+  };
+
+async function still(): Promise<Buying> {
+  return { buying: await createWorld(), parties: {} };
+}
+
+async function openTask(): Promise<Buying> {
+  const [world, other] = [await createWorld(), await createWorld()];
+  const pair = await pairOf({ world, other });
+  const { intent, tx } = await paid(other, pair, "10.00");
+  const body = { intent_id: intent.intent_id, payment_tx: tx };
+  await must(200, world.as(pair.provider, "POST", "/v1/facilitate", body));
+  return { buying: other, parties: partiesOf(pair) };
+}
+
+async function openIntent(): Promise<Buying> {
+  const [world, other] = [await createWorld(), await createWorld()];
+  const pair = await pairOf({ world, other });
+  await openAs(other, pair, "consumer");
+  await follow(world);
+  return { buying: other, parties: partiesOf(pair) };
+}
+
+async function attested(): Promise<Buying> {
+  const buying = await createWorld();
+  const principalId = await buying.principal(anHour(buying));
+  const agents = [
+    await buying.consumer({ principal_id: principalId }),
+    await buying.consumer({ principal_id: principalId }),
+  ];
+  return { buying, parties: { principal: [principalId], agent: agents.map(({ did }) => did) } };
+}
+
+/** As an advance leaves it that died before it recorded anything. */
+async function behind(prepare: () => Promise<Buying>): Promise<Buying> {
+  const found = await prepare();
+  await found.buying.deps.env.DB.prepare(
+    "update platforms set clock_offset_ms = ?1, clock_moved_at = ?2, clock_recorded_to = ?2 - ?3 where platform_id = ?4",
+  )
+    .bind(4 * DAY, Date.now(), HOUR, found.buying.platformId)
+    .run();
+  return found;
+}
+
+const sweep = (world: World) => world.run(sweepSandboxes);
+
+export const SANDBOX_PLAYS: Plays = {
+  advanceSandboxClock: {
+    "nothing fell due": moving(still, (world) => advance(world, HOUR)),
+    "a task's window ended": moving(openTask, (world) => advance(world, 4 * DAY)),
+    "an intent ended": moving(openIntent, (world) => advance(world, 2 * HOUR)),
+    "an attestation ended": moving(attested, (world) => advance(world, 2 * HOUR)),
+  },
+  sweep_sandboxes: {
+    "nothing fell due": moving(() => behind(still), sweep),
+    "a task's window ended": moving(() => behind(openTask), sweep),
+  },
+};

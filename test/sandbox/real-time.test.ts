@@ -1,0 +1,117 @@
+// What stays on real time in a sandbox whose clock runs 400 days ahead (ACC-28): each of it would have ended on that clock.
+import { beforeAll, describe, expect, it } from "vitest";
+import { signProof } from "../../src/protocol/proof.ts";
+import { prove, secondsAway } from "../auth/support.ts";
+import { rows } from "../promotion/support.ts";
+import { attested } from "../support/clock.ts";
+import { withConfig } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, principalBody, type World } from "../support/world.ts";
+import { advance, advanced, DAY_S } from "./support.ts";
+
+const DAYS = 400;
+
+describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
+  let world: World;
+  let principalId: string;
+  let consumer: Agent;
+  let early: { key: string; nonce: string };
+  let proof: Record<string, string>;
+  const path = "/v1/payment-intents/pin_none";
+  const keyed = (name: string) => ({
+    body: principalBody({ external_ref: name }),
+    headers: { "Idempotency-Key": name },
+  });
+  const outcome = keyed("before");
+  let stored: unknown;
+  beforeAll(async () => {
+    world = await createWorld();
+    // What ends on the sandbox's clock is the attestation, so that one is longer.
+    principalId = await world.principal(attested(2 * DAYS * 24));
+    consumer = await world.consumer({ principal_id: principalId });
+    expectStatus(await world.person("GET", "/v1/platform"), 200);
+    stored = expectStatus(await world.call("POST", "/v1/principals", outcome), 201);
+    const { nonce } = expectStatus(await world.call("GET", "/v1/verify/challenge", { key: null }), 200);
+    early = { key: world.key, nonce };
+    proof = await prove(consumer, { method: "GET", path, rawBody: "" });
+    await advanced(world, DAYS * DAY_S);
+  }, 60_000);
+
+  it("management keys, and the grace of one that was rotated", async () => {
+    const other = await createWorld();
+    await advanced(other, DAYS * DAY_S);
+    const rotated = expectStatus(
+      await other.call("POST", "/v1/platform/keys/rotate", { body: { grace_hours: 24 } }),
+      200,
+    );
+    const end = Date.parse(rotated.previous_key_expires_at) - Date.now();
+    expect(end).toBeGreaterThan(23 * 3_600_000);
+    expect(end).toBeLessThanOrEqual(24 * 3_600_000);
+    for (const key of [other.key, rotated.api_key.raw_key]) {
+      expectStatus(await other.call("GET", "/v1/platform", { key }), 200);
+    }
+    expectStatus(await world.call("GET", "/v1/platform", { key: early.key }), 200);
+  });
+
+  it("sessions", async () => {
+    expectStatus(await world.person("GET", "/v1/platform"), 200);
+  });
+
+  it("proofs: signed at real time, and used once", async () => {
+    const ask = async (headers: Record<string, string>) => {
+      const { status, body } = await world.call("GET", path, { key: null, headers });
+      return [status, body.detail?.reason ?? body.code];
+    };
+    expect(await ask(proof)).toEqual([404, "not_found"]);
+    expect(await ask(proof)).toEqual([401, "replay"]);
+    const ahead = await prove(consumer, { method: "GET", path, rawBody: "" }, { at: secondsAway(DAYS * DAY_S) });
+    expect(await ask(ahead)).toEqual([401, "timestamp_in_future"]);
+  });
+
+  it("nonces", async () => {
+    const timestamp = String(Math.floor(Date.now() / 1_000));
+    const statement = { kind: "challenge", timestamp, nonce: early.nonce, agentDid: consumer.did } as const;
+    const signed = await signProof(statement, consumer.privateKey);
+    const { certificate } = consumer;
+    const body = { proof_type: "challenge_response", certificate, nonce: early.nonce, proof: signed.proof, timestamp };
+    expect(expectStatus(await world.call("POST", "/v1/verify/proof", { key: null, body }), 200)).toMatchObject({
+      verified: true,
+    });
+  });
+
+  it("the validity of certificates: for a year, and of a new one from now", async () => {
+    expect((await world.as(consumer, "GET", path)).status).toBe(404);
+    const reissued = expectStatus(await world.call("POST", `/v1/agents/${consumer.did}/certificate`), 200);
+    expect(Date.parse(reissued.certificate_expires_at)).toBeLessThan(Date.now() + 366 * DAY_S * 1_000);
+    expect((await world.as({ ...consumer, certificate: reissued.certificate }, "GET", path)).status).toBe(404);
+  });
+
+  it("the grace in which both keys of an agent count", async () => {
+    const agent = await world.consumer({ principal_id: principalId });
+    const body = { grace_hours: 24 };
+    expectStatus(await world.call("POST", `/v1/agents/${agent.did}/rotate-key`, { body }), 200);
+    expect((await world.as(agent, "GET", path)).status).toBe(404);
+  });
+
+  it("the window of an Idempotency-Key", async () => {
+    expect(expectStatus(await world.call("POST", "/v1/principals", outcome), 201)).toEqual(stored);
+    expectStatus(await world.call("POST", "/v1/principals", keyed("after")), 201);
+    const ends = await rows(
+      "select expires_at as at from idempotency_outcomes where platform_id = ?",
+      world.platformId,
+    );
+    for (const { at } of ends) expect(at).toBeLessThanOrEqual(Date.now() + DAY_S * 1_000);
+  });
+
+  it("quotas", async () => {
+    const other = await createWorld();
+    const rate = { credentialQuota: 2, addressQuota: 2, windowSeconds: DAY_S };
+    const small = withConfig(other, { rate });
+    const read = async () => {
+      const { status, headers } = await small.call("GET", "/v1/platform");
+      return [status, Number(/r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1])];
+    };
+    expect(await read()).toEqual([200, 1]);
+    expectStatus(await advance(small, { seconds: DAYS * DAY_S }), 200);
+    expect(await read()).toEqual([429, 0]);
+  });
+});
