@@ -11,6 +11,7 @@ export function reviewDocument(document: Document): string[] {
   const seen = new Map<string, string>();
   walk(document, "#", (node, path) => {
     faults.push(...sentenceFaults(node, path), ...patternFaults(node, path), ...referenceFaults(document, node, path));
+    faults.push(...sharedFaults(document, node, path));
     if (!isSchemaPath(path)) return;
     const shape = shapeOf(node);
     if (shape === null) return;
@@ -183,6 +184,14 @@ function follow(document: Document, value: unknown, into: Set<string>): void {
 
 function referenceFaults(document: Document, { $ref }: Json, path: string): string[] {
   return typeof $ref !== "string" || resolve(document, $ref) !== undefined ? [] : [`${path}: ${$ref} leads nowhere`];
+}
+
+/** The examples that a media type shares with others. */
+function sharedFaults(document: Document, { examples }: Json, path: string): string[] {
+  if (typeof examples !== "object" || examples === null || Array.isArray(examples)) return [];
+  return Object.entries(examples).flatMap(([name, one]) =>
+    referenceFaults(document, one as Json, `${path}/examples/${name}`),
+  );
 }
 
 function resolve(document: Document, reference: string): unknown {
