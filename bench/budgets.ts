@@ -242,7 +242,11 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The clock, the move, and what fell due of each kind.
   "POST /v1/sandbox/clock/advance": mutation(20, 6, KIB, { trips: 3 }),
   // Each of the hundred is recorded in an invocation of its own part, which is not counted here.
-  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": mutation(1_200, 6, KIB, { trips: 5, objects: 15 }),
+  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": mutation(1_300, 7, KIB, {
+    trips: 8,
+    objects: 15,
+    fetches: 1,
+  }),
   "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
   "POST /v1/platform/password": mutation(10, 8, 200, { objects: 2 }),
@@ -294,6 +298,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
 export const HOPS: Readonly<Record<string, number>> = {
   // Its five trips and the signer's object.
   "POST /v1/agents/{did}/scope/authorized_markets": 6,
+  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": 6,
+  // Its five trips and the signer's object.
+  "POST /v1/agents/{did}/escrow/release": 6,
+  // The database, then the chains, each asked beside the others.
+  "GET /v1/operator/networks": 2,
+  // What fell due is recorded by the platform's object, in parts.
+  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": 11,
   // A bound proof is used up once it is known whom it is bound to.
   "POST /v1/facilitate (intent)": 3,
   "POST /v1/facilitate (second platform)": 3,

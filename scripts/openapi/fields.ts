@@ -287,6 +287,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "ScopePatch.authorized_markets": "Refused: markets are opened through their own route.",
   markets: "The agent's markets.",
   "MarketInput.markets": "The markets to open.",
+  "Transaction.escrow_state": "The state of the provider's escrow after it.",
+  "Transaction.task_id": "The task that it opened; null between agents of one principal.",
+  "EscrowReport.escrow": "Its vaults, one for each network; none for a consumer.",
+  "Vault.escrow_wallet": "The provider's vault.",
   escrow_state: "The state of the provider's escrow; null for a consumer.",
   "Facilitation.escrow_state": "The state of the provider's escrow on this network after the settlement.",
   escrow: "The agent's escrow; null for a role without one, and in an earlier version.",
@@ -425,7 +429,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "VaultMovement.transaction_id": "The transaction as which a settlement was facilitated; null else.",
   "VaultMovement.tx_hash": "Its transaction on-chain; null of a plain transfer, which is seen by what the vault holds.",
   "VaultMovement.block_number": "Its block, or the one in which it was seen.",
-  registration_tx: "The transaction that registered the provider; null until it was sent.",
+  registration_tx:
+    "The transaction that registered the provider; null until it was sent, and where it was registered before.",
 
   // ---- Payments ----------------------------------------------------------------------------------------------------------
   consumer_did: "The agent that pays.",
@@ -609,7 +614,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "query.outcome": "Only tasks with this outcome.",
   "query.since": "Only what was opened or settled at this instant or later.",
   "query.until": "Only what was settled before this instant.",
-  "query.did": "Only those of this agent of the account.",
+  "query.did": "Only those of this agent.",
   outcome: "The consumer's answer; null while the task is open.",
   "TaskConfirmation.outcome": "The consumer's answer.",
   score: "The part of the delivery that was good.",

@@ -7,6 +7,9 @@ export type MoneyFault = "invalid_format" | "too_big" | "too_small";
 
 const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;
 
+export const DECIMAL_MESSAGE = "Must be a decimal number of whole units, such as 10.50.";
+export const isDecimal = (text: string): boolean => DECIMAL.test(text);
+
 /** digits × 10^-scale, exactly. A negative scale is a power of ten. */
 type Decimal = { readonly digits: bigint; readonly scale: number };
 

@@ -2,6 +2,7 @@
 import type { ChainResult, Settled, SettlementReading } from "../chain/gateway.ts";
 import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, type Network } from "../chain/networks.ts";
+import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { isOlderThan, judgeSettlement } from "../intents/states.ts";
@@ -95,6 +96,15 @@ function refuseOtherBinding(
     throw unverified("paid_by_other_payment");
 }
 
+/** Why an intent takes no payment any more, where a party has cancelled it (PAY-23). */
+const cancelled = ({ cancelledAt }: IntentRow) =>
+  cancelledAt === null
+    ? {}
+    : {
+        message: "The intent was cancelled before its payment was seen.",
+        detail: { cancelled_at: toIso(cancelledAt) },
+      };
+
 /**
  * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
  * facilitated before, of exactly the amount, and in time.
@@ -130,6 +140,6 @@ export function judgePayment(
   if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
   refuseOtherBinding(intent, { txHash: at.txHash, logIndex: paid.logIndex }, at.bound);
   const judged = judgeSettlement(intent, at.minedAt, at.now);
-  if (!judged.ok) throw new ServiceError(judged.code);
+  if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent));
   return paid;
 }

@@ -234,7 +234,7 @@ export const findNewestLines = (
 /** Rows of one statement, by its text. */
 const AT_ONCE = 200;
 
-/** Refused where one of them is booked already; one that a reorganisation took away is booked anew. */
+/** Refused where one of them is booked already; one that a reorganisation took away is booked anew, with what it came to in its new block. */
 export const insertLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
   Array.from({ length: Math.ceil(lines.length / AT_ONCE) }, (_, n) =>
     lines.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
@@ -257,9 +257,9 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
         .onConflictDoUpdate({
           target: [ledgerLines.network, ledgerLines.txHash, ledgerLines.logIndex],
           set: Object.fromEntries(
-            (["held", "deposited", "block_number", "block_hash", "mined_at", "number", "reversed"] as const).map(
-              (name) => [camel(name), sql.raw(`excluded.${name}`)],
-            ),
+            (
+              ["amount", "held", "deposited", "block_number", "block_hash", "mined_at", "number", "reversed"] as const
+            ).map((name) => [camel(name), sql.raw(`excluded.${name}`)]),
           ),
           setWhere: sql`ledger_lines.reversed = 1`,
         }),

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
+import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
 import { nameFault, textFault } from "../core/text.ts";
 import {
@@ -159,7 +160,7 @@ function isHttpUrl(value: string): boolean {
 export const amountInput = z
   .string()
   .max(80)
-  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, "Must be a decimal number of whole units, such as 10.50.")
+  .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, DECIMAL_MESSAGE)
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 
 /** The faults of a patch that names what the resource shows and no patch changes. */

@@ -3,7 +3,7 @@ import type { AgentCall } from "../call.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { type MoneyFault, parseAmount } from "../core/money.ts";
+import { DECIMAL_MESSAGE, isDecimal, type MoneyFault, parseAmount } from "../core/money.ts";
 
 /** An order; the form of AEA/P clients names a network instead of a currency. */
 export type Order = {
@@ -65,19 +65,18 @@ function amountFaults(amount: string, candidates: readonly Network[]): FieldErro
   if (!parsed.ok)
     return candidates.length === 0 && parsed.fault === "invalid_format"
       ? []
-      : [unfit(parsed.fault, Math.max(...decimals))];
+      : [unfit(parsed.fault, amount, Math.max(...decimals))];
   return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "Must be more than zero.")];
 }
 
-const unfit = (fault: MoneyFault, decimals: number): FieldError =>
-  fieldError(
-    "amount",
-    fault,
-    fault === "invalid_format" ? `Must have at most ${decimals} decimals, as the token has.` : undefined,
-  );
+function unfit(fault: MoneyFault, amount: string, decimals: number): FieldError {
+  if (fault !== "invalid_format") return fieldError("amount", fault);
+  const message = isDecimal(amount) ? `Must have at most ${decimals} decimals, as the token has.` : DECIMAL_MESSAGE;
+  return fieldError("amount", fault, message);
+}
 
 export function unitsOf(amount: string, { decimals }: Network): number {
   const parsed = parseAmount(amount, decimals);
-  if (!parsed.ok) throw validationError([unfit(parsed.fault, decimals)]);
+  if (!parsed.ok) throw validationError([unfit(parsed.fault, amount, decimals)]);
   return parsed.units;
 }

@@ -3,10 +3,11 @@ import { moveSandboxClock } from "../accounts/store.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, SECOND_MS } from "../core/limits.ts";
+import { CHAIN_LOOK_MS, CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, SECOND_MS } from "../core/limits.ts";
+import { followNetwork } from "../follower/follow.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
-import { findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
+import { findEndingNetworks, findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
 import { countDue, recordDue } from "./record-due.ts";
 import type { AdvanceInput, ClockView } from "./schema.ts";
 
@@ -38,9 +39,14 @@ export async function getClock(call: ManagementCall): Promise<ClockView> {
 
 async function readClock(call: ManagementCall) {
   const { caller, clock } = await call.read({ clock: findSandboxClock(call.db, call.tenant.platformId) }, REAL_TIME);
+  return { caller, clock: known(call, clock) };
+}
+
+/** @throws 403 in production */
+function known(call: ManagementCall, clock: SandboxClock | null): SandboxClock {
   refuseProduction(call);
   if (!clock) throw new ServiceError("invalid_credentials");
-  return { caller, clock };
+  return clock;
 }
 
 const viewOf = ({ deps }: ManagementCall, offset: number): ClockView => {
@@ -57,14 +63,23 @@ export async function advanceClock(call: ManagementCall, input: AdvanceInput): P
 
 /** Of several at once each adds up: after a conflict they queue. */
 async function move(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
-  const { db, deps } = call;
-  const { caller, clock } = await readClock(call);
+  const { db, deps, tenant } = call;
+  const began = deps.clock.now();
+  const { caller, clock, ending } = await call.read(
+    {
+      clock: findSandboxClock(db, tenant.platformId),
+      ending: findEndingNetworks(db, tenant.platformId, reached(input, began), namesOf(deps)),
+    },
+    REAL_TIME,
+  );
+  const { clockOffsetMs: from } = known(call, clock);
   const { platformId } = caller;
   touches([platformId]);
+  offsetAfter(input, from, deps.clock.now());
+  await seePayments(call, ending);
   const now = deps.clock.now();
-  const from = clock.clockOffsetMs;
   const to = offsetAfter(input, from, now);
-  const sandbox = sandboxAt(call, platformId, clock, to);
+  const sandbox = sandboxAt(call, platformId, known(call, clock), to);
   await refuseTooMuch(call, input, to - from, sandbox);
   const view = viewOf(call, to);
   await call.commit(
@@ -81,6 +96,21 @@ async function move(call: ManagementCall, input: AdvanceInput, touches: (names: 
   );
   return { view, sandbox };
 }
+
+const namesOf = ({ config }: ManagementCall["deps"]): string[] => config.networks.map(({ network }) => network);
+
+/** What the clock will show, in milliseconds. */
+const reached = ({ seconds, to }: AdvanceInput, now: number) =>
+  to === undefined ? { plusOffset: now + (seconds ?? 0) * SECOND_MS } : { to };
+
+/** A payment of this instant is one of before the move: seen afterwards, its block would be shifted beyond the end of its intent (PAY-14). */
+async function seePayments({ deps }: ManagementCall, networks: readonly string[]): Promise<void> {
+  const until = Date.now() + CHAIN_LOOK_MS;
+  const seen = await Promise.all(networks.map((network) => followNetwork(deps, network, until)));
+  if (seen.every((followed) => followed === "level")) return;
+  throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
+}
+const RETRY_SECONDS = 2;
 
 /** @throws 422 for an instant that is not ahead, and beyond the days in all */
 function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): number {

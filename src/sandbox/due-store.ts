@@ -85,6 +85,26 @@ export const findDueIntentsOf = (
     limit,
   );
 
+/** Of these networks, those of its open intents that end up to an instant on its own clock: a fixed one, or one that its offset is added to. */
+export const findEndingNetworks = (
+  db: Database,
+  platformId: string | SQL<string>,
+  by: { readonly to: number } | { readonly plusOffset: number },
+  networks: readonly string[],
+): Read<string[]> => {
+  const offset = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ${platformId})`;
+  const ending = sql`select 1 from payment_intents i indexed by payment_intents_due where i.status = 'OPEN'
+    and i.expires_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and i.environment = 'sandbox'
+    and i.consumer_platform_id = ${platformId} and i.network = n.value`;
+  return read(
+    db
+      .select({ network: sql<string>`n.value`.as("network") })
+      .from(sql`json_each(${JSON.stringify(networks)}) n`)
+      .where(sql`exists (${ending})`),
+    (rows: { network: string }[]) => rows.map(({ network }) => network),
+  );
+};
+
 /** The agents of the platform, in either environment: what one bought in the sandbox stays there. */
 const agentsOf = (platformId: string): SQL =>
   sql`(select did from agents indexed by agents_by_platform where platform_id = ${platformId}) a`;

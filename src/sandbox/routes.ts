@@ -32,7 +32,7 @@ export const sandboxRoutes = [
     precheck: (call) => precheckClock(call),
     status: 200,
     response: { schema: clockView, description: "The clock, as it stands now." },
-    errors: ["forbidden"],
+    errors: ["forbidden", "chain_unavailable"],
     idempotency: "plain",
     handle: async (call, { body }) => {
       const view = await advanceClock(call, body);

@@ -108,8 +108,13 @@ const detailOf = (
   held: amountOn(network, balance),
   threshold: amountOn(network, threshold),
   reserve: amountOn(network, reserve),
-  ...(operation && { last_release: { status: operation.status, tx_hash: operation.txHash } }),
+  ...(operation && { last_release: lastOf(operation) }),
 });
+
+function lastOf(operation: OperationRow) {
+  const { status, tx_hash } = progressOf(operation);
+  return { status, tx_hash };
+}
 
 /** How far the operation is. `scheduled`: the threshold of a provider that leaves waits for the contract's delay. */
 function progressOf(

@@ -50,7 +50,7 @@ export const vaultRoutes = [
     description:
       "Sends what the vault holds above threshold and reserve to the operational wallet, all of it: `amount` is what is expected, and another " +
       "one is 409 `invalid_status` with `detail.releasable`. A provider that has taken its markets on the network away, with nothing open and " +
-      "every dispute window closed, has threshold 0. Ten times in 24 hours. Waits for the chain up to 20 seconds; the rest happens in the background.",
+      "every dispute window closed, has threshold 0. Ten times in 24 hours of real time on each network. Waits for the chain up to 20 seconds; the rest happens in the background.",
     params: agentParams,
     body: releaseInput,
     status: 200,

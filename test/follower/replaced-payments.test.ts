@@ -1,4 +1,5 @@
-// A payment that a reorganisation takes away leaves its intent open to another one in the same turn of the follower (PAY-21). The network `lab-bound`
+// A payment that a reorganisation takes away leaves its intent open to another one in the same turn of the follower (PAY-21), and a movement that
+// comes back with another amount is booked with that (CHN-24). The network `lab-bound`
 // belongs to this file alone; what it books has three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { networkNamed } from "../../src/chain/networks.ts";
@@ -7,15 +8,16 @@ import { rewind } from "../../src/follower/rewind.ts";
 import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
-import { rows } from "../promotion/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
 import { account, payOnChain } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { follow } from "./support.ts";
+import { bookedOf, escrowOf, follow, releaseSurplus } from "./support.ts";
 
 const LAB = "lab-bound";
 const UNIT = 1_000_000;
 const DAY = 86_400_000;
+const THRESHOLD = 15 * UNIT;
 const [OTHER, THIRD] = [account(6), account(5)];
 const { lab, mine } = labOf(LAB);
 
@@ -185,5 +187,35 @@ describe("a payment that a reorganisation replaces by another one", () => {
     await followed();
     expect(await seen(purchase)).toMatchObject({ status: "PAID", payment_tx: second, lost_tx: first });
     expect([await held(purchase), await told(purchase)]).toEqual([HELD, [first, second]]);
+  });
+});
+
+describe("a movement that comes to another amount in its new block", () => {
+  it("is booked with that one: a release finds less where a deposit before it is gone", async () => {
+    const { did } = await shop();
+    await deposit(did, THRESHOLD + 2 * UNIT, LAB);
+    await mine(3);
+    await deposit(did, 3 * UNIT, LAB);
+    await releaseSurplus(did, LAB, OTHER);
+    const [hash] = (await lab("eth_getBlockByNumber", "latest", false)).transactions;
+    const signed = await lab("debug_getRawTransaction", hash);
+    await mine(3);
+    await followed();
+    expect((await bookedOf(did)).at(-1)).toEqual(["release", -5 * UNIT, THRESHOLD]);
+    // The deposit is three transactions: of the tokens, of the allowance, and its own.
+    await lab("evm_setAutomine", false);
+    await lab("anvil_rollback", 5);
+    await mine(1);
+    expect(await lab("eth_sendRawTransaction", signed)).toBe(hash);
+    await mine(1);
+    await lab("evm_setAutomine", true);
+    await mine(5);
+    await followed();
+    await followed();
+    expect(await bookedOf(did)).toEqual([
+      ["deposit", THRESHOLD + 2 * UNIT, THRESHOLD + 2 * UNIT],
+      ["release", -2 * UNIT, THRESHOLD],
+    ]);
+    expect((await escrowOf(did)).balance).toBe(THRESHOLD);
   });
 });

@@ -115,9 +115,9 @@ export const moveWallet = (did: string, from: string, to: string, network = "bas
 };
 
 /** Pays a provider's surplus out to its wallet, as anybody may. */
-export const releaseSurplus = (did: string, network = "base-sepolia"): Promise<string> => {
+export const releaseSurplus = (did: string, network = "base-sepolia", from = account(9)): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);
   const args = [didHash(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });
-  return send(network, account(9), settlement_contract, data);
+  return send(network, from, settlement_contract, data);
 };

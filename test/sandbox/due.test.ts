@@ -6,8 +6,9 @@ import { asConsumer, facilitated, type Paid, paid, pairOf } from "../facilitatio
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
+import { withSilentChain } from "../support/variants.ts";
 import { type Agent, createWorld, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
-import { advanced, DAY_S, HOUR_S } from "./support.ts";
+import { advance, advanced, DAY_S, HOUR_S, offsetOf } from "./support.ts";
 
 const DAY = DAY_S * 1_000;
 
@@ -63,6 +64,27 @@ describe("an advance records (ACC-28)", () => {
     await advanced(world, DAY_S);
     expect((await intentOf(intent_id)).abandon_rated).toBe(1);
     expect((await agentOf(consumer)).rating_weight).toBeGreaterThan(before.rating_weight);
+  });
+
+  it("no end of an intent that was paid before it: its payment is seen first, and settles it (PAY-14)", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    await advanced(world, 301);
+    expect(await intentOf(purchase.intent.intent_id)).toMatchObject({ status: "PAID", payment_tx: purchase.tx });
+    expect(expectStatus(await asConsumer(world, purchase), 200).intent_id).toBe(purchase.intent.intent_id);
+  });
+
+  it("nothing while a chain that may have paid an intent can't be read: 503, and the clock stands where it stood", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    const before = await offsetOf(world);
+    const answer = await advance(withSilentChain(world), { seconds: 301 });
+    expect([answer.status, answer.body.code, answer.headers.get("retry-after")]).toEqual([
+      503,
+      "chain_unavailable",
+      "2",
+    ]);
+    expect(await offsetOf(world)).toBe(before);
+    await advanced(world, 301);
+    expect((await intentOf(purchase.intent.intent_id)).status).toBe("PAID");
   });
 
   it("both at once, where one advance passes the intent's end and the day after it", async () => {
