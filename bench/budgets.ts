@@ -109,6 +109,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/transactions": read(30, 32 * KIB),
   "GET /v1/agents/{did}/events": read(40, 64 * KIB),
   // The key and its platform 2, the key again for each of three ranges and the first row of each, and one row more than the page has.
+  "GET /v1/tasks": read(175, 32 * KIB),
+  "GET /v1/tasks (role=provider)": read(175, 32 * KIB),
+  "GET /v1/tasks (role=consumer)": read(280, 32 * KIB),
+  "GET /v1/tasks (did)": read(285, 32 * KIB),
+  "GET /v1/tasks (since=2026-01-01T00:00:00Z)": read(175, 32 * KIB),
+  "GET /v1/tasks (status=open)": read(2_960, 32 * KIB),
   "GET /v1/transactions": read(30, 32 * KIB),
   "GET /v1/transactions (role=provider)": read(28, 32 * KIB),
   "GET /v1/transactions (role=consumer)": read(28, 32 * KIB),

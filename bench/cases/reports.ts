@@ -23,14 +23,16 @@ const list = (name: string, filter?: string): Case => ({
 });
 
 /** Across the account; `did` is the agent that sells. */
-const across = (filter: string): Case => ({
-  route: "GET /v1/transactions",
-  ...(filter !== "" && { variant: filter }),
-  status: 200,
-  filling: true,
-  ask: ({ stage, provider }) =>
-    manage(stage, "GET", `/v1/transactions?limit=20&${filter === "did" ? `did=${provider.did}` : filter}`),
-});
+const across =
+  (name: string) =>
+  (filter: string): Case => ({
+    route: `GET /v1/${name}`,
+    ...(filter !== "" && { variant: filter }),
+    status: 200,
+    filling: true,
+    ask: ({ stage, provider }) =>
+      manage(stage, "GET", `/v1/${name}?limit=20&${filter === "did" ? `did=${provider.did}` : filter}`),
+  });
 
 const askOverview = ({ stage, provider }: Play): Ask => manage(stage, "GET", `${agentPath(provider.did)}/overview`);
 
@@ -60,5 +62,6 @@ export const REPORTS: readonly Case[] = [
   ...FILTERS.map((filter) => list("tasks", filter)),
   list("transactions"),
   list("events"),
-  ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z"].map(across),
+  ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z"].map(across("transactions")),
+  ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z", "status=open"].map(across("tasks")),
 ];

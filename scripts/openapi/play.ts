@@ -246,6 +246,8 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   }
   await stage.show("listTransactions", { query: { limit: "1" } });
   await stage.show("listTransactions", { headers: { Accept: "text/csv" } });
+  await stage.show("listTasks", { query: { limit: "1" } });
+  await stage.show("listTasks", { headers: { Accept: "text/csv" } });
   await stage.show("listPrincipals", { query: { limit: "1" } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });
   must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");

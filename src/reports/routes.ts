@@ -5,10 +5,20 @@ import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { eventList } from "../journal/event-schema.ts";
+import type { TaskView } from "../tasks/schema.ts";
 import { exportTransactions, getTransactions } from "./account.ts";
 import { getAgentEvents, getAgentTasks, getAgentTransactions, precheckReported } from "./lists.ts";
 import { getOverview } from "./overview.ts";
-import { overviewView, reportQuery, taskList, taskQuery, transactionList, transactionQuery } from "./schema.ts";
+import {
+  accountTaskQuery,
+  overviewView,
+  reportQuery,
+  taskList,
+  taskQuery,
+  transactionList,
+  transactionQuery,
+} from "./schema.ts";
+import { exportTasks, getTasks } from "./tasks.ts";
 
 const TRANSACTION_COLUMNS = (
   [
@@ -38,7 +48,48 @@ const TRANSACTION_COLUMNS = (
   ] as const
 ).map((name): CsvColumn<TransactionView> => [name, (transaction) => transaction[name]]);
 
+const TASK_COLUMNS = (
+  [
+    "task_id",
+    "opened_at",
+    "confirm_by",
+    "closed_at",
+    "status",
+    "outcome",
+    "score",
+    "note",
+    "environment",
+    "provider_did",
+    "consumer_did",
+    "transaction_id",
+    "intent_id",
+    "currency",
+    "gross_amt",
+    "network",
+  ] as const
+).map((name): CsvColumn<TaskView> => [name, (task) => task[name]]);
+
 export const reportRoutes = [
+  route({
+    method: "get",
+    path: "/v1/tasks",
+    operationId: "listTasks",
+    tag: "Tasks",
+    summary: "List tasks",
+    description:
+      "Newest first, in the state that counts at this instant. By an agent: its own. By a key or session: of all agents of the environment, " +
+      "one between two of them once, and as `text/csv` like the transactions.",
+    surfaces: ["agent", "management"],
+    query: accountTaskQuery,
+    status: 200,
+    response: { schema: taskList, description: "A page of tasks.", types: ["application/json", "text/csv"] },
+    errors: [],
+    headers: ["accept"],
+    handle: async (call, { query, headers }) =>
+      call.surface === "management" && prefersCsv(headers["accept"])
+        ? csvAnswer("tasks", TASK_COLUMNS, await exportTasks(call, query))
+        : getTasks(call, query),
+  }),
   route({
     method: "get",
     path: "/v1/transactions",

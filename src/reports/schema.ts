@@ -44,5 +44,8 @@ const accountQuery = {
 export const transactionQuery = z.strictObject({ ...accountQuery, status: transactionStatus.optional() });
 export type TransactionQuery = z.infer<typeof transactionQuery>;
 
+export const accountTaskQuery = z.strictObject({ ...accountQuery, status: taskStatus.optional() });
+export type AccountTaskQuery = z.infer<typeof accountTaskQuery>;
+
 export const taskList = listOf(taskView).register(z.globalRegistry, { id: "TaskList" });
 export const transactionList = listOf(transactionView).register(z.globalRegistry, { id: "TransactionList" });

@@ -12,27 +12,32 @@ import { type TaskRow, tasks } from "../db/tables/money.ts";
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;
   readonly outcome?: TaskOutcome | undefined;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, the first one that counts and the first one that does not. */
   readonly since?: number | undefined;
+  readonly until?: number | undefined;
 };
 
 const shown = bareColumns(tasks);
+const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
-/** Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
+/** `environment`: null for that of the agent. Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
 export const listTasks = (
   db: Database,
   side: Side,
-  { did, environment }: { readonly did: string; readonly environment: Environment },
+  { did, environment }: { readonly did: string; readonly environment: Environment | null },
   filter: TaskFilter,
   now: number,
   page: { readonly limit: number; readonly after: Position | null },
 ): Read<TaskRow[]> | null => {
   const from = rangesOf(filter, now, page.after).map(
-    (range) => sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment}`, range)}`,
+    (range) =>
+      sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment ?? ownOf(did)}`, range)}`,
   );
   if (from.length === 0) return null;
   return readAll(db.select(shown).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)));
 };
+
+const ownOf = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
 
 /** What is asked for, as ranges of an answer: `after` and `by` bound the end of the window. */
 type Answered = { readonly answer: TaskRow["answer"]; readonly after?: number; readonly by?: number };
@@ -50,11 +55,14 @@ function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
 }
 
 function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL | undefined)[] {
-  const { since } = filter;
-  const began = since === undefined ? undefined : since + CONFIRMATION_WINDOW_HOURS * HOUR_MS - 1;
-  return answersOf(filter, now).map(({ answer, after: open, by }) => {
+  const { since, until } = filter;
+  const began = since === undefined ? undefined : since + WINDOW_MS - 1;
+  const before = until === undefined ? undefined : until + WINDOW_MS - 1;
+  return answersOf(filter, now).map(({ answer, after: open, by: ended }) => {
     // One bound: of two, SQLite would compare the other row by row.
     const bounds = [open, began].filter((bound) => bound !== undefined);
+    const ends = [ended, before].filter((end) => end !== undefined);
+    const by = ends.length === 0 ? undefined : Math.min(...ends);
     return and(
       answer === null ? sql`answer is null` : sql`answer = ${answer}`,
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,

@@ -68,6 +68,7 @@ const LISTS: Readonly<
   "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
   "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
   "/v1/transactions": { path: () => "/v1/transactions?role=provider&limit=1" },
+  "/v1/tasks": { path: () => "/v1/tasks?status=open&limit=1" },
   "/v1/payment-intents": { path: () => "/v1/payment-intents?status=SETTLED&limit=1", agent: () => seller },
   "/v1/markets": { path: () => "/v1/markets?limit=1" },
   "/v1/operator/platforms": {

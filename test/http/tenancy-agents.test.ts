@@ -182,6 +182,17 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       by: ({ consumer }) => consumer,
     },
   ],
+  listTasks: [
+    {
+      names: ["did"],
+      request: (route, side, { consumerDid }) => ({
+        path: `${pathOf(route, side, {})}?did=${encodeURIComponent(consumerDid)}`,
+      }),
+      told: ["validation_failed", "validation_failed"],
+      why: "TSK-20: an agent lists its own",
+      by: ({ consumer }) => consumer,
+    },
+  ],
   evaluateSpendPolicy: [
     {
       names: ["did"],

@@ -1,0 +1,88 @@
+// Lists of tasks: an agent's own (TSK-20), and those of all agents of an account, a page at a time or as CSV (TSK-19).
+import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
+import { fieldError, validationError } from "../core/errors.ts";
+import { exportedRange, slicesOf } from "../core/export.ts";
+import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
+import { SIDES } from "../core/vocabulary.ts";
+import { present, readBatch } from "../db/batch.ts";
+import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
+import { listTasks } from "../tasks/list-store.ts";
+import type { TaskView } from "../tasks/schema.ts";
+import { toTaskView } from "../tasks/views.ts";
+import type { AccountTaskQuery } from "./schema.ts";
+
+const filterOf = ({ did, role, status, since, until }: AccountTaskQuery): AccountTaskFilter => ({
+  did,
+  role,
+  status,
+  since,
+  until,
+});
+
+/** By the credential of the call. */
+export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> =>
+  call.surface === "agent" ? getOwnTasks(call, query) : getAccountTasks(call, query);
+
+async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
+  const { db, deps, did, now } = call;
+  const { did: asked, role, ...filter } = filterOf(query);
+  if (asked !== undefined && asked !== did) {
+    const message = "An agent lists its own tasks alone.";
+    throw validationError([fieldError("did", "invalid_value", message)]);
+  }
+  const page = await askedPage(call, query, listingOf("own tasks", [did], { role, ...filter }));
+  const of = { did, environment: null };
+  const [sold, bought] = SIDES.map((side) =>
+    role === undefined || role === side ? listTasks(db, side, of, filter, now, page) : null,
+  );
+  const found = await call.read(present({ sold: sold ?? null, bought: bought ?? null }));
+  return toPage(
+    // An agent is on one side.
+    [...(found.sold ?? []), ...(found.bought ?? [])],
+    page,
+    ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
+    (task) => toTaskView(deps.config, task, now),
+  );
+}
+
+const positionOf = ({ settledAt, settlementId }: ListedTask): Position => ({ at: settledAt, id: settlementId });
+
+async function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
+  const { db, tenant, deps, environment } = call;
+  const filter = filterOf(query);
+  const page = await askedPage(call, query, listingOf("tasks", [environment], filter));
+  const real = deps.clock.now();
+  const { tasks } = await call.read({ tasks: listAccountTasks(db, tenant, filter, real, page) });
+  return toPage(
+    tasks.rows,
+    page,
+    positionOf,
+    (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
+    tasks.end,
+  );
+}
+
+const EXPORT_SLICE = 500;
+
+/** The tasks that were opened in at most 31 days, newest first, slice by slice. */
+export async function exportTasks(
+  call: ManagementCall,
+  query: AccountTaskQuery,
+): Promise<AsyncIterator<readonly TaskView[]>> {
+  const { db, deps, now, environment } = call;
+  const { caller } = await call.read({});
+  const range = exportedRange({ from: query.since, to: query.until, cursor: query.cursor }, now, "since");
+  const filter = { ...filterOf(query), since: range.from, until: range.to };
+  const owner = { platformId: caller.platformId, environment };
+  const real = deps.clock.now();
+  return slicesOf(async (after: Position | null) => {
+    const page = { limit: EXPORT_SLICE, after };
+    const { found } = await readBatch(db, { found: listAccountTasks(db, owner, filter, real, page) });
+    const rows = found.rows.slice(0, EXPORT_SLICE);
+    const last = found.rows.length > rows.length ? rows.at(-1) : found.end;
+    return {
+      rows: rows.map((task) => toTaskView(deps.config, task, real + task.clockOffsetMs)),
+      next: last ? positionOf(last) : null,
+    };
+  });
+}

@@ -1,0 +1,72 @@
+// Store of the list of an account's tasks (TSK-19): the settlements of its agents, by the ranges of an account, each with its task. A task is in
+// the state that counts on the clock that rules it, which is its consumer's platform's (ACC-9).
+import { and, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { TaskStatus } from "../core/vocabulary.ts";
+import { type AccountFilter, accountRanges } from "../db/account-ranges.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import { type TaskRow, tasks, transactions } from "../db/tables/money.ts";
+import type { Tenant } from "../db/tenant.ts";
+
+/** A row of the scan; the one that a scan ends with may have no task. */
+export type ListedTask = TaskRow & {
+  readonly settledAt: number;
+  readonly settlementId: string;
+  readonly clockOffsetMs: number;
+};
+
+export type AccountTaskFilter = AccountFilter & {
+  readonly status?: TaskStatus | undefined;
+  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+};
+
+const [AT, ID] = [sql`settled_at`, sql`transaction_id`];
+const settlement = bareColumns(transactions);
+const RANGED = {
+  transactionId: settlement.transactionId,
+  taskId: settlement.taskId,
+  environment: settlement.environment,
+  consumerPlatformId: settlement.consumerPlatformId,
+  settledAt: settlement.settledAt,
+};
+/** Nobody sets another clock in production. */
+const OFFSET = sql<number>`case when listed.environment = 'sandbox' then
+  coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
+
+/** The latest first. `now`: real time. A page by status looks at no more settlements than others do (db/pages.ts). */
+export const listAccountTasks = (
+  db: Database,
+  tenant: Tenant,
+  { status, since, until, ...whose }: AccountTaskFilter,
+  now: number,
+  page: { readonly limit: number; readonly after: Position | null },
+): Read<Found<ListedTask>> => {
+  const by = until === undefined ? undefined : until - 1;
+  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, page.after, by));
+  const from = accountRanges(sql`transactions`, tenant, whose, bounds);
+  const scan = scanOf({ columns: RANGED, from, order: sql`settled_at desc, transaction_id desc` });
+  const fits = and(sql`t.task_id is not null`, status === undefined ? undefined : isShownAs(status, now));
+  const rows = db
+    .select({
+      ...bareColumns(tasks, "t"),
+      beyond: BEYOND,
+      settledAt: sql<number>`listed.settled_at`.as("listed_at"),
+      settlementId: sql<string>`listed.transaction_id`.as("listed_id"),
+      clockOffsetMs: OFFSET.as("clock_offset_ms"),
+    })
+    .from(sql`${scan} left join tasks t on t.task_id = listed.task_id`)
+    .where(whereFits(fits ?? sql`true`))
+    .limit(page.limit + 1);
+  return read(rows, foundOf);
+};
+
+/** Whether a task counts as of a status: past its window an unanswered one is auto-confirmed, whether or not that is recorded (TSK-3). */
+function isShownAs(status: TaskStatus, now: number): SQL {
+  const over = sql`t.confirm_by <= ${now} + ${OFFSET}`;
+  if (status === "open") return sql`(t.status = 'open' and not (${over}))`;
+  if (status === "auto_confirmed") return sql`(t.status = 'auto_confirmed' or (t.status = 'open' and ${over}))`;
+  return sql`t.status = ${status}`;
+}
