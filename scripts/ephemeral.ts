@@ -18,6 +18,7 @@ type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly delays?: Delays;
   /** Epoch seconds of the first block. */
   readonly genesis?: number;
+  readonly states?: number;
   /** Its currency, where that is not the test token's, and what creates the token on the new chain. */
   readonly money?: Pick<NetworkInput, "currency" | "decimals"> & {
     readonly create: (rpcUrl: string, deployer: Hex) => Promise<Hex>;

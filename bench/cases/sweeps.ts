@@ -120,9 +120,9 @@ const stallMarket = ({ stage, idle }: Play) =>
   );
 
 /** Its markets are gone, and nobody has noticed. */
-async function leaveVault({ stage, idle }: Play): Promise<void> {
-  await change(stage, "delete from agent_markets where did = ?", idle.did);
-  await change(stage, "update escrows set base_threshold = 15000000 where did = ?", idle.did);
+async function leaveVault({ stage, principalId }: Play): Promise<void> {
+  const { did } = await openProvider(stage, principalId);
+  await change(stage, "delete from agent_markets where did = ?", did);
 }
 
 const wantRelease = ({ stage, idle }: Play) =>

@@ -26,6 +26,8 @@ export type AnvilOptions = {
   blockTime?: number;
   /** Epoch seconds of the first block: a chain whose past a test can fill. */
   genesis?: number;
+  /** So many states are kept in memory, and none on disk: without it a chain of a thousand blocks that is taken back may lose its contracts. */
+  states?: number;
   quiet?: boolean;
 };
 
@@ -41,10 +43,11 @@ const STATE_INTERVAL_SECONDS = 5;
  * interval. It loses `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
-  const { chainId, port: wanted, statePath, blockTime, genesis, quiet = true } = options;
+  const { chainId, port: wanted, statePath, blockTime, genesis, states, quiet = true } = options;
   const args = ["--host", "127.0.0.1", "--port", String(wanted), "--chain-id", String(chainId)];
   args.push("--mnemonic", DEV_MNEMONIC, "--accounts", String(DEV_ACCOUNTS), "--hardfork", "prague");
   if (blockTime !== undefined) args.push("--block-time", String(blockTime));
+  if (states !== undefined) args.push("--prune-history", String(states));
   if (genesis !== undefined) args.push("--timestamp", String(genesis));
   if (statePath !== undefined) {
     mkdirSync(dirname(statePath), { recursive: true });

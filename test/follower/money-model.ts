@@ -34,8 +34,8 @@ export type Intent = Terms & {
   readonly createdAt: number;
   readonly endsAt: number;
   state: "OPEN" | "PAID" | "SETTLED" | "ABANDONED";
-  /** The payment that the follower has bound to it, and the instant at which it came. */
-  paid: { readonly payment: Payment; readonly at: number } | null;
+  /** The payment that the follower has bound to it, and the block and the instant at which it came. */
+  paid: { readonly payment: Payment; readonly at: number; readonly block: number } | null;
   /** `block`: where the payment stood when it was facilitated. */
   settled: { readonly payment: Payment; readonly at: number; readonly block: Block | null } | null;
   /** What paid it until a reorganisation took that away. */
@@ -127,7 +127,7 @@ export class MoneyModel {
   #pay(intent: Intent, payment: Payment): void {
     if (intent.lost === payment) this.returns += 1;
     intent.state = "PAID";
-    intent.paid = { payment, at: payment.block?.at ?? 0 };
+    intent.paid = { payment, at: payment.block?.at ?? 0, block: payment.block?.number ?? 0 };
   }
 
   /** Whenever it comes: it was in time once. */
@@ -153,9 +153,11 @@ export class MoneyModel {
   /** A payment that is gone gives the intent its end back; what is settled or counted as spent stays. */
   #moveBound(intent: Intent): void {
     if (intent.state !== "PAID" || intent.paid === null || intent.spentAt !== null) return;
-    const { payment } = intent.paid;
-    if (payment.block !== null) intent.paid = { payment, at: payment.block.at };
-    else this.#lose(intent, payment);
+    const { payment, block } = intent.paid;
+    if (payment.block === null) this.#lose(intent, payment);
+    // At the height where it stood it keeps its instant: blocks of one height are seconds apart.
+    else if (payment.block.number !== block)
+      intent.paid = { payment, at: payment.block.at, block: payment.block.number };
   }
 
   #isUsed = (payment: Payment): boolean =>

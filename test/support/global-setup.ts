@@ -68,7 +68,7 @@ const CHAINS = [
     confirmations: 3,
     genesis: Math.floor(Date.now() / 1_000) - 600,
   },
-  { network: "lab-money", chainId: 31360, kind: "testnet", confirmations: 2 },
+  { network: "lab-money", chainId: 31360, kind: "testnet", confirmations: 2, states: 2_000 },
   { network: "lab-bound", chainId: 31361, kind: "testnet", confirmations: 3 },
   { network: "lab-raced", chainId: 31365, kind: "testnet", confirmations: 3 },
   { network: "lab-doubted", chainId: 31364, kind: "testnet", confirmations: 3 },
