@@ -299,35 +299,6 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...JOB_BUDGETS,
 };
 
-/**
- * How many trips and object calls a far caller waits for one after the other, where they are not as many as the trips: locks and the
- * memory of proofs are asked for beside the first trip.
- */
-export const HOPS: Readonly<Record<string, number>> = {
-  // Its five trips and the signer's object.
-  "POST /v1/agents/{did}/scope/authorized_markets": 6,
-  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": 6,
-  // Its five trips and the signer's object.
-  "POST /v1/agents/{did}/escrow/release": 6,
-  // The database, then the chains, each asked beside the others.
-  "GET /v1/operator/networks": 2,
-  // What fell due is recorded by the platform's object, in parts.
-  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": 11,
-  // A bound proof is used up once it is known whom it is bound to.
-  "POST /v1/facilitate (intent)": 3,
-  "POST /v1/facilitate (second platform)": 3,
-  "POST /v1/facilitate (one delegator)": 3,
-  "POST /v1/facilitate (two delegators)": 3,
-  "POST /v1/facilitate (the vault reaches its threshold)": 3,
-  "POST /v1/facilitate (100 settlements of its transaction before)": 3,
-  "POST /v1/verify/proof (challenge)": 2,
-  // An attempt to prove the password is counted for the account that the first trip finds.
-  "POST /v1/platform/password": 3,
-  "POST /v1/platform/email": 3,
-  "POST /v1/platform/close": 3,
-  "POST /v1/platform/close (eleven agents)": 3,
-};
-
 /** The bytes that an act may add to the database, with indexes; events and stored outcomes are counted apart. */
 export const ACT_BYTES: Readonly<Record<string, number>> = {
   // With its principal. An entry of the activity log and its three places in indexes are about 400 bytes; whole pages are counted.

@@ -1,10 +1,11 @@
 // Lists the exceeded budgets, one line each, with the measured value and the limit.
 import type { Budget } from "./budget.ts";
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, HOPS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
+import { HOPS } from "./hops.ts";
 import { MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";

@@ -1,10 +1,11 @@
 // Prints the results of a run as tables with aligned columns.
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, HOPS, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
 import { APART, bytesOf, type Grown } from "./bytes.ts";
 import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts";
 import { GATES, type Gas, PLAIN } from "./gas.ts";
+import { HOPS } from "./hops.ts";
 import type { Latencies } from "./latency.ts";
 import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";

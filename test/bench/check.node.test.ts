@@ -1,6 +1,6 @@
 // The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
 import { describe, expect, it } from "vitest";
-import { ACT_BYTES, BUDGETS, HOPS } from "../../bench/budgets.ts";
+import { ACT_BYTES, BUDGETS } from "../../bench/budgets.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
 import {
@@ -16,6 +16,7 @@ import {
 } from "../../bench/check.ts";
 import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
+import { HOPS } from "../../bench/hops.ts";
 import { MOVEMENTS } from "../../bench/scene-budgets.ts";
 
 const NAME = "GET /v1/principals/{principal_id}";

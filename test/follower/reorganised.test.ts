@@ -15,17 +15,7 @@ import { deposit, rows } from "../promotion/support.ts";
 import { payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import {
-  awaitedOf,
-  bookedOf,
-  escrowOf,
-  expectRefund,
-  follow,
-  linesOf,
-  refundOf,
-  releaseSurplus,
-  settlementOf,
-} from "./support.ts";
+import { awaitedOf, bookedOf, escrowOf, expectRefund, follow, linesOf, refundOf, settlementOf } from "./support.ts";
 
 const LAB = "lab-follower";
 const HOUR = 3_600_000;

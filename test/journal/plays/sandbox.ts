@@ -2,24 +2,29 @@
 import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
 import { paid } from "../../facilitation/support.ts";
 import type { Parties } from "../../support/consequences.ts";
+import { withVars } from "../../support/variants.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import { anHour, DAY, follow, HOUR, must, type Play, type Plays } from "./stage.ts";
 
 const MS = 1_000;
 
-const advance = (world: World, ms: number) =>
-  must(200, world.call("POST", "/v1/sandbox/clock/advance", { body: { seconds: ms / MS } }));
+/** With the database of the play, which may be watched. */
+const over = (buying: World, { deps }: World) =>
+  withVars(buying, { DB: deps.env.DB, READ_REPLICAS: deps.env.READ_REPLICAS });
+
+const advance = (ms: number) => (buying: World, watched: World) =>
+  must(200, over(buying, watched).call("POST", "/v1/sandbox/clock/advance", { body: { seconds: ms / MS } }));
 
 /** `buying` is the consumer's platform, whose clock rules. */
 type Buying = { readonly buying: World; readonly parties: Parties };
 
 const moving =
-  (prepare: () => Promise<Buying>, act: (world: World) => Promise<unknown>): Play =>
-  async () => {
+  (prepare: () => Promise<Buying>, act: (buying: World, watched: World) => Promise<unknown>): Play =>
+  async ({ world }) => {
     const { buying, parties } = await prepare();
     return async () => {
-      await act(buying);
+      await act(buying, world);
       return { ...parties, account: [buying.platformId] };
     };
   };
@@ -70,10 +75,10 @@ const sweep = (world: World) => world.run(sweepSandboxes);
 
 export const SANDBOX_PLAYS: Plays = {
   advanceSandboxClock: {
-    "nothing fell due": moving(still, (world) => advance(world, HOUR)),
-    "a task's window ended": moving(openTask, (world) => advance(world, 4 * DAY)),
-    "an intent ended": moving(openIntent, (world) => advance(world, 2 * HOUR)),
-    "an attestation ended": moving(attested, (world) => advance(world, 2 * HOUR)),
+    "nothing fell due": moving(still, advance(HOUR)),
+    "a task's window ended": moving(openTask, advance(4 * DAY)),
+    "an intent ended": moving(openIntent, advance(2 * HOUR)),
+    "an attestation ended": moving(attested, advance(2 * HOUR)),
   },
   sweep_sandboxes: {
     "nothing fell due": moving(() => behind(still), sweep),

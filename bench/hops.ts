@@ -1,0 +1,29 @@
+// What a caller far from the database waits for, where it is not as many hops as the call has trips.
+
+/**
+ * How many trips and object calls a far caller waits for one after the other, where they are not as many as the trips: locks and the
+ * memory of proofs are asked for beside the first trip.
+ */
+export const HOPS: Readonly<Record<string, number>> = {
+  // Its five trips and the signer's object.
+  "POST /v1/agents/{did}/scope/authorized_markets": 6,
+  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": 6,
+  "POST /v1/agents/{did}/escrow/release": 6,
+  // The database, then the chains, each asked beside the others.
+  "GET /v1/operator/networks": 2,
+  // What fell due is recorded by the platform's object, in parts.
+  "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": 11,
+  // A bound proof is used up once it is known whom it is bound to.
+  "POST /v1/facilitate (intent)": 3,
+  "POST /v1/facilitate (second platform)": 3,
+  "POST /v1/facilitate (one delegator)": 3,
+  "POST /v1/facilitate (two delegators)": 3,
+  "POST /v1/facilitate (the vault reaches its threshold)": 3,
+  "POST /v1/facilitate (100 settlements of its transaction before)": 3,
+  "POST /v1/verify/proof (challenge)": 2,
+  // An attempt to prove the password is counted for the account that the first trip finds.
+  "POST /v1/platform/password": 3,
+  "POST /v1/platform/email": 3,
+  "POST /v1/platform/close": 3,
+  "POST /v1/platform/close (eleven agents)": 3,
+};
