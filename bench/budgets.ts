@@ -246,8 +246,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/promote": mutation(9, 14, KIB),
   "GET /v1/platform/keys": read(5, KIB),
   "GET /v1/sandbox/clock": read(8, KIB),
-  // The clock, the move, and what fell due of each kind.
-  "POST /v1/sandbox/clock/advance": mutation(20, 6, KIB, { trips: 3 }),
+  // The clock, the move, what fell due of each kind, and the intents that are open in any sandbox.
+  "POST /v1/sandbox/clock/advance": mutation(26, 6, KIB, { trips: 3 }),
   // Each of the hundred is recorded in an invocation of its own part, which is not counted here.
   "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": mutation(1_300, 7, KIB, {
     trips: 8,
