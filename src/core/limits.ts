@@ -65,11 +65,11 @@ export const DELEGATION_DEPTH_MAX = 5;
 export const LATE_FACILITATION_HOURS = 24;
 export const BLOCK_CLOCK_SKEW_SECONDS = 30;
 /** So long a payment that the follower has seen may be facilitated, from its block on (PAY-14). */
+export const PAID_INTENT_DAYS = 30;
 /** How far a sandbox's clock runs ahead of real time, and how far at once where more rows than this fall due (ACC-28). */
 export const CLOCK_DAYS_MAX = 400;
 export const CLOCK_STEP_DAYS = 30;
 export const CLOCK_DUE_MAX = 1_000;
-export const PAID_INTENT_DAYS = 30;
 /** How many intents of its own a provider may have open for one consumer (PAY-6). */
 export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;

@@ -1,14 +1,14 @@
 // Lists of tasks: an agent's own (TSK-20), and those of all agents of an account, a page at a time or as CSV (TSK-19).
 import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
-import { exportedRange, slicesOf } from "../core/export.ts";
 import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
-import { present, readBatch } from "../db/batch.ts";
+import { present } from "../db/batch.ts";
 import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
 import { listTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/schema.ts";
 import { toTaskView } from "../tasks/views.ts";
+import { exportAll } from "./export.ts";
 import type { AccountTaskQuery } from "./schema.ts";
 
 const filterOf = ({ did, role, status, since, until }: AccountTaskQuery): AccountTaskFilter => ({
@@ -62,27 +62,16 @@ async function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): P
   );
 }
 
-const EXPORT_SLICE = 500;
-
-/** The tasks that were opened in at most 31 days, newest first, slice by slice. */
-export async function exportTasks(
+/** The tasks that were opened in at most 31 days. */
+export function exportTasks(
   call: ManagementCall,
   query: AccountTaskQuery,
 ): Promise<AsyncIterator<readonly TaskView[]>> {
-  const { db, deps, now, environment } = call;
-  const { caller } = await call.read({});
-  const range = exportedRange({ from: query.since, to: query.until, cursor: query.cursor }, now, "since");
-  const filter = { ...filterOf(query), since: range.from, until: range.to };
-  const owner = { platformId: caller.platformId, environment };
+  const { db, deps } = call;
   const real = deps.clock.now();
-  return slicesOf(async (after: Position | null) => {
-    const page = { limit: EXPORT_SLICE, after };
-    const { found } = await readBatch(db, { found: listAccountTasks(db, owner, filter, real, page) });
-    const rows = found.rows.slice(0, EXPORT_SLICE);
-    const last = found.rows.length > rows.length ? rows.at(-1) : found.end;
-    return {
-      rows: rows.map((task) => toTaskView(deps.config, task, real + task.clockOffsetMs)),
-      next: last ? positionOf(last) : null,
-    };
+  return exportAll(call, query, {
+    list: (owner, range, page) => listAccountTasks(db, owner, { ...filterOf(query), ...range }, real, page),
+    positionOf,
+    toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
   });
 }

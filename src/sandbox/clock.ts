@@ -65,21 +65,23 @@ export async function advanceClock(call: ManagementCall, input: AdvanceInput): P
 async function move(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
   const { db, deps, tenant } = call;
   const began = deps.clock.now();
-  const { caller, clock, ending } = await call.read(
+  const { caller, ...found } = await call.read(
     {
       clock: findSandboxClock(db, tenant.platformId),
       ending: findEndingNetworks(db, tenant.platformId, reached(input, began), namesOf(deps)),
     },
     REAL_TIME,
   );
-  const { clockOffsetMs: from } = known(call, clock);
+  const clock = known(call, found.clock);
+  const { clockOffsetMs: from } = clock;
   const { platformId } = caller;
   touches([platformId]);
-  offsetAfter(input, from, deps.clock.now());
-  await seePayments(call, ending);
+  // A faulty input is refused before a chain is asked, which takes time.
+  offsetAfter(input, from, began);
+  await seePayments(call, found.ending);
   const now = deps.clock.now();
   const to = offsetAfter(input, from, now);
-  const sandbox = sandboxAt(call, platformId, known(call, clock), to);
+  const sandbox = sandboxAt(call, platformId, clock, to);
   await refuseTooMuch(call, input, to - from, sandbox);
   const view = viewOf(call, to);
   await call.commit(

@@ -125,11 +125,12 @@ describe("what was paid", () => {
       await asProvider(world, { ...pair, intent, tx }),
       await asProvider(world, { ...pair, intent, tx: unnamed }),
       await asClient(world, { ...pair, intent, tx: unnamed }),
-    ].map((reply) => [...outcome(reply), reply.body.detail?.failed_check]);
+    ].map((reply) => [...outcome(reply), reply.body.detail]);
+    const { cancelled_at } = await shown(consumer, intent);
     expect(outcomes).toEqual([
-      [409, "intent_expired", undefined],
-      [409, "intent_expired", undefined],
-      [409, "settlement_verification_failed", "no_matching_intent"],
+      [409, "intent_expired", { cancelled_at }],
+      [409, "intent_expired", { cancelled_at }],
+      [409, "settlement_verification_failed", { failed_check: "no_matching_intent" }],
     ]);
     const [state] = await spendState(world, consumer.did);
     expect([state?.open, state?.settled]).toEqual([0, 0]);

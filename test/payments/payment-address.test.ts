@@ -48,6 +48,14 @@ describe("market and network alone", () => {
 });
 
 describe("with the parties and the amount", () => {
+  it.each([
+    ["nan", "Must be a decimal number of whole units, such as 10.50."],
+    ["0.0000001", "Must have at most 6 decimals, as the token has."],
+  ])("says what is wrong with the amount %s", async (amount, message) => {
+    const { body } = await ask(provider, orderQuery(await buyer(world, dailyLimit("10.00")), amount));
+    expect(body.detail.field_errors).toEqual([expect.objectContaining({ field: "amount", message })]);
+  });
+
   it("answers the same and an intent, which reads as the one that POST opens", async () => {
     const consumer = await buyer(world);
     const reply = await ask(provider, orderQuery(consumer));

@@ -18,6 +18,25 @@ const own = async (of: World, agent: Agent, query = ""): Promise<Json[]> =>
 const confirm = async (world: World, consumer: Agent, id: string, body: Json) =>
   expectStatus(await world.as(consumer, "POST", `/v1/tasks/${id}/confirm`, body), 200);
 
+let named = 0;
+/** A world with one open task behind so many settlements whose task is closed; returns the open one. */
+async function openBehind(settlements: number): Promise<{ world: World; open: string }> {
+  const world = await createWorld();
+  const pair = await pairOf(world);
+  const old = (await facilitated(world, pair)).fac;
+  const { fac } = await facilitated(world, pair);
+  await confirm(world, pair.consumer, fac.task_id, { outcome: "confirmed" });
+  await rows("update transactions set settled_at = settled_at - 100000 where transaction_id = ?", old.transaction_id);
+  named += settlements;
+  const copies = {
+    transaction_id: `printf('fac_%06d', i + ${named})`,
+    log_index: `log_index + 100 + i + ${named}`,
+    settled_at: "settled_at - 1",
+  };
+  await copyRow("transactions", `transaction_id = '${fac.transaction_id}'`, copies, { to: settlements });
+  return { world, open: old.task_id };
+}
+
 /** An account that buys of another, sells to it, and lets two agents of its own trade. */
 let here: World;
 let there: World;
@@ -167,19 +186,11 @@ describe("the filters of an account's tasks", () => {
   });
 
   it("look at no more than a bounded number of settlements, and the cursor goes on behind them", async () => {
-    const world = await createWorld();
-    const pair = await pairOf(world);
-    const old = (await facilitated(world, pair)).fac;
-    const { fac } = await facilitated(world, pair);
-    await confirm(world, pair.consumer, fac.task_id, { outcome: "confirmed" });
-    const ago = "settled_at - 1";
-    await rows("update transactions set settled_at = settled_at - 100000 where transaction_id = ?", old.transaction_id);
-    const copies = { transaction_id: "printf('fac_%05d', i)", log_index: "log_index + 100 + i", settled_at: ago };
-    await copyRow("transactions", `transaction_id = '${fac.transaction_id}'`, copies, { to: 1_500 });
+    const { world, open } = await openBehind(1_500);
     const first = await read(world, "status=open");
     expect([first.data, first.has_more]).toEqual([[], true]);
     const second = await read(world, `status=open&cursor=${first.next_cursor}`);
-    expect([ids(second.data), second.has_more]).toEqual([[old.task_id], false]);
+    expect([ids(second.data), second.has_more]).toEqual([[open], false]);
   });
 });
 
@@ -211,20 +222,9 @@ describe("the tasks of an account as CSV", () => {
   });
 
   it("reach behind settlements that are looked at in vain", async () => {
-    const world = await createWorld();
-    const pair = await pairOf(world);
-    const old = (await facilitated(world, pair)).fac;
-    const { fac } = await facilitated(world, pair);
-    await confirm(world, pair.consumer, fac.task_id, { outcome: "confirmed" });
-    await rows("update transactions set settled_at = settled_at - 100000 where transaction_id = ?", old.transaction_id);
-    const copies = {
-      transaction_id: "printf('csv_%05d', i)",
-      log_index: "log_index + 5000 + i",
-      settled_at: "settled_at - 1",
-    };
-    await copyRow("transactions", `transaction_id = '${fac.transaction_id}'`, copies, { to: 2_500 });
+    const { world, open } = await openBehind(2_500);
     const lines = (await csv(world, "status=open")).text.trim().split("\r\n").slice(1);
-    expect(lines.map((line) => line.split(",")[0])).toEqual([old.task_id]);
+    expect(lines.map((line) => line.split(",")[0])).toEqual([open]);
   });
 });
 

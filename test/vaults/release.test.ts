@@ -73,6 +73,9 @@ describe("a release (MKT-29)", () => {
       did,
     );
     expect(entries).toEqual([{ action: "agent.escrow_release_requested" }]);
+    const again = await release(did);
+    expect(outcome(again)).toEqual([409, "invalid_status"]);
+    expect(again.body.detail.last_release).toEqual({ status: "released", tx_hash: answer.tx_hash });
   });
 
   it("takes the amount for what is expected: another one is refused, and nothing is sent", async () => {
