@@ -21,7 +21,13 @@ export type RatingParameters = {
   readonly consumer: Cases<ConsumerCase>;
 };
 export type Case = { readonly r: number | null; readonly factor: number };
-export type ProviderCase = "confirmed" | "partial" | "rejected" | "auto_confirmed" | "dispute_upheld";
+export type ProviderCase =
+  | "confirmed"
+  | "partial"
+  | "rejected"
+  | "auto_confirmed"
+  | "dispute_upheld"
+  | "dispute_partially_upheld";
 export type ConsumerCase =
   | "answered_promptly"
   | "answered"
@@ -56,6 +62,7 @@ export const DEFAULT_PARAMETERS: RatingParameters = {
     rejected: { r: 0, factor: 1 },
     auto_confirmed: { r: 1, factor: 0.5 },
     dispute_upheld: { r: 0, factor: 3 },
+    dispute_partially_upheld: { r: null, factor: 2 },
   },
   consumer: {
     answered_promptly: { r: 1, factor: 1 },
@@ -91,6 +98,7 @@ const schema = z.strictObject({
         rejected: caseSchema.optional(),
         auto_confirmed: caseSchema.optional(),
         dispute_upheld: caseSchema.optional(),
+        dispute_partially_upheld: scored.optional(),
       }),
       consumer: z.strictObject({
         answered_promptly: caseSchema.optional(),

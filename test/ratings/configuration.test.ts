@@ -39,7 +39,11 @@ describe("the rating's parameters", () => {
     counterparty_clip: { max_share: 0.5 },
     prompt_answer_hours: 1,
     signals: {
-      provider: { confirmed: { r: 0.9 }, partial: { weight_factor: 2 } },
+      provider: {
+        confirmed: { r: 0.9 },
+        partial: { weight_factor: 2 },
+        dispute_partially_upheld: { weight_factor: 1.5 },
+      },
       consumer: { answered_promptly: { r: 0.8, weight_factor: 0.5 } },
     },
   };
@@ -58,6 +62,7 @@ describe("the rating's parameters", () => {
         provider: {
           confirmed: { r: 0.9, weight_factor: 1 },
           partial: { r: null, weight_factor: 2 },
+          dispute_partially_upheld: { r: null, weight_factor: 1.5 },
           auto_confirmed: { r: 1, weight_factor: 0.5 },
         },
         consumer: { answered_promptly: { r: 0.8, weight_factor: 0.5 }, answered: { r: 0.9, weight_factor: 1 } },
@@ -84,6 +89,7 @@ describe("the rating's parameters", () => {
     ['{"weight": {"min": 3, "max": 2}}', /weight/],
     ['{"counterparty_clip": {"max_share": 0.2}}', /counterparty_clip.max_share/],
     ['{"signals": {"provider": {"partial": {"r": 1}}}}', /signals.provider.partial/],
+    ['{"signals": {"provider": {"dispute_partially_upheld": {"r": 1}}}}', /dispute_partially_upheld/],
     ['{"signals": {"provider": {"adored": {"r": 1}}}}', /signals.provider/],
   ])("that are %s stop the service at its start with the reason", (text, reason) => {
     expect(() => checkConfiguration({ ...env, RATING_PARAMETERS: text })).toThrow(reason);

@@ -96,8 +96,13 @@ describe("a rating", () => {
     const { did } = await world.consumer();
     expect((await ratingOf(did)).method.version).toBe(versions.sandbox);
     expect(versions.production).not.toBe(versions.sandbox);
-    const other = await createWorld({ RATING_PARAMETERS: '{"kappa": 3}' });
-    const changed = expectStatus(await other.call("GET", "/v1/rating-method", { key: null }), 200).versions;
-    expect(new Set([...Object.values(changed), ...Object.values(versions)]).size).toBe(4);
+    const parts = ['{"kappa": 3}', '{"signals": {"provider": {"dispute_partially_upheld": {"weight_factor": 3}}}}'];
+    const named = new Set(Object.values(versions));
+    for (const RATING_PARAMETERS of parts) {
+      const other = await createWorld({ RATING_PARAMETERS });
+      const changed = expectStatus(await other.call("GET", "/v1/rating-method", { key: null }), 200).versions;
+      for (const version of Object.values(changed)) named.add(version);
+    }
+    expect(named.size).toBe(6);
   });
 });

@@ -14,7 +14,14 @@ describe("GET /v1/rating-method", () => {
       mu: DEFAULT_PARAMETERS.mu,
       minimum_interactions: { sandbox: 1, production: 10 },
       minimum_counterparties: { sandbox: 1, production: 2 },
-      signals: { provider: { auto_confirmed: { r: 1, weight_factor: 0.5 }, partial: { r: null } } },
+      signals: {
+        provider: {
+          auto_confirmed: { r: 1, weight_factor: 0.5 },
+          partial: { r: null },
+          dispute_upheld: { r: 0, weight_factor: 3 },
+          dispute_partially_upheld: { r: null, weight_factor: 2 },
+        },
+      },
     });
     expect(reply.headers.get("access-control-allow-origin")).toBe("*");
     expect(world.meter.reading.trips).toBe(0);

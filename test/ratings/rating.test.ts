@@ -6,6 +6,7 @@ import { DEFAULT_PARAMETERS as BY } from "../../src/ratings/method.ts";
 import {
   contributionOf,
   liveRating,
+  providerSignal,
   type Signal,
   type Sums,
   signalWeight,
@@ -180,5 +181,16 @@ describe("the signals of a closed task", () => {
     expect(signals.provider.r).toBe(r);
     expect(signals.provider.weight).toBeCloseTo(weight, 12);
     expect(signals.consumer.r).toBe(consumer);
+  });
+});
+
+describe("the signal of a verdict", () => {
+  it.each([
+    ["dispute_upheld", 0.4, 0, 6],
+    ["dispute_partially_upheld", 0.4, 0.4, 4],
+  ] as const)("%s", (verdict, score, r, weight) => {
+    const signal = providerSignal(BY, verdict, 99, score);
+    expect(signal.r).toBe(r);
+    expect(signal.weight).toBeCloseTo(weight, 12);
   });
 });
