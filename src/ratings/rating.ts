@@ -77,6 +77,16 @@ export function contributionOf(by: RatingParameters, signal: Signal, at: number)
 
 /** The rating at `now`, two decimals; null before the minimum. */
 export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
+  const rating = unroundedRating(sums, heaviest, by, now);
+  return rating === null ? null : roundHalfEven2(rating);
+}
+
+export function unroundedRating(
+  sums: AgentSums,
+  heaviest: readonly Sums[],
+  by: RatingMethod,
+  now: number,
+): number | null {
   const { minimum, kappa, mu } = by;
   if (sums.interactions < minimum.interactions || sums.counterparties < minimum.counterparties) return null;
   const clipped = clipHeaviest(by, sums, heaviest);
@@ -84,7 +94,7 @@ export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   const weight = Math.max(0, clipped.weight) / scale;
   // Rounding errors of floats aside, a weighted sum lies between zero and its weight.
   const weighted = clamp(clipped.weighted / scale, 0, weight);
-  return roundHalfEven2((weighted + kappa * mu) / (weight + kappa));
+  return (weighted + kappa * mu) / (weight + kappa);
 }
 
 /** The weight that one counterparty holds at most. */

@@ -63,7 +63,7 @@ export function addSignal(
   };
 }
 
-/** What is left of a weight that was taken back whole: errors of floats, in parts of it. */
+/** What is left of a weight that was taken back whole: errors of floats, in parts of it. A signal that is 40 half-lives older goes with it. */
 const ROUNDING = 1e-12;
 const NOTHING: Sums = { weight: 0, weighted: 0 };
 
@@ -76,7 +76,7 @@ type StoredSums = Pick<
 export const ratingAt = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
   liveRating(ratingSums(agent), agent.ratingHeaviest, by, now);
 
-const ratingSums = (agent: StoredSums): AgentSums => ({
+export const ratingSums = (agent: StoredSums): AgentSums => ({
   weight: agent.ratingWeight,
   weighted: agent.ratingWeighted,
   interactions: agent.ratingInteractions,

@@ -1,4 +1,4 @@
-// A rating follows from its public answer alone (TSK-17), by the computation of docs/ratings.md, which is written here a second time.
+// A rating follows from its public answer alone (TSK-17), by the computation of docs/ratings.md, which computed.ts writes a second time.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -7,6 +7,7 @@ import { clippable, forwardScale } from "../../src/ratings/rating.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { runs } from "../support/scale.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { computed } from "./computed.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -15,25 +16,6 @@ beforeAll(async () => {
 
 const ratingOf = async (did: string): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200);
-
-/** As docs/ratings.md computes it, of nothing but the answer. */
-function computed({ sums, heaviest, method, interactions, counterparties, as_of }: Json): number | null {
-  let { weight, weighted } = sums;
-  const most = Math.max(method.max_share, 1 / Math.max(1, counterparties)) * weight;
-  for (const one of heaviest.filter((held: Json) => held.weight > most)) {
-    const surplus = 1 - most / one.weight;
-    weight -= one.weight * surplus;
-    weighted -= one.weighted * surplus;
-  }
-  const scale = 2 ** ((Date.parse(as_of) - Date.parse(method.origin)) / 86_400_000 / method.half_life_days);
-  weight = Math.max(0, weight) / scale;
-  weighted = Math.min(Math.max(0, weighted / scale), weight);
-  if (interactions < method.minimum_interactions || counterparties < method.minimum_counterparties) return null;
-  const hundredths = (100 * (weighted + method.kappa * method.mu)) / (weight + method.kappa);
-  const rounded = Number(hundredths.toFixed(9));
-  const [below, isTie] = [Math.floor(rounded), rounded % 1 === 0.5];
-  return (isTie ? below + (below % 2) : Math.round(rounded)) / 100;
-}
 
 describe("a rating", () => {
   it("follows from the answer, for both sides of purchases", async () => {
