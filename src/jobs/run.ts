@@ -154,10 +154,10 @@ export type Part = Counts & { readonly left: readonly string[] };
 /** How one row is recorded. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
-/** The rows of a part, six at a time. */
-export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[]): Promise<Part> {
+/** The rows of a part, six at a time unless fewer are asked for. */
+export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[], atOnce?: number): Promise<Part> {
   const outcomes: Part[] = [];
-  await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)));
+  await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)), atOnce);
   return outcomes.reduce(
     (sum, one) => ({
       done: sum.done + one.done,

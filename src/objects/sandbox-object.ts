@@ -4,9 +4,17 @@ import { DurableObject } from "cloudflare:workers";
 
 /** Rows that one recorder records. `ahead`: by how many milliseconds the caller's own clock is ahead of real time. */
 export type DuePart = { readonly recorder: string; readonly ids: readonly string[]; readonly ahead: number };
-/** `left`: the rows that were recorded in part. */
-export type RecordedPart = { readonly done: number; readonly failed: number; readonly left: readonly string[] };
 
 export abstract class SandboxObject<E = unknown> extends DurableObject<E> {
-  abstract record(part: DuePart): Promise<RecordedPart>;
+  private last: Promise<unknown> = Promise.resolve();
+
+  /** Returns the rows that were recorded in part. */
+  abstract record(part: DuePart): Promise<string[]>;
+
+  /** After all that were asked for before. An object does not serialise its own calls across an await. */
+  protected inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(work, work);
+    this.last = turn;
+    return turn;
+  }
 }

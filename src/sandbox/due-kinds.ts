@@ -28,6 +28,8 @@ export type DueKind = {
   readonly recorder: Recorder;
   /** The rows of one part: an invocation's queries are limited (JOB-12). */
   readonly part: number;
+  /** Of rows that change the same sums, such as an agent's rating: at once they would refuse each other. */
+  readonly inOrder?: true;
   readonly find: (db: Database, sandbox: Sandbox, limit: number) => Read<Due[]>;
 };
 
@@ -43,10 +45,10 @@ async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
 
 /** In their order: an intent's consumer is rated for it only once it is abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
-  { recorder: autoConfirmTasks, part: PART, find: findDueTasksOf },
+  { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
   { recorder: { name: "end_attestations", record: endOne }, part: 1, find: findEndedAttestationsOf },
   { recorder: { name: "abandon_intents", record: abandonOne }, part: PART, find: findDueIntentsOf },
-  { recorder: rateAbandonedIntents, part: PART, find: findUnratedIntentsOf },
+  { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },
   { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
   { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
 ];

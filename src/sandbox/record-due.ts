@@ -9,34 +9,34 @@ import type { Sandbox } from "./due-store.ts";
 
 /** The rows of one kind that one reading finds. */
 const FOUND_AT_ONCE = 1_000;
+/** How often a row is recorded that is found again: another writer was faster each time, or it fails. */
+const TRIES = 3;
 
 type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 
-/** Returns how many rows were recorded, and whether a row failed: the next minute finds that one again. */
-export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<{ done: number; failed: number }> {
-  const total = { done: 0, failed: 0 };
-  const tried = new Set<string>();
+/** Returns how many rows are left: the next minute finds them again. */
+export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
+  const tried = new Map<string, number>();
+  const triesOf = (kind: DueKind, id: string) => tried.get(tag(kind, id)) ?? 0;
   for (;;) {
-    const found = (await findDue(deps, sandbox, FOUND_AT_ONCE))
-      .map(({ kind, ids }) => ({ kind, ids: ids.filter((id) => !tried.has(tag(kind, id))) }))
+    const found = await findDue(deps, sandbox, FOUND_AT_ONCE);
+    const due = found
+      .map(({ kind, ids }) => ({ kind, ids: ids.filter((id) => triesOf(kind, id) < TRIES) }))
       .filter(({ ids }) => ids.length > 0);
-    if (found.length === 0) return total;
-    for (const { kind, ids } of found) {
-      for (const id of ids) tried.add(tag(kind, id));
-      await eachAtOnce(partsOf(kind, ids), async (part) => {
-        const { done, failed } = await recordWhole(deps, sandbox, kind, part);
-        total.done += done;
-        total.failed += failed;
-      });
+    if (due.length === 0) return countOf(found);
+    for (const { kind, ids } of due) {
+      for (const id of ids) tried.set(tag(kind, id), triesOf(kind, id) + 1);
+      await eachAtOnce(partsOf(kind, ids), (part) => recordWhole(deps, sandbox, kind, part));
     }
   }
 }
 
 /** How many rows are due, each kind counted up to `most`. */
 export async function countDue(deps: Deps, sandbox: Sandbox, most: number): Promise<number> {
-  const found = await findDue(deps, sandbox, most);
-  return found.reduce((sum, { ids }) => sum + ids.length, 0);
+  return countOf(await findDue(deps, sandbox, most));
 }
+
+const countOf = (found: readonly Found[]): number => found.reduce((sum, { ids }) => sum + ids.length, 0);
 
 async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<Found[]> {
   const reads = DUE_KINDS.map((kind) => [kind.recorder.name, kind.find(db, sandbox, limit)] as const);
@@ -49,17 +49,15 @@ const tag = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${i
 const partsOf = ({ part }: DueKind, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / part) }, (_, n) => ids.slice(n * part, (n + 1) * part));
 
-/** Also what a part leaves. */
-async function recordWhole(deps: Deps, { platformId }: Sandbox, kind: DueKind, part: readonly string[]) {
+/** Also what a part leaves. Where the object fails, as when a new version of the Worker resets it, the rows are found again. */
+async function recordWhole(deps: Deps, { platformId }: Sandbox, kind: DueKind, part: readonly string[]): Promise<void> {
   const { SANDBOXES } = deps.env;
-  const object = SANDBOXES.get(SANDBOXES.idFromName(platformId));
   const recorder = kind.recorder.name;
-  let [done, failed] = [0, 0];
-  for (let ids = part; ids.length > 0; ) {
-    const recorded = await object.record({ recorder, ids, ahead: aheadOf(deps.clock) });
-    done += recorded.done;
-    failed += recorded.failed;
-    ids = recorded.left;
+  try {
+    const object = SANDBOXES.get(SANDBOXES.idFromName(platformId));
+    for (let ids = part; ids.length > 0; ) ids = await object.record({ recorder, ids, ahead: aheadOf(deps.clock) });
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "sandbox_part_failed", platformId, recorder, message }));
   }
-  return { done, failed };
 }

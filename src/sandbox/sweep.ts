@@ -27,9 +27,9 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
   const { clockOffsetMs: offset, clockRecordedTo } = known;
   const ahead = aheadOf(clock) + offset;
   const since = clockRecordedTo ?? now;
-  const { failed } = await recordDue(deps, { platformId, now: now + offset, since, ahead });
+  const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
   const reached = reachedBy(known, now, ahead);
-  if (failed === 0 && reached !== null && reached >= since + HOUR_MS) {
+  if (left === 0 && reached !== null && reached >= since + HOUR_MS) {
     await commit(db, [noteSandboxRecorded(db, platformId, offset, reached)]);
   }
   return true;
