@@ -2,8 +2,8 @@
 // that it adds to the database, and the size of the bundle.
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `busy`, `gas` and `suspensions`
-//                      are measurements of their own
+//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas` and
+//                      `suspensions` are measurements of their own
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
@@ -69,7 +69,7 @@ async function run(): Promise<Findings> {
     const costs = await measureCosts(play, cases);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
     const timed = !quick && !options.check;
-    const far = wanted("from afar", !quick)
+    const far = wanted("from afar", isAsked("far"))
       ? await measureFar(
           play,
           cases.filter((known) => !isSweep(known)),
