@@ -1,5 +1,6 @@
 // What stays on real time in a sandbox whose clock runs 400 days ahead (ACC-28): each of it would have ended on that clock.
 import { beforeAll, describe, expect, it } from "vitest";
+import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { signProof } from "../../src/protocol/proof.ts";
 import { prove, secondsAway } from "../auth/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -52,8 +53,14 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     expectStatus(await world.call("GET", "/v1/platform", { key: early.key }), 200);
   });
 
-  it("sessions", async () => {
+  it("sessions, and when they were used", async () => {
     expectStatus(await world.person("GET", "/v1/platform"), 200);
+    const token = await world.session({ usedAt: Date.now() - 3_600_000 });
+    const headers = { Authorization: `Bearer ${token}` };
+    expectStatus(await world.call("GET", "/v1/platform", { key: null, headers }), 200);
+    const used = await rows("select used_at as at from sessions where platform_id = ?", world.platformId);
+    expect(used).toHaveLength(2);
+    for (const { at } of used) expect(Math.abs(Date.now() - at)).toBeLessThan(600_000);
   });
 
   it("proofs: signed at real time, and used once", async () => {
@@ -88,8 +95,13 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
   it("the grace in which both keys of an agent count", async () => {
     const agent = await world.consumer({ principal_id: principalId });
     const body = { grace_hours: 24 };
-    expectStatus(await world.call("POST", `/v1/agents/${agent.did}/rotate-key`, { body }), 200);
-    expect((await world.as(agent, "GET", path)).status).toBe(404);
+    const rotated = expectStatus(await world.call("POST", `/v1/agents/${agent.did}/rotate-key`, { body }), 200);
+    const left = Date.parse(rotated.previous_key_expires_at) - Date.now();
+    expect(left).toBeGreaterThan((DAY_S - 60) * 1_000);
+    expect(left).toBeLessThanOrEqual(DAY_S * 1_000);
+    const certificate = rotated.certificate;
+    const next = { ...agent, certificate, privateKey: await importPrivateKeyPem(rotated.private_key) };
+    for (const known of [agent, next]) expect((await world.as(known, "GET", path)).status).toBe(404);
   });
 
   it("the window of an Idempotency-Key", async () => {

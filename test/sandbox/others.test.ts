@@ -1,0 +1,96 @@
+// What a sandbox's clock never moves (ACC-9, ACC-28, TSK-18): what others read of the agents of another platform, the signals to those, and
+// what production answers and costs.
+import { beforeAll, describe, expect, it } from "vitest";
+import { confirm, facilitated } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { attested } from "../support/clock.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { advanced, DAY_S } from "./support.ts";
+
+const DAY = DAY_S * 1_000;
+
+describe("another platform's agent (TSK-18)", () => {
+  let [buying, selling] = [] as unknown as [World, World];
+  let provider: Agent;
+  let consumer: Agent;
+  beforeAll(async () => {
+    [buying, selling] = [await createWorld(), await createWorld()];
+    // Over on the buyer's clock, and not on its own.
+    const principal_id = await selling.principal(attested(100 * 24));
+    [provider, consumer] = [await selling.provider({ principal_id }), await buying.consumer()];
+  });
+  const signalOf = async (task: string): Promise<Json> =>
+    (await rows("select status, provider_rated_at, closed_at from tasks where task_id = ?", task))[0];
+
+  it("shows everybody the same as before, however far the clock of its buyer went", async () => {
+    const { task } = await facilitated(selling, { consumer, provider });
+    expectStatus(await confirm(buying, consumer, task), 200);
+    const shown = async () => {
+      const { as_of, ...rating } = expectStatus(
+        await buying.call("GET", `/v1/agents/${provider.did}/rating`, { key: null }),
+        200,
+      );
+      expect(Math.abs(Date.parse(as_of) - Date.now())).toBeLessThan(DAY);
+      const aid = expectStatus(await buying.call("GET", `/v1/agents/${provider.did}/aid`, { key: null }), 200);
+      const { as_of: _now, ...status } = expectStatus(
+        await buying.call("GET", `/v1/agents/${provider.did}/status`, { key: null }),
+        200,
+      );
+      const own = expectStatus(await selling.call("GET", `/v1/agents/${provider.did}`), 200);
+      return { rating, aid: { ...aid, live: null }, status, own: { ...own, live: null } };
+    };
+    const before = await shown();
+    await advanced(buying, 300 * DAY_S);
+    expect(await shown()).toEqual(before);
+  });
+
+  it("is rated at its own now, also where both clocks were moved, and also by an answer", async () => {
+    await advanced(selling, 50 * DAY_S);
+    const { task } = await facilitated(selling, { consumer, provider });
+    const before = Date.now();
+    const { closed_at } = expectStatus(await confirm(buying, consumer, task), 200);
+    const { provider_rated_at, ...stored } = await signalOf(task);
+    expect(stored).toEqual({ status: "confirmed", closed_at: Date.parse(closed_at) });
+    expect(stored.closed_at).toBeGreaterThanOrEqual(before + 300 * DAY);
+    expect(provider_rated_at).toBeGreaterThanOrEqual(before + 50 * DAY);
+    expect(provider_rated_at).toBeLessThanOrEqual(Date.now() + 50 * DAY);
+  });
+});
+
+describe("production of a platform whose sandbox runs ahead (ACC-9)", () => {
+  let world: World;
+  let live: Agent;
+  beforeAll(async () => {
+    world = await createWorld();
+    const inProduction = Object.assign(Object.create(world) as World, { key: world.liveKey });
+    live = await inProduction.consumer({ principal_id: world.tenantPrincipalId });
+  });
+  const manage = (method: string, path: string, body?: unknown) =>
+    world.call(method, path, { key: world.liveKey, ...(body !== undefined && { body }) });
+  const CALLS: Readonly<Record<string, () => Promise<Reply>>> = {
+    "its principals": () => manage("GET", "/v1/principals"),
+    "its agents": () => manage("GET", "/v1/agents"),
+    "an agent": () => manage("GET", `/v1/agents/${live.did}`),
+    "its tasks": () => manage("GET", "/v1/tasks"),
+    "a change": () => manage("PATCH", `/v1/agents/${live.did}/scope`, { max_transaction_value: "7" }),
+    "a call of an agent": () => world.as(live, "GET", "/v1/payment-intents/pin_none"),
+  };
+
+  it("answers with as many trips, statements and rows as before, and by real time", async () => {
+    const costs = async () => {
+      const all: Json = {};
+      for (const [name, act] of Object.entries(CALLS)) {
+        world.meter.reset();
+        const { status, headers } = await act();
+        const { trips, statements, rowsRead, rowsWritten } = world.meter.reading;
+        all[name] = { status, clock: headers.get("service-clock"), trips, statements, rowsRead, rowsWritten };
+      }
+      return all;
+    };
+    await costs();
+    const before = await costs();
+    await advanced(world, 400 * DAY_S);
+    expect(await costs()).toEqual(before);
+    expect(Object.values(before).map((cost) => (cost as Json).clock)).toEqual(Object.keys(CALLS).map(() => null));
+  });
+});
