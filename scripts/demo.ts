@@ -23,6 +23,8 @@ import { connectOrStart } from "./service.ts";
 
 const AMOUNT = "10.00";
 const MARKET = "GLOBAL-USDC";
+/** In which a task is confirmed, or confirms itself. */
+const WINDOW_SECONDS = 72 * 3_600;
 
 const colour = (code: number, text: string): string =>
   process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text;
@@ -99,7 +101,7 @@ async function ratingOf(agent: Agent): Promise<string> {
 
 async function play(): Promise<void> {
   console.log(
-    `\n${colour(1, "A platform from its sign-up to production, and a purchase between two agents")}, at ${base}\n`,
+    `\n${colour(1, "A platform from its sign-up to production, and two purchases between two agents")}, at ${base}\n`,
   );
   const player = { service: service.description, request, step };
   const account = await signUp(player);
@@ -119,6 +121,25 @@ async function play(): Promise<void> {
   const before = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
 
   await handshake(consumer, provider);
+  const settled = await buy(consumer, provider);
+  const taskPath = taskPathOf(settled);
+  await step("GET  /v1/tasks/{id}               open, to be confirmed within 72 hours", async () => {
+    must((await as(provider, taskPath))["status"] === "open", "the task is open");
+  });
+  const confirmed = await step("POST /v1/tasks/{id}/confirm       the consumer: delivered as expected", () =>
+    as(consumer, `${taskPath}/confirm`, { method: "POST", body: { outcome: "confirmed" } }),
+  );
+  must(confirmed["status"] === "confirmed", "the task is confirmed");
+  await confirmItself(consumer, provider);
+  const after = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
+  must(after.provider !== before.provider && after.consumer !== before.consumer, "both ratings moved");
+  await verifyOffline([provider, consumer], pick(settled, "receipt"));
+  await goToProduction(player, account);
+  await summary(provider, settled, before, after);
+}
+
+/** An intent, its payment, and the facilitation of that. */
+async function buy(consumer: Agent, provider: Agent): Promise<Json> {
   const intent = await step(`POST /v1/payment-intents          ${AMOUNT} USDC, within the consumer's policy`, () =>
     as(consumer, "/v1/payment-intents", {
       method: "POST",
@@ -130,20 +151,20 @@ async function play(): Promise<void> {
     "on-chain                          approve, then settle on the settlement contract",
     () => payOnChain(chain, intent),
   );
-  const settled = await facilitate(consumer, provider, intent, paymentTx);
-  const taskPath = `/v1/tasks/${pick<string>(settled, "task_id")}`;
-  await step("GET  /v1/tasks/{id}               open, to be confirmed within 72 hours", async () => {
-    must((await as(provider, taskPath))["status"] === "open", "the task is open");
-  });
-  const confirmed = await step("POST /v1/tasks/{id}/confirm       the consumer: delivered as expected", () =>
-    as(consumer, `${taskPath}/confirm`, { method: "POST", body: { outcome: "confirmed" } }),
+  return facilitate(consumer, provider, intent, paymentTx);
+}
+
+const taskPathOf = (settled: Json): string => `/v1/tasks/${pick<string>(settled, "task_id")}`;
+
+/** A second purchase, whose task nobody answers: its window ends on the sandbox's clock (ACC-28). */
+async function confirmItself(consumer: Agent, provider: Agent): Promise<void> {
+  const taskPath = taskPathOf(await buy(consumer, provider));
+  await step("POST /v1/sandbox/clock/advance    the sandbox's clock goes forward by 72 hours", () =>
+    manage("/v1/sandbox/clock/advance", { method: "POST", body: { seconds: WINDOW_SECONDS } }),
   );
-  must(confirmed["status"] === "confirmed", "the task is confirmed");
-  const after = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
-  must(after.provider !== before.provider && after.consumer !== before.consumer, "both ratings moved");
-  await verifyOffline([provider, consumer], pick(settled, "receipt"));
-  await goToProduction(player, account);
-  await summary(provider, settled, before, after);
+  await step("GET  /v1/tasks/{id}               nobody answered: auto_confirmed", async () => {
+    must((await as(provider, taskPath))["status"] === "auto_confirmed", "the task has confirmed itself");
+  });
 }
 
 /** The handshake (PRF-14): the certificate, the possession of the key, and the live status. */

@@ -49,12 +49,12 @@ const shell = (text: string) => play("bash", ["--norc", "-euo", "pipefail", "-c"
 describe("the code blocks", () => {
   it("are those that a test here compares, beside the drawing of the flow", () => {
     const languages = [...README.matchAll(/^```(\w*)\n[\s\S]*?^```$/gm)].map(([, language]) => language);
-    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "mermaid"]);
+    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "mermaid"]);
   });
 
   it("of a shell name commands that there are, with nothing but a comment behind them", () => {
     const lines = blocks("sh")
-      .filter((block) => block !== blockWith("sh", "/v1/principals"))
+      .filter((block) => !block.includes("curl"))
       .flatMap((block) => block.trimEnd().split("\n"));
     expect(lines.length).toBeGreaterThan(2);
     for (const line of lines) expect(line).toMatch(/^npm (start|test|run demo) +# /);
@@ -85,6 +85,15 @@ describe("the first call", () => {
       expect.stringMatching(requestId),
     ]);
     expect({ ...sent, request_id: "" }).toEqual({ ...shown, request_id: "" });
+  }, 30_000);
+});
+
+describe("the sandbox's clock", () => {
+  it("goes forward by what README sends, in the shell of the first call", async () => {
+    const [named = ""] = blockWith("sh", "/v1/principals").split(/^curl/m);
+    const { code, output } = await shell(named + blockWith("sh", "/v1/sandbox/clock"));
+    expect(code, output).toBe(0);
+    expect(JSON.parse(output).offset_ms).toBe(72 * 3_600_000);
   }, 30_000);
 });
 
