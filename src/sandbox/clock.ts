@@ -34,7 +34,7 @@ export const precheckClock = (call: ManagementCall): Precheck =>
 
 export async function getClock(call: ManagementCall): Promise<ClockView> {
   const { clock } = await readClock(call);
-  return viewOf(call, clock.clockOffsetMs);
+  return viewOf(call.deps.clock.now(), clock.clockOffsetMs);
 }
 
 async function readClock(call: ManagementCall) {
@@ -49,10 +49,11 @@ function known(call: ManagementCall, clock: SandboxClock | null): SandboxClock {
   return clock;
 }
 
-const viewOf = ({ deps }: ManagementCall, offset: number): ClockView => {
-  const now = deps.clock.now();
-  return { now: toIso(now + offset), real_time: toIso(now), offset_ms: offset };
-};
+const viewOf = (now: number, offset: number): ClockView => ({
+  now: toIso(now + offset),
+  real_time: toIso(now),
+  offset_ms: offset,
+});
 
 export async function advanceClock(call: ManagementCall, input: AdvanceInput): Promise<ClockView> {
   const moved = await retryUnderLocks(call.deps.env, (touches) => move(call, input, touches));
@@ -83,7 +84,7 @@ async function move(call: ManagementCall, input: AdvanceInput, touches: (names: 
   const to = offsetAfter(input, from, now);
   const sandbox = sandboxAt(call, platformId, clock, to);
   await refuseTooMuch(call, input, to - from, sandbox);
-  const view = viewOf(call, to);
+  const view = viewOf(now, to);
   await call.commit(
     [
       ...moveSandboxClock(db, platformId, { from, to }, { movedAt: now, recordedTo: sandbox.since }),
