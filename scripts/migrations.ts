@@ -14,6 +14,7 @@ const journalFile = join(folder, "meta", "_journal.json");
 const WITH_ROWID: ReadonlySet<string> = new Set([
   "aids",
   "aid_versions",
+  "dispute_awards",
   "events",
   "operator_entries",
   "receipts",

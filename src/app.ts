@@ -24,6 +24,8 @@ import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { customerRoutes } from "./customers/routes.ts";
+import { operatorDisputeRoutes } from "./disputes/operator-routes.ts";
+import { disputeRoutes } from "./disputes/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
 import { followerRoutes } from "./follower/routes.ts";
 import type { AppEnv } from "./http/app-env.ts";
@@ -92,6 +94,8 @@ export const ROUTES: readonly Route[] = [
   ...vaultRoutes,
   ...taskRoutes,
   ...facilitationRoutes,
+  ...disputeRoutes,
+  ...operatorDisputeRoutes,
   ...jobRoutes,
   ...networkRoutes,
   ...alertRoutes,

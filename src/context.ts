@@ -69,7 +69,9 @@ export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string }
   | { kind: "follow_chain"; network: string }
-  | { kind: "release_escrow"; did: string; network: string };
+  | { kind: "release_escrow"; did: string; network: string }
+  | { kind: "set_reserve"; did: string; network: string }
+  | { kind: "pay_award"; disputeId: string; network: string };
 
 /**
  * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an

@@ -7,6 +7,9 @@ import { pruneCredentials } from "./accounts/prune-credentials.ts";
 import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
 import { type Env, workingDeps } from "./context.ts";
+import { endDisputeDays } from "./disputes/deadlines.ts";
+import { payAwards } from "./disputes/payout.ts";
+import { keepReserves } from "./disputes/reserve.ts";
 import { followThresholds } from "./escrow/follow-threshold.ts";
 import { followChains } from "./follower/job.ts";
 import { failUnpaidRefunds } from "./follower/refunds.ts";
@@ -50,6 +53,7 @@ const MINUTELY: readonly Job[] = [
   abandonIntents,
   rateAbandonedIntents,
   spendPaidIntents,
+  endDisputeDays,
   sweepSandboxes,
   followChains,
   failUnpaidRefunds,
@@ -60,6 +64,8 @@ const MINUTELY: readonly Job[] = [
   watchRegistrations,
   findLeaving,
   releaseEscrows,
+  keepReserves,
+  payAwards,
   tendSigners,
   tendArbiters,
   signActivityHeads,

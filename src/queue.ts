@@ -5,6 +5,8 @@ import { memoizeBy } from "./core/memo.ts";
 import { eachAtOnce } from "./core/parallel.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
+import { payAward } from "./disputes/payout.ts";
+import { setReserve } from "./disputes/reserve.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
@@ -48,6 +50,8 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
     onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
   follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
   release_escrow: (deps, job) => onChain(deps.env, job.network, (until) => driveVault(deps, job, until)),
+  set_reserve: (deps, job) => onChain(deps.env, job.network, (until) => setReserve(deps, job, until)),
+  pay_award: (deps, job) => onChain(deps.env, job.network, (until) => payAward(deps, job, until)),
   follow_chain: (deps, { network }) => onChain(deps.env, network, (until) => followChain(deps, network, until)),
 };
 

@@ -14,14 +14,20 @@ async function open({ stage, next }: Play): Promise<Platform> {
   const platform = await accredit(stage.origin, `Platform of the clock ${next()}`);
   // A call writes no use of its key.
   const used = "update management_keys set last_used_at = ? where platform_id = ?";
-  await stage.sql([{ sql: used, params: [Date.now(), platform.platformId] }]);
+  // An advance looks at the intents that are open in all sandboxes: those of other cases are not its cost.
+  const ended = "update payment_intents set status = 'ABANDONED' where status = 'OPEN'";
+  await stage.sql([{ sql: used, params: [Date.now(), platform.platformId] }, { sql: ended }]);
   return platform;
 }
 
-/** The clocks that the cases before have moved stand still again. */
+/** The clocks that the cases before have moved stand still again, and what fell due in the others is recorded. */
 async function sweeping({ stage }: Play): Promise<Ask> {
-  const [, [row] = []] = await stage.sql([
+  const [, , [row] = []] = await stage.sql([
     { sql: "update platforms set clock_offset_ms = 0 where clock_moved_at is not null" },
+    {
+      sql: "update platforms set clock_recorded_to = ? + clock_offset_ms where clock_offset_ms > 0",
+      params: [Date.now()],
+    },
     { sql: "select count(*) as moved from platforms where clock_offset_ms > 0" },
   ]);
   return { method: "POST", path: `/__bench/job?name=sweep_sandboxes&done=${row?.["moved"]}` };

@@ -30,6 +30,10 @@ export const TAGS = [
   { name: "Payments", description: "Payment intents, opened by agents." },
   { name: "Facilitation", description: "From a payment on-chain to a settled transaction." },
   { name: "Tasks", description: "The delivery that a payment is for, and its confirmation." },
+  {
+    name: "Disputes",
+    description: "What a consumer does about a purchase that went wrong, until it is decided and paid.",
+  },
   { name: "Operator", description: "The people who run the service." },
   { name: "Service", description: "Whether the service answers." },
 ] as const;

@@ -11,6 +11,7 @@ import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
 import { playAccount } from "./play-account.ts";
 import { playCustomers } from "./play-customers.ts";
+import { playDisputes } from "./play-disputes.ts";
 import { playPrincipal } from "./play-principals.ts";
 import { playProfile } from "./play-profile.ts";
 import { Stage } from "./stage.ts";
@@ -34,6 +35,7 @@ export async function playOperations(service: ServiceDescription): Promise<Recor
   const registrationTx = await openMarket(stage, provider);
   await handshake(stage, provider);
   await purchase(stage, provider, consumer);
+  await playDisputes(stage, provider, consumer);
   await readAgents(stage, provider, consumer);
   await readActivity(stage, consumer);
   await reconcile(stage, provider);

@@ -1,5 +1,6 @@
 // Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links and password; from that commit all of its
 // agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
+import { findDisputedOf, someDisputedOf } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
@@ -9,6 +10,7 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import { findHolding, refuseHolding } from "../escrow/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
+import { refuseLeft } from "../standing/store.ts";
 import { accountReads } from "../standing/subjects.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { retentionYears } from "./erase.ts";
@@ -21,6 +23,7 @@ import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
+const DISPUTED = "An agent of the account is party to an open dispute in production.";
 const TRIGGER = "principal_closes";
 
 export async function closePlatform(call: SessionCall, { confirmation, current_password }: ClosingInput) {
@@ -31,18 +34,20 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platform: before,
     stored,
     holding,
+    disputed,
     ...found
   } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     holding: findHolding(db, tenant.platformId),
+    disputed: findDisputedOf(db, tenant.platformId),
     ...accountReads(db, tenant.platformId, TRIGGER),
   });
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
   const password = await requireCurrentPassword(call, stored, before.email, current_password);
-  // Open disputes come here, before the escrow (ACC-27): none can be filed yet.
+  if (disputed) throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED, detail: disputed });
   if (holding)
     throw new ServiceError("close_blocked_escrow", { detail: { did: holding.did, network: holding.network } });
   const moved = move(platformMachine, before.status, "close");
@@ -51,8 +56,9 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platformId,
     statements: [
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
-      // A settlement may have reached an escrow after the reading.
+      // A settlement may have reached an escrow after the reading, and a dispute one of its agents.
       refuseHolding(db, platformId),
+      refuseLeft(db, [someDisputedOf(platformId)]),
       keepsPassword(db, platformId, password),
       deleteKeys(db, platformId),
       deleteSessions(db, platformId),

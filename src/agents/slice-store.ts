@@ -140,3 +140,26 @@ export const someAccountAgentIn = (platformId: PlatformId, statuses: readonly Ag
   someAgent(ofAccount(platformId, statuses));
 
 export const someTakenAgent = (platformId: PlatformId): SQL => someAgent(takenFrom(platformId));
+
+// ---- Open disputes -------------------------------------------------------------------------------------------------------
+
+/** Literal text, so that SQLite uses the partial index. */
+const disputedIn = (of: SQL): SQL => sql`${of} and disputes_open > 0`;
+const inPrincipal = (principalId: string): SQL =>
+  disputedIn(sql`(platform_id, environment, principal_id) =
+    (select platform_id, environment, principal_id from principals where principal_id = ${principalId})`);
+/** Test money blocks no account. */
+const inAccount = (platformId: PlatformId): SQL =>
+  disputedIn(sql`platform_id = ${platformId} and environment = 'production'`);
+
+const findDisputed = (db: Database, where: SQL): Read<{ did: string } | null> =>
+  readOne(db.select({ did: agents.did }).from(agents).where(where).limit(1));
+
+/** One of the agents of a principal, and of an account in production, that are party to an open dispute. */
+export const findDisputedIn = (db: Database, principalId: string): Read<{ did: string } | null> =>
+  findDisputed(db, inPrincipal(principalId));
+export const findDisputedOf = (db: Database, platformId: PlatformId): Read<{ did: string } | null> =>
+  findDisputed(db, inAccount(platformId));
+
+export const someDisputedIn = (principalId: string): SQL => someAgent(inPrincipal(principalId));
+export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

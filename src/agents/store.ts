@@ -1,7 +1,7 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { type AgentStatus, isRunning, type SuspensionReason } from "../core/vocabulary.ts";
+import type { AgentStatus, Environment, SuspensionReason } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -14,9 +14,8 @@ import {
   findNewestVersion,
   selectAgent,
 } from "../identity/store.ts";
-import { principalOpen, principalStands, principalUnchanged } from "../principals/store.ts";
+import { principalStands, principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
-import { delegatesOf } from "./delegation-store.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
@@ -46,30 +45,6 @@ export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Stat
 
 /** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
-
-/** A condition for an agent that comes to a principal: it stands, with the attestation that the agent's document and row are given. */
-export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
-  principalStands(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
-
-/**
- * A condition for an agent that comes to another principal: that one stands as it was read; its own
- * one stands too where the agent runs, and has not ended where it does not, so that no cascade misses it; a suspended one is so by the reason
- * that was read; and none of its delegates stays behind.
- */
-export const whileTransferable = (
-  { did, status, suspensionReason, endsAt }: AgentRow,
-  next: PrincipalRow,
-  now: number,
-): SQL | undefined =>
-  and(
-    whileStandingUnchanged(next, now),
-    // A column that stays as it was read is not written.
-    eq(agents.endsAt, endsAt),
-    sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
-    isRunning(status)
-      ? whileStanding(now)
-      : sql`${whileSuspendedBy(suspensionReason)} and ${principalOpen(sql`${agents.principalId}`)}`,
-  );
 
 /** The same while the attestation's end is the one that the agent's row is given (PRN-14). */
 export const whileAttested = (now: number, endsAt: number): SQL =>
@@ -161,6 +136,28 @@ export const touchDocument = (
       .set({ ...set, revision: sql`${agents.revision} + 1` })
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
+
+/** What a dispute adds to the counts of an agent, in the environment in which it was filed. */
+export type Counted = { readonly open: number; readonly for?: number; readonly against?: number };
+
+/** Relative; `documented`: the document becomes stale (IDN-18), unless something else in the batch has made it so. One that has left the environment begins anew elsewhere. */
+export const countDisputes = (
+  db: Database,
+  did: string,
+  environment: Environment,
+  { open, for: won = 0, against: lost = 0, documented }: Counted & { readonly documented: boolean },
+  set: MovedStates & { readonly updatedAt?: number } = {},
+): Statement =>
+  db
+    .update(agents)
+    .set({
+      ...set,
+      disputesOpen: sql`${agents.disputesOpen} + ${open}`,
+      disputesResolvedFor: sql`${agents.disputesResolvedFor} + ${won}`,
+      disputesResolvedAgainst: sql`${agents.disputesResolvedAgainst} + ${lost}`,
+      ...(documented && { revision: sql`${agents.revision} + 1` }),
+    })
+    .where(and(eq(agents.did, did), eq(agents.environment, environment)));
 
 // ---- Many agents at once ----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ import { tierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
 import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import type { MovedAgentView, TransferInput } from "./schema.ts";
-import { findAgent, sourceReads, whileTransferable } from "./store.ts";
+import { findAgent, sourceReads } from "./store.ts";
+import { whileTransferable } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 
 /** So many delegates are named. */

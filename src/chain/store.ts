@@ -6,7 +6,7 @@ import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
 import { type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
-import type { RefundRow } from "../db/tables/money.ts";
+import type { RefundRow } from "../db/tables/disputes.ts";
 
 export type OperationKey = Pick<OperationRow, "network" | "kind" | "subject">;
 

@@ -60,6 +60,17 @@ export const CERTIFICATE_MONTHS = 12;
 /** How long certificates that state a wider scope still count after the scope was narrowed (AGT-22). */
 export const NARROWED_CERTIFICATE_HOURS = 24;
 export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
+export const DISPUTE_ANSWER_DAYS = 7;
+export const DISPUTE_ARBITRATION_DAYS = 14;
+export const DISPUTE_REFUND_DAYS = 7;
+/** How long after a settlement the contract pays out for it. */
+export const PAYOUT_DAYS_MAX = 400;
+/** Of the disputed amount, what the loser owes the winner beside it. */
+export const DISPUTE_BOUNTY_PERCENT = 5;
+export const DISPUTE_MESSAGES_MAX = 50;
+export const DISPUTE_EVIDENCE_MAX = 50;
+/** What is left of a task's window at least, when a dispute that held it was withdrawn. */
+export const RESUMED_WINDOW_HOURS_MIN = 1;
 export const DISPUTE_WINDOW_DAYS_MAX = 365;
 export const DELEGATION_DEPTH_MAX = 5;
 export const LATE_FACILITATION_HOURS = 24;

@@ -121,15 +121,30 @@ export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
 /**
  * The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). `release`: a vault's surplus (CHN-28).
- * `refund`: what a provider is to give back for a settlement, which no key of the service sends (CHN-27).
+ * `refund`: what a provider is to give back for a settlement, which no key of the service sends (CHN-27). `reserve`: what a vault keeps while disputes are
+ * open. `payout`: what an award takes out of it (CHN-23).
  */
-export const OPERATION_KINDS = ["provider_split", "release", "refund"] as const;
+export const OPERATION_KINDS = ["provider_split", "release", "refund", "reserve", "payout"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 /** The kinds of a vault's movements. */
 export const LEDGER_KINDS = ["settlement", "deposit", "payout", "release"] as const;
 export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
+
+/** The states of a dispute: the parties' own days, the arbiter's, the end. */
+export const DISPUTE_STATUSES = ["pre_arbitration", "arbitration", "resolved"] as const;
+export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
+export const DISPUTE_REASONS = ["not_delivered", "not_as_described", "unauthorized", "other"] as const;
+export type DisputeReason = (typeof DISPUTE_REASONS)[number];
+/** Of the ways in which a dispute ends, those that an arbiter decides on. */
+export const VERDICTS = ["upheld", "partially_upheld", "rejected"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+export const RESOLUTIONS = [...VERDICTS, "settled", "withdrawn"] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
+/** How far what the consumer is to get back is on its way. */
+export const REFUND_STATUSES = ["none", "owed", "sent", "paid", "outstanding"] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
 export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed", "void"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
@@ -152,6 +167,8 @@ export const ALERT_KINDS = [
   "reconciliation",
   "settlement_reversed",
   "escrow_release",
+  "arbitration",
+  "award",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
@@ -208,6 +225,13 @@ export const ACTIVITY_ACTIONS = [
   "agent.reactivated",
   "agent.revoked",
   "agent.terminated",
+  "dispute.filed",
+  "dispute.answered",
+  "dispute.evidence_added",
+  "dispute.accepted",
+  "dispute.conceded",
+  "dispute.withdrawn",
+  "dispute.escalated",
 ] as const;
 export type ActivityAction = (typeof ACTIVITY_ACTIONS)[number];
 
@@ -223,5 +247,6 @@ export const OPERATOR_ACTIONS = [
   "verifier.registered",
   "verifier.updated",
   "attestation.revoked",
+  "dispute.resolved",
 ] as const;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

@@ -11,7 +11,7 @@ export const SIDE_COLUMNS = {
 } as const satisfies Record<Side, SQL>;
 
 /** `table`: with provider and consumer, their platforms, and the environment. */
-type Sided = { readonly table: SQL; readonly environment: Environment };
+type Sided = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
 
 /** The rows of one agent, which may be an expression. */
 export const agentRanges = (

@@ -9,7 +9,7 @@ export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowR
 /** A rating moves the threshold of every network. */
 export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   const threshold = escrowThreshold(escrow.baseThreshold, rating);
-  return { ...escrow, threshold, state: escrowStateAt(escrow.state, escrow.balance, threshold) };
+  return { ...escrow, threshold, state: escrowStateAt({ ...escrow, threshold }) };
 }
 
 /** What a balance gains or loses: by a facilitated settlement, or by what the follower has booked of the vault. Base units. */
@@ -27,8 +27,16 @@ export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow 
     ...escrow,
     balance,
     contributed: escrow.contributed + (settled ? amount : 0),
-    state: escrowStateAt(escrow.state, balance, escrow.threshold),
+    state: escrowStateAt({ ...escrow, balance }),
   };
+}
+
+/** What disputes add to an escrow, or take off it: base units. */
+export type Claim = { readonly disputed: number; readonly owed: number };
+
+export function claimed(escrow: EscrowRow, claim: Claim): EscrowRow {
+  const disputed = escrow.disputed + claim.disputed;
+  return { ...escrow, disputed, owed: escrow.owed + claim.owed, state: escrowStateAt({ ...escrow, disputed }) };
 }
 
 export const thresholdMoved = ({ before, after }: EscrowChange): boolean =>

@@ -39,7 +39,9 @@ export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
       const amount = amountOf(movement);
       const after = Number(movement.vaultBalance);
       const found = levelled(booked, movement, after - amount, { logIndex: beforeEvent(logIndex), amount });
-      return amount === 0 ? found : withLine(found, movement, { logIndex, kind: kindOf(movement), amount });
+      return amount === 0
+        ? found
+        : withLine(found, movement, { logIndex, kind: kindOf(movement), amount }, paidFor(movement));
     },
     { vault, lines: [], differences: [] },
   );
@@ -80,6 +82,7 @@ function withLine(
   { vault, lines, differences }: Booked,
   { txHash, blockNumber, blockHash, minedAt }: Place,
   { logIndex, kind, amount }: Pick<LedgerLine, "logIndex" | "kind" | "amount">,
+  settlementKey: string | null = null,
 ): Booked {
   const after = {
     ...vault,
@@ -87,7 +90,18 @@ function withLine(
     deposited: vault.deposited + (kind === "settlement" ? 0 : amount),
     number: vault.number + 1,
   };
-  const line = { ...after, txHash, logIndex, kind, amount, blockNumber, blockHash, minedAt, reversed: false };
+  const line = {
+    ...after,
+    txHash,
+    logIndex,
+    kind,
+    amount,
+    blockNumber,
+    blockHash,
+    minedAt,
+    reversed: false,
+    settlementKey,
+  };
   return { vault: after, lines: [...lines, line], differences };
 }
 
@@ -99,5 +113,7 @@ function amountOf(movement: Movement): number {
   if (movement.kind === "settled") return Number(movement.escrow);
   return movement.kind === "deposit" ? Number(movement.amount) : -Number(movement.amount);
 }
+
+const paidFor = (movement: Movement): string | null => (movement.kind === "payout" ? movement.settlementKey : null);
 
 const kindOf = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);

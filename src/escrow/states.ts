@@ -2,9 +2,14 @@
 import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
-/** FUNDING or ACTIVE by the balance; CONSTRAINED stays while a dispute holds it. A provider that has left has no threshold, and funds nothing. */
-export function escrowStateAt(present: EscrowState, balance: number, threshold: number): EscrowState {
-  if (present === "CONSTRAINED") return "CONSTRAINED";
+type Held = { readonly balance: number; readonly threshold: number; readonly disputed: number };
+
+/**
+ * CONSTRAINED while more is disputed than counts in the vault, else FUNDING or ACTIVE by the balance (MKT-17). A provider that has left has no
+ * threshold, and funds nothing.
+ */
+export function escrowStateAt({ balance, threshold, disputed }: Held): EscrowState {
+  if (disputed > Math.max(0, balance)) return "CONSTRAINED";
   return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 

@@ -5,7 +5,7 @@ import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
-import type { Gain } from "./changes.ts";
+import type { Claim, Gain } from "./changes.ts";
 import { statesOf } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
@@ -39,7 +39,7 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
           eq(escrows.threshold, before.threshold),
           eq(escrows.state, before.state),
           // The balance may have changed since the state was judged, if it still gives the same state.
-          stateIs(after.state, after.threshold),
+          stateIs(after.state, { threshold: sql`${after.threshold}` }),
         ),
       ),
   ),
@@ -75,17 +75,39 @@ export const moveBalance = (
           eq(escrows.contract, before.contract),
           eq(escrows.state, before.state),
           eq(escrows.threshold, before.threshold),
-          after.state === "CONSTRAINED"
-            ? undefined
-            : sql`(${escrows.threshold} > 0 and ${escrows.balance} + ${amount} >= ${escrows.threshold}) = ${after.state === "ACTIVE" ? 1 : 0}`,
+          stateIs(after.state, { balance: sql`${escrows.balance} + ${amount}` }),
         ),
       ),
   );
 
-const stateIs = (state: EscrowRow["state"], threshold: number) =>
-  state === "CONSTRAINED"
-    ? undefined
-    : sql`(${threshold} > 0 and ${escrows.balance} >= ${threshold}) = ${state === "ACTIVE" ? 1 : 0}`;
+/** Relative, as `moveBalance`: disputes of one vault are filed and ended beside each other. */
+export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, claim: Claim): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(escrows)
+      .set({
+        disputed: sql`${escrows.disputed} + ${claim.disputed}`,
+        owed: sql`${escrows.owed} + ${claim.owed}`,
+        ...(after.state !== before.state && { state: after.state }),
+      })
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.state, before.state),
+          stateIs(after.state, { disputed: sql`${escrows.disputed} + ${claim.disputed}` }),
+        ),
+      ),
+  );
+
+type Held = { readonly balance?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
+
+/** Whether the row gets the state that was foreseen, as `escrowStateAt` says it. */
+const stateIs = (state: EscrowRow["state"], after: Held): SQL => {
+  const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
+  return sql`case when ${disputed} > max(0, ${balance}) then 'CONSTRAINED'
+    when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
+};
 
 /** Refuses the batch unless the escrows are in the states that were judged. */
 export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
@@ -152,7 +174,7 @@ export const restoreThreshold = (db: Database, before: EscrowRow, after: EscrowR
           keyed(before),
           eq(escrows.state, before.state),
           eq(escrows.baseThreshold, 0),
-          stateIs(after.state, after.threshold),
+          stateIs(after.state, { threshold: sql`${after.threshold}` }),
         ),
       ),
   );
@@ -211,6 +233,10 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
 
 export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(keyed(key)));
+
+/** One for each environment. */
+export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]> =>
+  readAll(db.select().from(escrows).where(onVault(vault)));
 
 /** The contract has one threshold for a vault, in whichever environments it is used. */
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>

@@ -162,7 +162,8 @@ function taskOf(transaction: TransactionRow): TaskRow | null {
   const { intentId, network, currency, gross } = transaction;
   const nothing = { answer: null, outcome: null, score: null, note: null, closedAt: null };
   const unrated = { providerRatedBy: null, consumerRatedBy: null, providerRatedAt: null };
+  const undisputed = { heldMs: 0, verdict: null, verdictScore: null };
   const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
   const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
-  return { taskId, ...settled, status: "open", ...nothing, ...unrated, ...window };
+  return { taskId, ...settled, status: "open", ...nothing, ...unrated, ...undisputed, ...window };
 }

@@ -126,8 +126,19 @@ export const insertFacilitated = (db: Database, { transaction, receipt }: Facili
   }),
 ];
 
-export const findTransaction = (db: Database, transactionId: string): Read<TransactionRow | null> =>
+export const findTransaction = (db: Database, transactionId: string | SQL<string>): Read<TransactionRow | null> =>
   readOne(db.select().from(transactions).where(eq(transactions.transactionId, transactionId)));
+
+/** The signed receipt of a settlement. */
+export const findReceiptOf = (db: Database, transactionId: string | SQL<string>): Read<string | null> =>
+  read(
+    db
+      .select({ receipt: receipts.receipt })
+      .from(transactions)
+      .innerJoin(receipts, hasReceipt)
+      .where(eq(transactions.transactionId, transactionId)),
+    ([row]) => row?.receipt ?? null,
+  );
 
 /** Those of these that stand. */
 export const findStanding = (db: Database, transactionIds: readonly string[]): Read<TransactionRow[]> =>

@@ -12,9 +12,10 @@ import {
 } from "../chain/store.ts";
 import { FIRST } from "../core/due.ts";
 import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
-import type { RefundRow } from "../db/tables/money.ts";
+import type { RefundRow } from "../db/tables/disputes.ts";
+import { touchRefunds } from "../disputes/store.ts";
+import { forgetRefunds, insertRefunds, keysIn, refundedBehind } from "../escrow/refund-store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { forgetRefunds, insertRefunds } from "./refund-store.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 
@@ -44,12 +45,17 @@ export const bookRefunds = (
     ? []
     : [
         ...insertRefunds(db, rows),
-        endPaidRefunds(db, network, [...new Set(rows.map(({ settlementKey }) => settlementKey))], Date.now()),
+        endPaidRefunds(db, network, keysOf(rows), Date.now()),
+        // The dispute that it was awaited for is looked at again.
+        touchRefunds(db, network, keysIn(keysOf(rows))),
       ];
+
+const keysOf = (rows: readonly RefundRow[]): string[] => [...new Set(rows.map(({ settlementKey }) => settlementKey))];
 
 /** What was booked behind a block is not the chain's any more. */
 export const takeRefundsBack = (db: Database, { network }: Network, behind: number): Statement[] => [
   awaitRefundsAgain(db, network, behind, Date.now()),
+  touchRefunds(db, network, refundedBehind(network, behind)),
   forgetRefunds(db, network, behind),
 ];
 

@@ -10,6 +10,8 @@ import { type Database, type ReadResults, readTogether, type Statement } from ".
 import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
+import { reverseDispute } from "../disputes/reverse.ts";
+import { findLatest } from "../disputes/store.ts";
 import { type EscrowChange, gained } from "../escrow/changes.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance, movedStates } from "../escrow/store.ts";
@@ -61,6 +63,7 @@ function paymentIn(reading: SettlementReading, { txHash, logIndex }: Transaction
 
 const factsOf = (db: Database, { transactionId, intentId, providerDid, environment }: TransactionRow) => ({
   transaction: findTransaction(db, transactionId),
+  dispute: findLatest(db, transactionId),
   intent: findIntent(db, intentId),
   provider: findPublicAgent(db, providerDid),
   escrows: findEscrows(db, providerDid, environment),
@@ -70,7 +73,7 @@ type Facts = ReadResults<ReturnType<typeof factsOf>>;
 function reversal(
   deps: Deps,
   network: Network,
-  { transaction, intent, provider, escrows }: Facts,
+  { transaction, dispute, intent, provider, escrows }: Facts,
   task: ClosingFacts | null,
   payment: PaymentAt | null,
 ): Statement[] {
@@ -85,11 +88,15 @@ function reversal(
     ...reverseTransaction(db, transaction, now),
     ...intentStatements(deps, network, intent, transaction, payment),
     ...(change ? escrowStatements(deps, provider, left, change, now) : []),
+    ...reverseDispute(deps, dispute, { provider, escrow: escrowOn(left, transaction) }, now),
     ...(task ? reverseTask(deps, task, left, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
     raiseAlert(db, reversed(transaction)),
   ];
 }
+
+const escrowOn = (escrows: readonly EscrowRow[], { network }: TransactionRow): EscrowRow | null =>
+  escrows.find((row) => row.network === network) ?? null;
 
 /** What it was spent for is held again until the intent's end, and where the payment is in another block without an end. */
 function intentStatements(

@@ -242,7 +242,7 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
     const values = JSON.stringify(
       part.map((line) => [
         ...[line.network, line.txHash, line.logIndex, line.did, line.contract, line.kind, line.amount, line.held],
-        ...[line.deposited, line.blockNumber, line.blockHash, line.minedAt, line.number],
+        ...[line.deposited, line.blockNumber, line.blockHash, line.minedAt, line.number, line.settlementKey],
       ]),
     );
     const column = (at: number): SQL => sql.raw(`value ->> ${at}`);
@@ -250,10 +250,11 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
       Array.from({ length: 13 }, (_, at) => column(at)),
       sql`, `,
     );
+    const settlementKey = column(13);
     return [
       db
         .insert(ledgerLines)
-        .select(sql`select ${columns}, 0 from json_each(${values}) where true`)
+        .select(sql`select ${columns}, 0, ${settlementKey} from json_each(${values}) where true`)
         .onConflictDoUpdate({
           target: [ledgerLines.network, ledgerLines.txHash, ledgerLines.logIndex],
           set: Object.fromEntries(

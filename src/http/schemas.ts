@@ -119,6 +119,9 @@ const refuse =
     if (message !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
   };
 
+/** What a party says in a few sentences; null and an empty text say nothing. */
+export const wordsInput = text(2_000, 0).nullable().register(z.globalRegistry, { id: "WordsInput" });
+
 const METADATA_PAIRS = 20;
 const METADATA_KEY_CHARS = 40;
 const METADATA_VALUE_CHARS = 500;

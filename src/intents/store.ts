@@ -16,7 +16,7 @@ export const confirmByOf: SQL.Aliased<number | null> = sql<
 export type Answerable<T> = T & { readonly confirmBy: number | null };
 
 /** An intent with the clock of its consumer's platform, which rules it (ACC-9). */
-export const findIntent = (db: Database, intentId: string): Read<Timed<IntentRow> | null> =>
+export const findIntent = (db: Database, intentId: string | SQL<string>): Read<Timed<IntentRow> | null> =>
   readOne(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })

@@ -49,7 +49,7 @@ export function escrowAfter(
   const { vault } = onChain;
   const threshold = firstThreshold(base, job.environment, found.agent);
   if (known?.vault === vault) {
-    const back = { baseThreshold: base, threshold, state: escrowStateAt(known.state, known.balance, threshold) };
+    const back = { baseThreshold: base, threshold, state: escrowStateAt({ ...known, threshold }) };
     return { ...known, contract, operationalWallet: wallet, chainThreshold, ...(known.baseThreshold === 0 && back) };
   }
   // What the follower has booked of it: deposits that it sees later are added to the row.
@@ -71,7 +71,9 @@ export function escrowAfter(
     chainThreshold,
     // A rating may have moved since the contract got its threshold: then the contract is behind already.
     behindSince: Date.now(),
-    state: escrowStateAt("FUNDING", balance, threshold),
+    disputed: known?.disputed ?? 0,
+    owed: known?.owed ?? 0,
+    state: escrowStateAt({ balance, threshold, disputed: known?.disputed ?? 0 }),
     windowsCloseAt: known?.windowsCloseAt ?? 0,
     updatedAt: now,
   };

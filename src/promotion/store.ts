@@ -1,6 +1,6 @@
 // Store of a promotion: the principal that an agent gets in production, its delegator, and what it rests on (AGT-34).
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { whileStandingUnchanged } from "../agents/store.ts";
+import { whileStandingUnchanged } from "../agents/transfer-store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";

@@ -2,7 +2,7 @@
 // decayed, so they stay valid for ever and a signal costs one addition, however long the history is.
 import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { roundHalfEven2 } from "../core/money.ts";
-import type { TaskOutcome } from "../core/vocabulary.ts";
+import type { TaskOutcome, Verdict } from "../core/vocabulary.ts";
 import {
   CLIP_MIN,
   type ConsumerCase,
@@ -39,7 +39,7 @@ export function providerSignal(
   by: RatingParameters,
   which: ProviderCase,
   amountWholeUnits: number,
-  score: number | null = null,
+  score: number | null | undefined = null,
 ): Signal {
   const { r, factor } = by.provider[which];
   return { r: clamp(r ?? score ?? 0, 0, 1), weight: factor * signalWeight(by, amountWholeUnits) };
@@ -55,17 +55,23 @@ export type ClosedTask = {
   readonly outcome: RatedOutcome;
   readonly score: number | null;
   readonly amountWholeUnits: number;
-  readonly openedAt: number;
-  readonly closedAt: number;
+  /** From its opening to its end, without what disputes have held it for. */
+  readonly tookMs: number;
+  /** How a dispute about it has ended, where that rates (DSP-14). */
+  readonly verdict?: Verdict | null;
+  readonly verdictScore?: number | null;
 };
 
 export function taskSignals(by: RatingParameters, task: ClosedTask): { provider: Signal; consumer: Signal } {
-  const prompt = task.closedAt - task.openedAt < by.promptHours * HOUR_MS;
-  const answered = prompt ? "answered_promptly" : "answered";
-  const asConsumer = task.outcome === "auto_confirmed" ? "auto_confirmed" : answered;
+  const { outcome, amountWholeUnits: amount, verdict } = task;
+  const answered = task.tookMs < by.promptHours * HOUR_MS ? "answered_promptly" : "answered";
+  const asConsumer = outcome === "auto_confirmed" ? "auto_confirmed" : answered;
   return {
-    provider: providerSignal(by, task.outcome, task.amountWholeUnits, task.score),
-    consumer: consumerSignal(by, asConsumer, task.amountWholeUnits),
+    provider:
+      verdict === "upheld" || verdict === "partially_upheld"
+        ? providerSignal(by, `dispute_${verdict}`, amount, task.verdictScore)
+        : providerSignal(by, outcome, amount, task.score),
+    consumer: consumerSignal(by, verdict === "rejected" ? "dispute_rejected" : asConsumer, amount),
   };
 }
 

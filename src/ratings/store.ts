@@ -18,7 +18,7 @@ export type RatedAgent = Pick<
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
 /** The rating columns of an agent, for anyone. */
-export const findRatedAgent = (db: Database, did: string): Read<RatedAgent | null> =>
+export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<RatedAgent | null> =>
   readOne(
     db
       .select({

@@ -1,5 +1,6 @@
 // Routes of the reports of an agent (AGT-35 to AGT-37) and of an account (FAC-19), for its platform.
 import { precheckAgent } from "../agents/read.ts";
+import { type DisputeView, disputeList, disputeQuery, disputeView } from "../disputes/schema.ts";
 import type { TransactionView } from "../facilitation/schema.ts";
 import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
 import { route } from "../http/route.ts";
@@ -7,6 +8,7 @@ import { agentParams } from "../identity/schema.ts";
 import { eventList } from "../journal/event-schema.ts";
 import type { TaskView } from "../tasks/schema.ts";
 import { exportTransactions, getTransactions } from "./account.ts";
+import { exportDisputes, getDisputes } from "./disputes.ts";
 import { getAgentEvents, getAgentTasks, getAgentTransactions, precheckReported } from "./lists.ts";
 import { getOverview } from "./overview.ts";
 import {
@@ -47,6 +49,11 @@ const TRANSACTION_COLUMNS = (
     "provider_aid_version",
   ] as const
 ).map((name): CsvColumn<TransactionView> => [name, (transaction) => transaction[name]]);
+
+/** Without the words of the parties. */
+const DISPUTE_COLUMNS = Object.keys(disputeView.shape)
+  .filter((name) => name !== "description" && name !== "resolution_sought")
+  .map((name): CsvColumn<DisputeView> => [name, (dispute) => dispute[name as keyof DisputeView]]);
 
 const TASK_COLUMNS = (
   [
@@ -89,6 +96,27 @@ export const reportRoutes = [
       call.surface === "management" && prefersCsv(headers["accept"])
         ? csvAnswer("tasks", TASK_COLUMNS, await exportTasks(call, query))
         : getTasks(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/disputes",
+    operationId: "listDisputes",
+    tag: "Disputes",
+    summary: "List disputes",
+    description:
+      "Newest first, in the state that counts at this instant. By an agent: its own. By a key or session: of all agents of the environment, " +
+      "one between two of them once, and as `text/csv` like the transactions.",
+    query: disputeQuery,
+    status: 200,
+    response: { schema: disputeList, description: "A page of disputes.", types: ["application/json", "text/csv"] },
+    errors: [],
+    headers: ["accept"],
+    surfaces: ["agent", "management"],
+    withoutCredential: "certificate_required",
+    handle: async (call, { query, headers }) =>
+      call.surface === "management" && prefersCsv(headers["accept"])
+        ? csvAnswer("disputes", DISPUTE_COLUMNS, await exportDisputes(call, query))
+        : getDisputes(call, query),
   }),
   route({
     method: "get",

@@ -5,6 +5,7 @@ import type { Deps } from "../context.ts";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
+import { endDisputeDays } from "../disputes/deadlines.ts";
 import type { Recorded } from "../jobs/job.ts";
 import type { Recorder } from "../jobs/run.ts";
 import { abandonOne } from "../payments/abandon.ts";
@@ -15,6 +16,7 @@ import { finishCascades } from "../standing/cascades.ts";
 import { endAttestation } from "../standing/expire.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import {
+  findDueDisputesOf,
   findDueIntentsOf,
   findDueNoticesOf,
   findDueTasksOf,
@@ -46,6 +48,7 @@ async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
 /** In their order: an intent's consumer is rated for it only once it is abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
   { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
+  { recorder: endDisputeDays, part: PART, inOrder: true, find: findDueDisputesOf },
   { recorder: { name: "end_attestations", record: endOne }, part: 1, find: findEndedAttestationsOf },
   { recorder: { name: "abandon_intents", record: abandonOne }, part: PART, find: findDueIntentsOf },
   { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },

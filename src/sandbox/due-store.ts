@@ -44,6 +44,17 @@ export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox
   return due(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
 };
 
+/** Of what the platform's agents bought. Literal text, so that SQLite uses the partial index. */
+export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
+  due(
+    db,
+    sql`due_at`,
+    sql`dispute_id`,
+    sql`(select due_at, dispute_id from disputes indexed by disputes_due_in_sandbox where due_at is not null
+      and environment = 'sandbox' and consumer_platform_id = ${platformId} and due_at <= ${now}) ended`,
+    limit,
+  );
+
 /** Literal text, so that SQLite uses the partial index. */
 export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
   due(
@@ -96,11 +107,15 @@ export const findEndingNetworks = (
   const ending = sql`select 1 from payment_intents i indexed by payment_intents_due where i.status = 'OPEN'
     and i.expires_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and i.environment = 'sandbox'
     and i.consumer_platform_id = ${platformId} and i.network = n.value`;
+  // A refund of this instant is one of before the move too.
+  const awaited = sql`select 1 from disputes d indexed by disputes_due_in_sandbox where d.due_at is not null
+    and d.environment = 'sandbox' and d.consumer_platform_id = ${platformId}
+    and d.due_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and d.refund_from = 'provider' and d.network = n.value`;
   return read(
     db
       .select({ network: sql<string>`n.value`.as("network") })
       .from(sql`json_each(${JSON.stringify(networks)}) n`)
-      .where(sql`exists (${ending})`),
+      .where(sql`exists (${ending}) or exists (${awaited})`),
     (rows: { network: string }[]) => rows.map(({ network }) => network),
   );
 };

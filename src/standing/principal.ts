@@ -1,6 +1,6 @@
 // What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
 // the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
-import { findAgentIn, someAgentIn } from "../agents/slice-store.ts";
+import { findAgentIn, findDisputedIn, someAgentIn, someDisputedIn } from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -81,6 +81,8 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   const runs = effectivePrincipalStatus(before, now) === "ACTIVE";
   if (runs && found.running)
     throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING, detail: found.running });
+  if (found.disputed)
+    throw new ServiceError("close_blocked_open_disputes", { message: STILL_DISPUTED, detail: found.disputed });
   const set = {
     status: moved.to,
     closed: true,
@@ -90,7 +92,7 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   };
   const above = [
     ...first,
-    ...(runs ? [refuseLeft(db, [someAgentIn(principalId, RUNNING)])] : []),
+    refuseLeft(db, [...(runs ? [someAgentIn(principalId, RUNNING)] : []), someDisputedIn(principalId)]),
     ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
   ];
   const after = changed(before, set, now);
@@ -98,6 +100,7 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   return stop(call, change, found, { trigger, reason: "principal", actor });
 }
 
+const STILL_DISPUTED = "An agent of the principal is party to an open dispute.";
 const STILL_RUNNING = "An agent of the principal is ACTIVE or FUNDING: suspend it or the principal first.";
 
 // ---- Shared --------------------------------------------------------------------------------------------------------------
@@ -115,7 +118,10 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
   const { caller, principal, cascade, ...found } = await call.read({
     principal: findPrincipal(call.db, call.tenant, principalId),
     cascade: findCascade(call.db, principalId),
-    ...present({ running: trigger === "principal_closes" ? findAgentIn(call.db, principalId, RUNNING) : null }),
+    ...present({
+      running: trigger === "principal_closes" ? findAgentIn(call.db, principalId, RUNNING) : null,
+      disputed: trigger === "principal_closes" ? findDisputedIn(call.db, principalId) : null,
+    }),
     ...stopReads(call.db, principalId, trigger),
   });
   const own = known(principal);

@@ -13,11 +13,11 @@ import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 import type { ConfirmationView } from "./schema.ts";
-import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf } from "./store.ts";
+import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 /** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
-export const closingReads = (db: Database, taskId: string) => {
+export const closingReads = (db: Database, taskId: TaskRef) => {
   const provider = partyOf(taskId, "provider");
   const consumer = partyOf(taskId, "consumer");
   return {
@@ -34,8 +34,8 @@ export const closingReads = (db: Database, taskId: string) => {
 };
 export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>>;
 
-/** The end of a task; `at` is its own instant, however late it is recorded. */
-export type Closing = {
+/** The end of a task; `at` is its own instant, however late it is recorded. The others are set where a dispute ends it. */
+export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs">> & {
   readonly outcome: TaskOutcome;
   readonly score: number;
   readonly note: string | null;
@@ -48,7 +48,7 @@ export function closeTask(
   taskMove: Move<TaskStatus>,
   { at, ...closing }: Closing,
   now: number,
-): { statements: Statement[]; view: ConfirmationView } {
+): { statements: Statement[]; view: ConfirmationView; rated: { provider: boolean; consumer: boolean } } {
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { transaction } = facts.task;
@@ -62,6 +62,10 @@ export function closeTask(
   const dated = providersClock(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
+    rated: {
+      provider: rated !== null && rated.provider !== NOT_RATED,
+      consumer: rated !== null && rated.consumer !== NOT_RATED,
+    },
     statements: [
       ...moveTask(db, task.taskId, taskMove, {
         ...closing,
@@ -121,11 +125,11 @@ const NOT_RATED: Rated = { rating: null, statements: [] };
  * An auto-confirmation rates both sides only where the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and
  * facilitate strangers' intents and be rated for them.
  */
-const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
+export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
 
 /** Nobody is rated by its own principal, also where an agent came to it after the settlement (FAC-14). */
-const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
+export const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
   provider !== null && provider.agent.principalId === consumer?.agent.principalId;
 
 function rateBoth(
@@ -179,7 +183,9 @@ function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, c
     outcome: task.status === "auto_confirmed" ? "auto_confirmed" : (task.outcome ?? "confirmed"),
     score: task.score,
     amountWholeUnits: transaction.gross / 10 ** decimals,
-    openedAt: task.openedAt,
-    closedAt,
+    // The consumer answered by its dispute: what that took is not its delay.
+    tookMs: closedAt - task.openedAt - task.heldMs,
+    verdict: task.verdict,
+    verdictScore: task.verdictScore,
   };
 }

@@ -40,17 +40,27 @@ export const listTasks = (
 const ownOf = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
 
 /** What is asked for, as ranges of an answer: `after` and `by` bound the end of the window. */
-type Answered = { readonly answer: TaskRow["answer"]; readonly after?: number; readonly by?: number };
+type Answered = {
+  readonly answer: TaskRow["answer"];
+  readonly held?: boolean;
+  readonly after?: number;
+  readonly by?: number;
+};
 
 function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   const among = (one: TaskStatus) => status === undefined || status === one;
   const given = TASK_OUTCOMES.filter((answer) => among("confirmed") && (outcome ?? answer) === answer);
+  if (status === "disputed") return outcome === undefined ? [{ answer: null, held: true }] : [];
+  // Without a filter the held ones are among those that have no answer.
+  const held = status === undefined && outcome === undefined ? {} : { held: false };
   const open = among("open") && outcome === undefined;
   const ended = among("auto_confirmed") && (outcome ?? "confirmed") === "confirmed";
   return [
     ...given.map((answer) => ({ answer })),
     ...(among("void") && outcome === undefined ? [{ answer: "void" } as const] : []),
-    ...(open || ended ? [{ answer: null, ...(open ? {} : { by: now }), ...(ended ? {} : { after: now }) }] : []),
+    ...(open || ended
+      ? [{ answer: null, ...held, ...(open ? {} : { by: now }), ...(ended ? {} : { after: now }) }]
+      : []),
   ];
 }
 
@@ -58,13 +68,15 @@ function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL
   const { since, until } = filter;
   const began = since === undefined ? undefined : since + WINDOW_MS - 1;
   const before = until === undefined ? undefined : until + WINDOW_MS - 1;
-  return answersOf(filter, now).map(({ answer, after: open, by: ended }) => {
+  return answersOf(filter, now).map(({ answer, held, after: open, by: ended }) => {
     // One bound: of two, SQLite would compare the other row by row.
     const bounds = [open, began].filter((bound) => bound !== undefined);
     const ends = [ended, before].filter((end) => end !== undefined);
     const by = ends.length === 0 ? undefined : Math.min(...ends);
     return and(
-      answer === null ? sql`answer is null` : sql`answer = ${answer}`,
+      // Literal text, so that SQLite uses the partial index.
+      held === true ? sql`status = 'disputed'` : answer === null ? sql`answer is null` : sql`answer = ${answer}`,
+      held === false ? sql`status <> 'disputed'` : undefined,
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
       below(sql`confirm_by`, sql`task_id`, after, by),
     );

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { TASK_OUTCOMES, TASK_STATUSES } from "../core/vocabulary.ts";
-import { amount, did, environment, fraction, instant, text } from "../http/schemas.ts";
+import { amount, did, environment, fraction, instant, wordsInput } from "../http/schemas.ts";
 
 export const taskParams = z.object({ task_id: z.string() });
 
@@ -37,7 +37,7 @@ export const confirmInput = z
   .strictObject({
     outcome: taskOutcome,
     score: fraction.nullable().optional(),
-    note: text(2000, 0).nullable().optional(),
+    note: wordsInput.optional(),
   })
   .register(z.globalRegistry, { id: "TaskConfirmation" });
 

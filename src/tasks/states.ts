@@ -2,8 +2,19 @@
 import { defineMachine, refuse } from "../core/machine.ts";
 import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
-/** `confirm_late` is a confirmation after the window; disputes use `dispute` and `dispute_ends`; a reorganisation uses `reverse` (FAC-18). */
-export const TASK_TRIGGERS = ["confirm", "confirm_late", "window_ends", "dispute", "dispute_ends", "reverse"] as const;
+/**
+ * `confirm_late` is a confirmation after the window. A dispute holds an open task; its end closes that, or gives the rest of its window back where
+ * it is withdrawn. A reorganisation uses `reverse` (FAC-18).
+ */
+export const TASK_TRIGGERS = [
+  "confirm",
+  "confirm_late",
+  "window_ends",
+  "dispute",
+  "dispute_ends",
+  "dispute_withdrawn",
+  "reverse",
+] as const;
 export type TaskTrigger = (typeof TASK_TRIGGERS)[number];
 
 export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
@@ -20,7 +31,7 @@ export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
     },
     confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
     auto_confirmed: { confirm: refuse("task_already_closed"), confirm_late: refuse("task_already_closed") },
-    disputed: { dispute_ends: "open", reverse: "void" },
+    disputed: { dispute_ends: "confirmed", dispute_withdrawn: "open", reverse: "void" },
   },
 });
 

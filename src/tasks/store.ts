@@ -1,5 +1,5 @@
 // Store of performance tasks. Agents of two platforms share one, so a read takes no Tenant: the caller is checked as a party.
-import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
@@ -16,7 +16,7 @@ const transaction = columnsOf(transactions, "x");
 export type OfTwoClocks = { readonly providerOffsetMs: number | null };
 
 /** A task with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, on which that one is rated (TSK-18). */
-export const findTask = (db: Database, taskId: string): Read<(Timed<TaskWithTransaction> & OfTwoClocks) | null> =>
+export const findTask = (db: Database, taskId: TaskRef): Read<(Timed<TaskWithTransaction> & OfTwoClocks) | null> =>
   readOne(
     db
       .select({
@@ -54,29 +54,38 @@ export const findTaskFor = (
   );
 };
 
+/** An id, or an expression for reads in the trip that finds it. */
+export type TaskRef = string | SQL<string>;
+
 /** A party of a task as an expression, for reads in the trip that finds the task. */
-export const partyOf = (taskId: string, side: "provider" | "consumer"): SQL<string> =>
+export const partyOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL<string> =>
   side === "provider"
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
 /** A party of a task, and the environment that it is rated in, as one expression. */
-export const ratedSideOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+export const ratedSideOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment from tasks where task_id = ${taskId})`;
 
 /** The same with the principal that answers for the other one: each row is read once. */
-export const ratedPairOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+export const ratedPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select t.provider_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
     : sql`(select t.consumer_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
 /** The same with the principal that answered for the other one when the task closed. */
-export const ratedByOf = (taskId: string, side: "provider" | "consumer"): SQL =>
+export const ratedByOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment, provider_rated_by from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment, consumer_rated_by from tasks where task_id = ${taskId})`;
+
+/** The same, with the one that answers for it now where that side was not rated. */
+export const verdictPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select t.provider_did, t.environment, coalesce(t.provider_rated_by, a.principal_id) from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
+    : sql`(select t.consumer_did, t.environment, coalesce(t.consumer_rated_by, a.principal_id) from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
 
 /** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
@@ -99,6 +108,10 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
 export const insertTask = (db: Database, row: typeof tasks.$inferInsert): Statement => db.insert(tasks).values(row);
 
 type Closed =
+  | "verdict"
+  | "verdictScore"
+  | "heldMs"
+  | "confirmBy"
   | "answer"
   | "outcome"
   | "score"
@@ -120,4 +133,24 @@ export const moveTask = (
       .update(tasks)
       .set({ ...set, status: to })
       .where(and(eq(tasks.taskId, taskId), eq(tasks.status, from))),
+  );
+
+/** The end of a dispute about a closed task. Refused where its verdict is another one meanwhile. */
+export const setVerdict = (
+  db: Database,
+  before: TaskRow,
+  set: Partial<Pick<TaskRow, Exclude<Closed, "heldMs" | "confirmBy" | "note" | "closedAt">>>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(tasks)
+      .set(set)
+      .where(
+        and(
+          eq(tasks.taskId, before.taskId),
+          eq(tasks.status, before.status),
+          before.verdict === null ? isNull(tasks.verdict) : eq(tasks.verdict, before.verdict),
+        ),
+      ),
   );

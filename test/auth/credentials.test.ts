@@ -267,8 +267,8 @@ const OPERATOR: Row[] = [
 ];
 
 const ROWS: Record<Surface, (operation: Route) => Row[]> = {
-  management: ({ path }) => {
-    const missing = path.startsWith("/v1/directory") ? "unauthorized" : "invalid_credentials";
+  management: ({ path, withoutCredential }) => {
+    const missing = path.startsWith("/v1/directory") ? "unauthorized" : (withoutCredential ?? "invalid_credentials");
     return [...NO_KEY.map(([name, headers]) => row(name, 401, missing, headers)), ...MANAGEMENT];
   },
   session: () => SESSION,

@@ -17,9 +17,16 @@ describe("the threshold", () => {
 });
 
 describe("the state", () => {
-  it("is ACTIVE from the threshold on, FUNDING below it, and CONSTRAINED for as long as a dispute holds it", () => {
-    expect(escrowStateAt("FUNDING", 15, 15)).toBe("ACTIVE");
-    expect(escrowStateAt("ACTIVE", 14, 15)).toBe("FUNDING");
-    expect(escrowStateAt("CONSTRAINED", 99, 15)).toBe("CONSTRAINED");
+  const at = (balance: number, disputed = 0, threshold = 15) => escrowStateAt({ balance, threshold, disputed });
+  it("is ACTIVE from the threshold on, FUNDING below it, and CONSTRAINED while more is disputed than counts", () => {
+    expect([at(15), at(14), at(14, 0, 0)]).toEqual(["ACTIVE", "FUNDING", "FUNDING"]);
+    expect([at(99, 100), at(99, 99), at(14, 14), at(14, 15), at(-1, 1), at(-1)]).toEqual([
+      "CONSTRAINED",
+      "ACTIVE",
+      "FUNDING",
+      "CONSTRAINED",
+      "CONSTRAINED",
+      "FUNDING",
+    ]);
   });
 });

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { findRefunded, insertRefunds } from "../../src/follower/refund-store.ts";
+import { findRefunded, insertRefunds } from "../../src/escrow/refund-store.ts";
 import { bookRefunds, failUnpaidRefunds } from "../../src/follower/refunds.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { facilitated } from "../facilitation/support.ts";

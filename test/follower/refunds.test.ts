@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { findRefunded } from "../../src/follower/refund-store.ts";
+import { findRefunded } from "../../src/escrow/refund-store.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { createWorld, type World } from "../support/world.ts";

@@ -5,7 +5,7 @@ import { networkNamed } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { findRefunded } from "../../src/follower/refund-store.ts";
+import { findRefunded } from "../../src/escrow/refund-store.ts";
 import { failUnpaidRefunds } from "../../src/follower/refunds.ts";
 import { rewind } from "../../src/follower/rewind.ts";
 import { findFollower } from "../../src/follower/store.ts";

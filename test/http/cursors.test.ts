@@ -36,7 +36,12 @@ beforeAll(async () => {
     for (const market of ["DE-USDC", "EU-USDC"]) await grantMarket(world, one, market);
   }
   const pair = await pairOf(world);
-  for (let i = 0; i < 2; i++) await facilitated(world, pair);
+  for (let i = 0; i < 2; i++) {
+    await facilitated(world, pair);
+    const { transaction_id } = (await facilitated(world, pair)).fac;
+    const body = { transaction_id, reason: "other", disputed_amount: "0.10" };
+    expectStatus(await world.call("POST", DISPUTES, { body }), 201);
+  }
   [trader, otherTrader] = [pair.provider, pair.consumer];
   otherPrincipalId = await world.principal();
   for (const one of [principalId, otherPrincipalId]) {
@@ -77,6 +82,8 @@ const PRINCIPALS = "/v1/principals";
 const CUSTOMERS = "/v1/customers";
 const INTENTS = "/v1/payment-intents";
 const TASKS = "/v1/agents/{trader}/tasks";
+const DISPUTES = "/v1/disputes";
+const ALL_DISPUTES = "/v1/operator/disputes";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 const DIFFERENCES = "/v1/operator/reconciliation";
 const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
@@ -106,6 +113,17 @@ const CONTINUED: Record<string, Listing> = {
   transactions: { route: "/v1/transactions" },
   "transactions of an agent": { route: "/v1/transactions", filter: () => `did=${trader.did}` },
   "transactions as provider": { route: "/v1/transactions", filter: () => "role=provider" },
+  disputes: { route: DISPUTES },
+  "disputes of an agent": { route: DISPUTES, filter: () => `did=${trader.did}` },
+  "open disputes": { route: DISPUTES, filter: () => "status=pre_arbitration" },
+  "a seller's own disputes": { route: DISPUTES, agent: () => trader },
+  "a buyer's own disputes": { route: DISPUTES, agent: () => otherTrader },
+  "all disputes": { route: ALL_DISPUTES, key: "operator" },
+  "all disputes of an account": {
+    route: ALL_DISPUTES,
+    key: "operator",
+    filter: () => `platform_id=${world.platformId}&environment=sandbox`,
+  },
   tasks: { route: "/v1/tasks" },
   "tasks of an agent": { route: "/v1/tasks", filter: () => `did=${trader.did}` },
   "open tasks": { route: "/v1/tasks", filter: () => "status=open" },

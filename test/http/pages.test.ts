@@ -27,7 +27,13 @@ beforeAll(async () => {
   }));
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
   const pair = await pairOf(world, agent);
-  for (let i = 0; i < 2; i++) await facilitated(world, pair);
+  for (let i = 0; i < 2; i++) {
+    // As many tasks stay open; what is disputed is covered by the vault.
+    await facilitated(world, pair);
+    const { transaction_id } = (await facilitated(world, pair)).fac;
+    const body = { transaction_id, reason: "other", disputed_amount: "0.10" };
+    expectStatus(await world.call("POST", "/v1/disputes", { body }), 201);
+  }
   for (let i = 0; i < 2; i++) await world.draft("CONSUMER", { principal_id: agent.principalId });
   attested = await world.principal();
   const renewal = { body: { placeholder: true } };
@@ -68,6 +74,11 @@ const LISTS: Readonly<
   "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
   "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
   "/v1/transactions": { path: () => "/v1/transactions?role=provider&limit=1" },
+  "/v1/disputes": { path: () => "/v1/disputes?status=pre_arbitration&limit=1" },
+  "/v1/operator/disputes": {
+    path: () => "/v1/operator/disputes?status=pre_arbitration&limit=1",
+    headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
+  },
   "/v1/tasks": { path: () => "/v1/tasks?status=open&limit=1" },
   "/v1/payment-intents": { path: () => "/v1/payment-intents?status=SETTLED&limit=1", agent: () => seller },
   "/v1/markets": { path: () => "/v1/markets?limit=1" },

@@ -3,10 +3,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
-import { must } from "../journal/plays/stage.ts";
-import { payOnChain } from "../support/chain.ts";
 import type { Agent, Json, Reply, World } from "../support/world.ts";
 import { namedIn, OF_AGENTS } from "./tenancy-names.ts";
+import { DISPUTED, type Purchases, purchases } from "./tenancy-purchases.ts";
 import {
   ask,
   type Caller,
@@ -14,7 +13,6 @@ import {
   type Form,
   formsOf,
   newConsumer,
-  newProvider,
   nowhere,
   openPlatform,
   otherThan,
@@ -24,31 +22,6 @@ import {
   told,
   watchRows,
 } from "./tenancy-support.ts";
-
-/** A purchase whose task is open, and one that is paid and not facilitated. */
-type Purchases = {
-  readonly consumer: Agent;
-  readonly provider: Agent;
-  readonly task: string;
-  readonly intent: string;
-  /** An intent that nobody pays. */
-  readonly open: string;
-  readonly tx: string;
-};
-
-async function purchases(side: Side): Promise<Purchases> {
-  const { world, network } = side;
-  const [consumer, provider] = [await newConsumer(side), await newProvider(side)];
-  const paid = async (amount: string) => {
-    const { intent_id, amount_base_units } = await world.intent(consumer, provider, amount, { network });
-    const options = { network, intentId: intent_id };
-    return { intent_id, payment_tx: await payOnChain(consumer.did, provider.did, Number(amount_base_units), options) };
-  };
-  const { task_id } = await must(200, world.as(provider, "POST", "/v1/facilitate", await paid("10.00")));
-  const { intent_id, payment_tx } = await paid("7.00");
-  const open = await world.intent(consumer, provider, "1.00", { network });
-  return { consumer, provider, task: task_id, intent: intent_id, open: open.intent_id, tx: payment_tx };
-}
 
 let owner: Platform;
 let other: Platform;
@@ -78,14 +51,16 @@ const byConsumerOf = (side: Side, name: string): Caller => {
 // ---- Requests --------------------------------------------------------------------------------------------------------------
 
 /** What a request names of the purchases. */
-type Named = Pick<Purchases, "task" | "intent" | "open"> & {
+type Named = Pick<Purchases, "task" | "intent" | "open" | "settled" | "disputes"> & {
   readonly consumerDid: string;
   readonly providerDid: string;
 };
-const namedOf = ({ consumer, provider, task, intent, open }: Purchases): Named => ({
+const namedOf = ({ consumer, provider, task, intent, open, settled, disputes }: Purchases): Named => ({
   task,
   intent,
   open,
+  settled,
+  disputes,
   consumerDid: consumer.did,
   providerDid: provider.did,
 });
@@ -93,6 +68,8 @@ const nothing = (): Named => ({
   task: nowhere("task_id"),
   intent: nowhere("intent_id"),
   open: nowhere("intent_id"),
+  settled: nowhere("transaction_id"),
+  disputes: Array.from({ length: DISPUTED }, () => nowhere("dispute_id")),
   consumerDid: nowhere("did"),
   providerDid: nowhere("did"),
 });
@@ -121,7 +98,51 @@ const txOf = ({ environment }: Side) => bought[environment].tx;
 const UNREADABLE = { "with an unreadable body": "invalid_request" };
 const FAULTY = { "with an unknown parameter": "validation_failed", "with a faulty body": "validation_failed" };
 
+const ofDispute = (at: number, by: "consumer" | "provider", body?: Json): readonly Case[] => [
+  {
+    names: ["dispute_id"],
+    request: (route, side, { disputes }) => ({
+      path: pathOf(route, side, { dispute_id: disputes[at] ?? "" }),
+      ...(body && { body }),
+    }),
+    told: ["forbidden", "not_found"],
+    why: "DSP-8, DSP-9: anyone but its two agents gets 403",
+    by: (of) => of[by],
+  },
+];
+const filingOf: Case = {
+  names: ["facilitation_id", "transaction_id"],
+  request: ({ path }, _side, { settled }) => ({
+    path,
+    body: { transaction_id: settled, facilitation_id: settled, reason: "other", disputed_amount: "0.01" },
+  }),
+  told: ["forbidden", "facilitation_not_found"],
+  // The form with a faulty query has the recorded body.
+  faulty: { "with an unknown parameter": "facilitation_not_found", ...UNREADABLE },
+  why: "DSP-1: everybody but the consumer gets 403",
+  by: ({ consumer }) => consumer,
+};
+
 const CASES: Readonly<Record<string, readonly Case[]>> = {
+  getDispute: ofDispute(0, "provider"),
+  respondToDispute: ofDispute(0, "provider", { message: "It was delivered." }),
+  acceptOffer: ofDispute(0, "consumer"),
+  concedeDispute: ofDispute(1, "provider"),
+  withdrawDispute: ofDispute(2, "consumer"),
+  escalateDispute: ofDispute(3, "consumer"),
+  addDisputeEvidence: ofDispute(3, "provider", { description: "The note." }),
+  fileDispute: [filingOf],
+  listDisputes: [
+    {
+      names: ["did"],
+      request: (route, side, { consumerDid }) => ({
+        path: `${pathOf(route, side, {})}?did=${encodeURIComponent(consumerDid)}`,
+      }),
+      told: ["validation_failed", "validation_failed"],
+      why: "DSP-9: an agent lists its own",
+      by: ({ consumer }) => consumer,
+    },
+  ],
   getPaymentIntent: [
     {
       names: ["intent_id"],

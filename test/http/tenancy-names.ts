@@ -11,7 +11,7 @@ type Place = "path" | "query" | "body";
 const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
   path: [
     ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
-    ...["platform_id", "verifier_id", "attestation_id", "alert_id"],
+    ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id"],
   ],
   query: [
     "customer_id",
@@ -24,7 +24,10 @@ const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
     "consumer_did",
     "provider_did",
   ],
-  body: ["customer_id", "principal_id", "delegated_by", "consumer_did", "provider_did", "intent_id"],
+  body: [
+    ...["customer_id", "principal_id", "delegated_by", "consumer_did", "provider_did", "intent_id"],
+    ...["transaction_id", "facilitation_id"],
+  ],
 };
 
 /** Members that name no object of a tenant, though they look like it in a body. */
@@ -51,6 +54,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     verifier_id: "Verifiers are registered by the operator, for all platforms",
     attestation_id: "named by its Verifier; one may back principals of several platforms (PRN-25)",
     callee_did: "of a public check of a proof",
+    submitted_by: "the side that hands in evidence",
   },
 };
 
@@ -104,7 +108,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
-  ...["listNetworks", "getSandboxClock", "advanceSandboxClock"],
+  ...["listNetworks", "getSandboxClock", "advanceSandboxClock", "listAllDisputes"],
 ];
 
 const namesObject = (route: Route): boolean =>

@@ -7,6 +7,7 @@ import { must, operator, store } from "../journal/plays/stage.ts";
 import { credential } from "../standing/revocation-support.ts";
 import type { Json } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
+import { newDispute } from "./tenancy-disputes.ts";
 import { namedIn, OF_OPERATORS, takes } from "./tenancy-names.ts";
 import {
   ask,
@@ -51,6 +52,7 @@ const OBJECTS: Readonly<Record<string, (of: Side) => Promise<string>>> = {
   document_id: newDocument,
   verifier_id: async ({ world }) => (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id,
   alert_id: newAlert,
+  dispute_id: newDispute,
   attestation_id: async (of) => (await attested(of, "acme-verification")).attestation_id,
 };
 
@@ -65,7 +67,7 @@ async function idsIn(route: Route, of: Side): Promise<Ids> {
 }
 
 /** What the state of the object refuses, though it is known. */
-const REFUSED: Readonly<Record<string, number>> = { decideVerification: 409 };
+const REFUSED: Readonly<Record<string, number>> = { decideVerification: 409, resolveDispute: 409 };
 
 /** Where the path names an object only together with the body: with another body there is no object to look for. */
 const NAMED_BY_BODY: Readonly<Record<string, string>> = {

@@ -164,8 +164,11 @@ async function leaksOf(
 
 // ---- Ids in bodies ---------------------------------------------------------------------------------------------------------
 
-/** Its path is of one environment, and its body names an object of the other (test/promotion/refusals.test.ts). */
-const CROSSING: readonly string[] = ["promoteAgent"];
+/**
+ * The path of the first is of one environment, and its body names an object of the other (test/promotion/refusals.test.ts); what the second names is 404
+ * as an object in a path is (test/disputes/refusals.test.ts).
+ */
+const CROSSING: readonly string[] = ["promoteAgent", "fileDispute"];
 const naming = (place: "body" | "query") =>
   OF_PLATFORMS.filter(({ operationId }) => !CROSSING.includes(operationId)).flatMap((route) =>
     namedIn(route, place).map((member) => [route.operationId, member, route] as const),

@@ -12,6 +12,7 @@ import { differenceMadeBy } from "../support/snapshot.ts";
 import { type Agent, createWorld, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
+import { disputeRefusals, disputesOf } from "./dispute-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 import { principalRefusals } from "./principal-refusals.ts";
 import { vaultRefusals } from "./vault-refusals.ts";
@@ -28,18 +29,11 @@ let world: World;
 let provider: Agent;
 let consumer: Agent;
 let stranger: Agent;
-let draft: string;
-let suspended: string;
-let terminated: string;
-let principalRef: string;
-let principalId: string;
-let customerId: string;
-let task: string;
-let [closedTask, voidTask] = ["", ""];
-let intentId: string;
-let alertId: string;
-let documentId: string;
-let verifierId: string;
+let [draft, suspended, terminated] = ["", "", ""];
+let [principalRef, principalId, customerId] = ["", "", ""];
+let [task, closedTask, voidTask] = ["", "", ""];
+let [intentId, alertId, documentId, verifierId] = ["", "", "", ""];
+let disputes: Awaited<ReturnType<typeof disputesOf>>;
 
 beforeAll(async () => {
   world = await createWorld();
@@ -66,6 +60,7 @@ beforeAll(async () => {
   intentId = (await world.intent(consumer, provider)).intent_id;
   await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
   alertId = (await must(200, world.call("GET", "/v1/operator/alerts", operator()))).data[0].alert_id;
+  disputes = await disputesOf(world, { provider, consumer });
   verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
   // A settlement has made the documents stale: they are signed now, and not by one of the readings.
   for (const { did } of [provider, consumer])
@@ -108,6 +103,7 @@ const toProduction = (did: string) =>
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
   ...principalRefusals(() => ({ world, principalId, principalRef, customerId })),
+  ...disputeRefusals(() => ({ world, ...disputes })),
   ...vaultRefusals(() => ({ world, provider: provider.did, consumer: consumer.did })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
@@ -313,6 +309,7 @@ const IDS: Readonly<Record<string, () => string>> = {
   principal_id: () => principalId,
   customer_id: () => customerId,
   task_id: () => task,
+  dispute_id: () => disputes.disputeId,
   intent_id: () => intentId,
   alert_id: () => alertId,
   market: () => "GLOBAL-USDC",

@@ -168,14 +168,19 @@ describe("the weight of a signal", () => {
 });
 
 describe("the signals of a closed task", () => {
-  const base = { score: null, amountWholeUnits: 99, openedAt: NOW, closedAt: NOW + HOUR_MS } as const;
+  const base = { score: null, amountWholeUnits: 99, tookMs: HOUR_MS } as const;
   it.each([
     [{ ...base, outcome: "confirmed" }, 1, 2, 1],
     [{ ...base, outcome: "partial", score: 0.4 }, 0.4, 2, 1],
     [{ ...base, outcome: "rejected", score: 0 }, 0, 2, 1],
-    [{ ...base, outcome: "confirmed", closedAt: NOW + 24 * HOUR_MS - 1 }, 1, 2, 1],
-    [{ ...base, outcome: "confirmed", closedAt: NOW + 24 * HOUR_MS }, 1, 2, 0.9],
-    [{ ...base, outcome: "auto_confirmed", closedAt: NOW + 72 * HOUR_MS }, 1, 1, 0.7],
+    [{ ...base, outcome: "confirmed", tookMs: 24 * HOUR_MS - 1 }, 1, 2, 1],
+    [{ ...base, outcome: "confirmed", tookMs: 24 * HOUR_MS }, 1, 2, 0.9],
+    [{ ...base, outcome: "auto_confirmed", tookMs: 72 * HOUR_MS }, 1, 1, 0.7],
+    [{ ...base, outcome: "rejected", score: 0, verdict: "upheld" }, 0, 6, 1],
+    [{ ...base, outcome: "auto_confirmed", score: 1, verdict: "upheld" }, 0, 6, 0.7],
+    [{ ...base, outcome: "confirmed", score: 1, verdict: "partially_upheld", verdictScore: 0.3 }, 0.3, 4, 1],
+    [{ ...base, outcome: "confirmed", score: 1, verdict: "rejected" }, 1, 2, 0],
+    [{ ...base, outcome: "auto_confirmed", score: 1, verdict: "rejected" }, 1, 1, 0],
   ] as const)("%o", (task, r, weight, consumer) => {
     const signals = taskSignals(BY, task);
     expect(signals.provider.r).toBe(r);

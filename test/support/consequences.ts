@@ -91,10 +91,10 @@ const outlives = (difference: Difference) => {
   return ({ before, after }: Change): boolean => after !== null || !ids.has(before.platform_id);
 };
 
-const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document"]);
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document", "dispute"]);
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  // A key and a document concern their account.
+  // A key, a document and a dispute concern their account.
   const entries = added(changes).map(
     (row): Effect => [OF_ACCOUNT.has(row.subject_type) ? row.platform_id : row.subject_id, row.action],
   );
@@ -144,6 +144,7 @@ const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json)
   ["escrows", "escrow", ({ state }) => state],
   ["payment_intents", "intent", ({ status }) => status],
   ["tasks", "task", ({ status }) => status],
+  ["disputes", "dispute", ({ status }) => status],
   ["chain_operations", "chain operation", ({ status }) => status],
   ["alerts", "alert", ({ acknowledged_at }) => (acknowledged_at === null ? "open" : "acknowledged")],
 ];

@@ -30,6 +30,14 @@ export const operationOf = async (did: string): Promise<Json> =>
 
 export const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
 
+/** What the contract keeps back of a vault: base units. */
+export async function reserveOf(did: string): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(NETWORK);
+  const args = [didHash(did), token as `0x${string}`] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "reserveOf", args });
+  return Number(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"]));
+}
+
 /** The threshold that the contract has. */
 export async function chainThreshold(did: string): Promise<number> {
   const { settlement_contract: to, token } = chainOf(NETWORK);

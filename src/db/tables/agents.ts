@@ -109,6 +109,8 @@ export const agents = sqliteTable(
     index("agents_by_did_hash").on(t.didHash).where(sql`did_hash <> ''`),
     // The delegates of an agent (AGT-33).
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
+    // What keeps an account and a principal from being closed (ACC-27, PRN-19).
+    index("agents_disputed").on(t.platformId, t.environment, t.principalId).where(sql`disputes_open > 0`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],

@@ -8,6 +8,7 @@ import type {
   LedgerKind,
   TaskOutcome,
   TaskStatus,
+  Verdict,
 } from "../../core/vocabulary.ts";
 import { packJws, unpackJws } from "../../protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../protocol/receipt.ts";
@@ -45,6 +46,9 @@ export const escrows = sqliteTable(
     /** Real time since when they are so far apart; has no meaning while they are not (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
+    /** What open disputes are about, and what awards have not paid yet: the contract keeps so much back. */
+    disputed: integer().notNull().default(0),
+    owed: integer().notNull().default(0),
     /** When the last dispute window of a settlement into the vault closes, on the service's own clock: later moves of a test clock count for nothing. */
     windowsCloseAt: integer().notNull().default(0),
     /** Block time of the newest settlement that was seen. */
@@ -90,9 +94,12 @@ export const ledgerLines = sqliteTable(
     /** Its place among all lines of the vault. */
     number: integer().notNull(),
     reversed: integer({ mode: "boolean" }).notNull().default(false),
+    /** Of a payout: the settlement that it was for. */
+    settlementKey: text(),
   },
   (t) => [
     primaryKey({ columns: [t.network, t.txHash, t.logIndex] }),
+    index("ledger_lines_paid_out").on(t.settlementKey, t.network, t.contract).where(sql`kind = 'payout'`),
     uniqueIndex("ledger_lines_by_vault").on(t.did, t.network, t.contract, t.number).where(sql`reversed = 0`),
   ],
 );
@@ -281,9 +288,17 @@ export const tasks = sqliteTable(
     consumerRatedBy: text(),
     /** The instant from which the provider's signal decays, where its own sandbox has another clock than the task (TSK-18); null else. */
     providerRatedAt: integer(),
+    /** How long disputes have held it: that time does not count. */
+    heldMs: integer().notNull().default(0),
+    /** How a dispute about it has ended, where that rates, and the score of a verdict in part. */
+    verdict: text().$type<Verdict>(),
+    verdictScore: real(),
   },
   (t) => [
     index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`),
+    // Written while a dispute holds it.
+    index("tasks_held_sold").on(t.providerDid, t.environment, t.confirmBy, t.taskId).where(sql`status = 'disputed'`),
+    index("tasks_held_bought").on(t.consumerDid, t.environment, t.confirmBy, t.taskId).where(sql`status = 'disputed'`),
     index("tasks_by_provider").on(t.providerDid, t.environment, t.answer, t.confirmBy, t.taskId),
     index("tasks_by_consumer").on(t.consumerDid, t.environment, t.answer, t.confirmBy, t.taskId),
   ],
@@ -336,28 +351,3 @@ export const spendHolds = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
 );
-
-/**
- * What providers gave back out of their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
- * settlement in the edition `contract`, which may be one that nobody facilitated: two editions may have one of the same key each.
- */
-export const refunds = sqliteTable(
-  "refunds",
-  {
-    network: text().notNull(),
-    blockNumber: integer().notNull(),
-    txHash: text().notNull(),
-    logIndex: integer().notNull(),
-    contract: text().notNull().default(""),
-    settlementKey: text().notNull(),
-    payer: text().notNull(),
-    amount: integer().notNull(),
-    minedAt: integer().notNull(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
-    // All that a sum reads: else SQLite would rather read through the network's by the primary key.
-    index("refunds_by_settlement").on(t.network, t.settlementKey, t.contract, t.minedAt, t.blockNumber, t.amount),
-  ],
-);
-export type RefundRow = typeof refunds.$inferSelect;

@@ -7,6 +7,7 @@ import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
+import { DISPUTE_JOBS, DISPUTE_MESSAGES, DISPUTE_OPERATIONS } from "./disputes.ts";
 import { FOLLOWER_JOBS, FOLLOWER_MESSAGES } from "./follower.ts";
 import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
 import { MOVE_OPERATIONS } from "./moves.ts";
@@ -38,6 +39,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...MARKET_OPERATIONS,
   ...VAULT_OPERATIONS,
   ...PURCHASE_OPERATIONS,
+  ...DISPUTE_OPERATIONS,
   ...SANDBOX_OPERATIONS,
 
   verifyProof: [{ when: "a nonce is used up, in its object", ...NOTHING }],
@@ -63,6 +65,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...FOLLOWER_JOBS,
   ...VAULT_JOBS,
   ...PURCHASE_JOBS,
+  ...DISPUTE_JOBS,
   ...SANDBOX_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
@@ -111,6 +114,7 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>>
   ...MARKET_MESSAGES,
   ...FOLLOWER_MESSAGES,
   ...VAULT_MESSAGES,
+  ...DISPUTE_MESSAGES,
 };
 
 /** The consequences of running any job or message, beside its own. */

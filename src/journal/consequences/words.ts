@@ -4,6 +4,7 @@ import type {
   AgentStatus,
   AlertKind,
   CustomerStatus,
+  DisputeStatus,
   EscrowState,
   IntentStatus,
   MarketStatus,
@@ -24,6 +25,7 @@ export type Table =
   | NamesIn<typeof import("../../db/tables/accounts.ts")>
   | NamesIn<typeof import("../../db/tables/agents.ts")>
   | NamesIn<typeof import("../../db/tables/chain.ts")>
+  | NamesIn<typeof import("../../db/tables/disputes.ts")>
   | NamesIn<typeof import("../../db/tables/journal.ts")>
   | NamesIn<typeof import("../../db/tables/money.ts")>
   | NamesIn<typeof import("../../db/tables/principals.ts")>;
@@ -39,6 +41,7 @@ export type StateChange =
   | `escrow ${Move<EscrowState>}`
   | `intent ${Move<IntentStatus>}`
   | `task ${Move<TaskStatus>}`
+  | `dispute ${Move<DisputeStatus>}`
   | `chain operation ${Move<OperationStatus>}`
   | `alert ${Move<"open" | "acknowledged">}`;
 

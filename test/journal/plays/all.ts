@@ -3,6 +3,7 @@ import { ACCOUNT_PLAYS } from "./accounts.ts";
 import { AGENT_PLAYS } from "./agents.ts";
 import { ATTESTATION_PLAYS } from "./attestations.ts";
 import { CUSTOMER_PLAYS } from "./customers.ts";
+import { DISPUTE_PLAYS } from "./disputes.ts";
 import { FOLLOWER_PLAYS } from "./follower.ts";
 import { JOB_PLAYS } from "./jobs.ts";
 import { MARKET_PLAYS } from "./markets.ts";
@@ -34,6 +35,7 @@ export const PLAYS: Plays = {
   ...FOLLOWER_PLAYS,
   ...VAULT_PLAYS,
   ...PURCHASE_PLAYS,
+  ...DISPUTE_PLAYS,
   ...SANDBOX_PLAYS,
   ...JOB_PLAYS,
 };

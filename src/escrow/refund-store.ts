@@ -1,8 +1,8 @@
 // Store of refunds: what was given back for settlements, as the contract's events tell (CHN-28).
-import { and, eq, gt, sql } from "drizzle-orm";
+import { and, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
-import { type RefundRow, refunds } from "../db/tables/money.ts";
+import { type RefundRow, refunds } from "../db/tables/disputes.ts";
 
 /** Rows of one statement, by its text. */
 const AT_ONCE = 200;
@@ -22,6 +22,11 @@ export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Stateme
 /** A reorganisation took them away, or books them anew. */
 export const forgetRefunds = (db: Database, network: string, behind: number): Statement =>
   db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
+
+/** The settlements of refunds, as rows of one column. */
+export const keysIn = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
+export const refundedBehind = (network: string, behind: number): SQL =>
+  sql`select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind}`;
 
 /** What was given back for a settlement: base units. */
 export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>

@@ -1,0 +1,155 @@
+// Tables of disputes, what the parties said and handed in, and the signed awards. Amounts are token base units, instants are on the clock of the
+// consumer's platform, which rules a dispute (ACC-9).
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type {
+  DisputeReason,
+  DisputeStatus,
+  Environment,
+  RefundStatus,
+  Resolution,
+  Side,
+} from "../../core/vocabulary.ts";
+
+export const disputes = sqliteTable(
+  "disputes",
+  {
+    disputeId: text().primaryKey(),
+    transactionId: text().notNull(),
+    taskId: text().notNull(),
+    /** 1, or 2 where the first one was withdrawn. */
+    attempt: integer().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    consumerDid: text().notNull(),
+    providerDid: text().notNull(),
+    consumerPlatformId: text().notNull(),
+    providerPlatformId: text().notNull(),
+    network: text().notNull(),
+    currency: text().notNull(),
+    gross: integer().notNull(),
+    /** The edition of the contract, and the key in it that refunds and payouts name. */
+    contract: text().notNull(),
+    settlementKey: text().notNull(),
+    status: text().$type<DisputeStatus>().notNull(),
+    reason: text().$type<DisputeReason>().notNull(),
+    description: text(),
+    resolutionSought: text(),
+    disputed: integer().notNull(),
+    bounty: integer().notNull(),
+    filedAt: integer().notNull(),
+    /** Until when the parties have to themselves; the later instant of arbitration counts from its beginning. */
+    answersUntil: integer().notNull(),
+    /** When the provider answered first. */
+    respondedAt: integer(),
+    /** What the provider offered last. */
+    offer: integer(),
+    messages: integer().notNull().default(0),
+    evidence: integer().notNull().default(0),
+    arbitrationAt: integer(),
+    /** The next instant at which something falls due; null where nothing does. */
+    dueAt: integer(),
+    resolution: text().$type<Resolution>(),
+    resolvedAt: integer(),
+    /** Who ended it: a side, the arbiter, or a reorganisation that took its settlement away. */
+    endedBy: text().$type<Side | "arbiter" | "reversal">(),
+    /** The arbiter's words. */
+    finding: text(),
+    /** What the consumer is to get back, and how: out of the vault by the arbiter, or by the provider's own hand. */
+    refund: integer().notNull().default(0),
+    refundFrom: text().$type<"vault" | "provider">(),
+    refundStatus: text().$type<RefundStatus>().notNull().default("none"),
+    /** What the vault still owes of it, the bounty included. */
+    owed: integer().notNull().default(0),
+    /** What was paid out of the vault, and what of it on the bounty. */
+    paidOut: integer().notNull().default(0),
+    bountyPaid: integer().notNull().default(0),
+    /** Which side owes the bounty; null where neither does. */
+    bountyBy: text().$type<Side>(),
+    /** What was left of the task's window when this held it; null where the task had closed before. */
+    heldMs: integer(),
+  },
+  (t) => [
+    // One at a time, and a second one after the first was withdrawn.
+    uniqueIndex("disputes_by_transaction").on(t.transactionId, t.attempt),
+    index("disputes_due").on(t.dueAt, t.disputeId).where(sql`due_at is not null`),
+    index("disputes_due_in_sandbox")
+      .on(t.consumerPlatformId, t.dueAt)
+      .where(sql`due_at is not null and environment = 'sandbox'`),
+    // The lists of an account (db/account-ranges.ts) and of an agent.
+    index("disputes_against")
+      .on(t.providerPlatformId, t.environment, t.filedAt, t.disputeId)
+      .where(sql`provider_platform_id <> consumer_platform_id`),
+    index("disputes_filed")
+      .on(t.consumerPlatformId, t.environment, t.filedAt, t.disputeId)
+      .where(sql`provider_platform_id <> consumer_platform_id`),
+    index("disputes_within")
+      .on(t.providerPlatformId, t.environment, t.filedAt, t.disputeId)
+      .where(sql`provider_platform_id = consumer_platform_id`),
+    index("disputes_by_provider").on(t.providerDid, t.environment, t.filedAt, t.disputeId),
+    index("disputes_refunded").on(t.settlementKey, t.network).where(sql`refund_from = 'provider'`),
+    index("disputes_by_consumer").on(t.consumerDid, t.environment, t.filedAt, t.disputeId),
+  ],
+);
+export type DisputeRow = typeof disputes.$inferSelect;
+
+/** What the provider said, in order. */
+export const disputeMessages = sqliteTable(
+  "dispute_messages",
+  {
+    disputeId: text().notNull(),
+    number: integer().notNull(),
+    message: text().notNull(),
+    offer: integer(),
+    sentAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.disputeId, t.number] })],
+);
+export type DisputeMessageRow = typeof disputeMessages.$inferSelect;
+
+/** Links and digests, which nobody fetches. */
+export const disputeEvidence = sqliteTable(
+  "dispute_evidence",
+  {
+    disputeId: text().notNull(),
+    number: integer().notNull(),
+    submittedBy: text().$type<Side>().notNull(),
+    description: text().notNull(),
+    uri: text(),
+    sha256: text(),
+    mediaType: text(),
+    submittedAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.disputeId, t.number] })],
+);
+export type DisputeEvidenceRow = typeof disputeEvidence.$inferSelect;
+
+/** The arbiter's award as a compact JWS, apart because it is long. */
+export const disputeAwards = sqliteTable("dispute_awards", {
+  disputeId: text().primaryKey(),
+  award: text().notNull(),
+});
+
+/**
+ * What providers gave back out of their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
+ * settlement in the edition `contract`, which may be one that nobody facilitated: two editions may have one of the same key each.
+ */
+export const refunds = sqliteTable(
+  "refunds",
+  {
+    network: text().notNull(),
+    blockNumber: integer().notNull(),
+    txHash: text().notNull(),
+    logIndex: integer().notNull(),
+    contract: text().notNull().default(""),
+    settlementKey: text().notNull(),
+    payer: text().notNull(),
+    amount: integer().notNull(),
+    minedAt: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
+    // All that a sum reads: else SQLite would rather read through the network's by the primary key.
+    index("refunds_by_settlement").on(t.network, t.settlementKey, t.contract, t.minedAt, t.blockNumber, t.amount),
+  ],
+);
+export type RefundRow = typeof refunds.$inferSelect;

@@ -1,0 +1,170 @@
+// What the parties do about a dispute until it is the arbiter's (DSP-7, DSP-8): the provider answers, offers or concedes, the consumer accepts or
+// withdraws, either escalates. Each is the act of an agent, or of its platform.
+
+import { type Precheck, precheck } from "../call.ts";
+import { networkNamed } from "../chain/networks.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { DISPUTE_MESSAGES_MAX } from "../core/limits.ts";
+import { move, tryMove } from "../core/machine.ts";
+import { parseAmount } from "../core/money.ts";
+import type { ActivityAction, Side } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { escalated } from "./deadlines.ts";
+import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
+import { type Caller, noteAct, type PartyCall, refuseOtherSide, refuseStranger } from "./parties.ts";
+import { nudgeReserve } from "./reserve.ts";
+import type { DisputeView, ResponseInput } from "./schema.ts";
+import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.ts";
+import { findDispute, insertMessage, moveDispute } from "./store.ts";
+import { toDisputeView } from "./views.ts";
+
+/** `side`: whose act it is; null: either's. */
+type Act = {
+  readonly trigger: DisputeTrigger;
+  readonly side: Side | null;
+  readonly action: ActivityAction;
+};
+const RESPOND: Act = { trigger: "respond", side: "provider", action: "dispute.answered" };
+const ACCEPT: Act = { trigger: "accept", side: "consumer", action: "dispute.accepted" };
+const CONCEDE: Act = { trigger: "concede", side: "provider", action: "dispute.conceded" };
+const WITHDRAW: Act = { trigger: "withdraw", side: "consumer", action: "dispute.withdrawn" };
+const ESCALATE: Act = { trigger: "escalate", side: null, action: "dispute.escalated" };
+
+export const respond = (call: PartyCall, disputeId: string, input: ResponseInput): Promise<DisputeView> =>
+  actOn(call, disputeId, RESPOND, (before) => {
+    const { now, deps } = call;
+    const offer = offerOf(call, before, input);
+    if (before.messages >= DISPUTE_MESSAGES_MAX)
+      throw new ServiceError("invalid_status", { message: `A dispute takes ${DISPUTE_MESSAGES_MAX} answers.` });
+    const number = before.messages + 1;
+    const set = {
+      messages: number,
+      respondedAt: before.respondedAt ?? now,
+      ...(offer !== null && { offer }),
+    };
+    const message = { disputeId, number, message: input.message, offer, sentAt: now };
+    return updated(call, before, set, [insertMessage(deps.db, message)]);
+  });
+
+function offerOf({ deps }: PartyCall, { network, disputed }: DisputeRow, { offer_amount: offered }: ResponseInput) {
+  if (offered === undefined || offered === null) return null;
+  const parsed = parseAmount(offered, networkNamed(deps.config.networks, network).decimals);
+  if (!parsed.ok) throw validationError([fieldError("offer_amount", parsed.fault)]);
+  if (parsed.units === 0) throw validationError([fieldError("offer_amount", "too_small")]);
+  if (parsed.units <= disputed) return parsed.units;
+  throw validationError([fieldError("offer_amount", "too_big", "An offer is at most what is disputed.")]);
+}
+
+/** What the provider offered last: it pays that itself. */
+export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
+  actOn(call, disputeId, ACCEPT, (before, facts) => {
+    if (before.offer === null)
+      throw new ServiceError("invalid_status", { message: "The provider has offered nothing." });
+    return ended(call, facts, before, "accept", {
+      resolution: "settled",
+      refund: before.offer,
+      from: "provider",
+      endedBy: "consumer",
+    });
+  });
+
+/** All that is disputed: the provider pays it itself. */
+export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
+  actOn(call, disputeId, CONCEDE, (before, facts) =>
+    ended(call, facts, before, "concede", {
+      resolution: "upheld",
+      refund: before.disputed,
+      from: "provider",
+      endedBy: "provider",
+    }),
+  );
+
+export const withdraw = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
+  actOn(call, disputeId, WITHDRAW, (before, facts) =>
+    ended(call, facts, before, "withdraw", { resolution: "withdrawn", refund: 0, from: null, endedBy: "consumer" }),
+  );
+
+/** To the arbiter before the parties' days are over: once the provider has answered. */
+export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
+  actOn(call, disputeId, ESCALATE, (before) => {
+    if (before.respondedAt === null)
+      throw new ServiceError("invalid_status", { message: "The provider has not answered yet." });
+    return escalated(call.deps, before, "escalate", call.now, call.now);
+  });
+
+// ---- Shared ----------------------------------------------------------------------------------------------------------------
+
+type Done = { readonly statements: Statement[]; readonly view: DisputeView; readonly row: DisputeRow };
+
+const CLOCK = { clock: ({ found }: Pick<EndingFacts, "found">) => found?.clockOffsetMs };
+
+async function readFor(call: PartyCall, disputeId: string): Promise<EndingFacts & { caller: Caller }> {
+  const reads = endingReads(call.db, disputeId);
+  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
+}
+
+async function actOn(
+  call: PartyCall,
+  disputeId: string,
+  { trigger, side, action }: Act,
+  decide: (before: DisputeRow, facts: EndingFacts) => Done,
+): Promise<DisputeView> {
+  const done = await retryUnderLocks(call.deps.env, async (touches) => {
+    const { caller, ...facts } = await readFor(call, disputeId);
+    const before = facts.found?.dispute;
+    if (!before) throw new ServiceError("not_found");
+    if (side === null) refuseStranger(call, caller, before);
+    else refuseOtherSide(call, caller, before, side);
+    touches([before.providerDid, before.consumerDid]);
+    const present = effectiveDispute(before, call.now);
+    if (!tryMove(disputeMachine, present.status, trigger).ok) throw refused(present);
+    const outcome = decide(before, facts);
+    await call.commit([...outcome.statements, ...noteAct(call, caller, call.now, { action, disputeId })], outcome.view);
+    return outcome;
+  });
+  if (done.row.status === "resolved") call.background(nudgeReserve(call.deps, done.row));
+  return done.view;
+}
+
+const refused = ({ status, resolution }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: `The dispute is in ${status}: that does not permit this.`,
+    detail: { status, ...(resolution !== null && { resolution }) },
+  });
+
+function updated({ deps, now }: PartyCall, before: DisputeRow, set: Partial<DisputeRow>, more: Statement[]): Done {
+  const row = { ...before, ...set };
+  const view = toDisputeView(deps.config, row, now);
+  return {
+    row,
+    view,
+    statements: [
+      ...moveDispute(deps.db, before, move(disputeMachine, before.status, "respond"), set),
+      ...more,
+      ...recordEventForParties(deps.db, before, now, { type: "dispute.updated", object: view }),
+    ],
+  };
+}
+
+const ended = (
+  { deps, now }: PartyCall,
+  facts: EndingFacts,
+  before: DisputeRow,
+  trigger: DisputeTrigger,
+  ending: Ending,
+): Done => endDispute(deps, facts, before, trigger, ending, now);
+
+/** Refuses an unknown dispute (404) and a stranger to it (403) before 422. */
+export const precheckAct = (call: PartyCall, disputeId: string, side: Side | null): Precheck =>
+  precheck<{ found: ReturnType<typeof findDispute> }, Caller>(
+    { found: findDispute(call.db, disputeId) },
+    ({ found, caller }) => {
+      if (!found) throw new ServiceError("not_found");
+      if (side === null) refuseStranger(call, caller, found.dispute);
+      else refuseOtherSide(call, caller, found.dispute, side);
+      return [];
+    },
+  );

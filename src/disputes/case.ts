@@ -1,0 +1,46 @@
+// The whole file of a dispute for its arbiter (DSP-16): what was said and handed in, the purchase with its signed receipt, and both ratings.
+import type { OperatorCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { rulingOffset } from "../db/clock.ts";
+import { findReceiptOf, findTransaction } from "../facilitation/store.ts";
+import { toTransactionView } from "../facilitation/views.ts";
+import { findIntent } from "../intents/store.ts";
+import { toIntentView } from "../payments/views.ts";
+import { ratingMethod } from "../ratings/method.ts";
+import { ratingAt } from "../ratings/signals.ts";
+import { findRatedAgent } from "../ratings/store.ts";
+import { findTask } from "../tasks/store.ts";
+import { toTaskView } from "../tasks/views.ts";
+import type { DisputeCase } from "./operator-schema.ts";
+import { findDispute, findEvidence, findMessages, partyOf, taskOf, transactionOf } from "./store.ts";
+import { toDisputeFile } from "./views.ts";
+
+export async function getDisputeCase(call: OperatorCall, disputeId: string): Promise<DisputeCase> {
+  const { db, deps } = call;
+  const { config } = deps;
+  const { found, messages, evidence, transaction, receipt, intent, task, provider, consumer } = await call.read({
+    found: findDispute(db, disputeId),
+    messages: findMessages(db, disputeId),
+    evidence: findEvidence(db, disputeId),
+    transaction: findTransaction(db, transactionOf(disputeId)),
+    receipt: findReceiptOf(db, transactionOf(disputeId)),
+    intent: findIntent(db, partyOf(disputeId, "intent")),
+    task: findTask(db, taskOf(disputeId)),
+    provider: findRatedAgent(db, partyOf(disputeId, "provider")),
+    consumer: findRatedAgent(db, partyOf(disputeId, "consumer")),
+  });
+  if (!found) throw new ServiceError("not_found");
+  if (!transaction || !intent || !task || !provider || !consumer) throw new Error("a dispute without its purchase");
+  const { dispute, award } = found;
+  const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
+  const rating = (agent: typeof provider) =>
+    agent.environment === dispute.environment ? ratingAt(agent, ratingMethod(deps.env, agent.environment), now) : null;
+  return {
+    ...toDisputeFile(config, { dispute, award, messages, evidence }, now),
+    transaction: toTransactionView(config, transaction),
+    receipt,
+    intent: toIntentView(config, intent, now),
+    task: toTaskView(config, task.task, now),
+    ratings: { provider: rating(provider), consumer: rating(consumer) },
+  };
+}

@@ -1,0 +1,186 @@
+// What falls due in a dispute by itself (DSP-7, DSP-12): the parties' days end, the arbiter is overdue, a refund did not come. Running late or twice
+// makes no difference: each is decided again on what is stored, on the clock that rules it.
+import { findOperation } from "../chain/store.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { MINUTE_MS } from "../core/limits.ts";
+import { move } from "../core/machine.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
+import { applyEffect } from "./effects.ts";
+import { countedOf, type EndingFacts, endingReads, offsetOf } from "./end.ts";
+import { nudgeReserve } from "./reserve.ts";
+import type { DisputeView } from "./schema.ts";
+import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
+import { findDueDisputes, findRefundSight, moveDispute, noteRefund, type RefundSight } from "./store.ts";
+import { toDisputeView } from "./views.ts";
+
+export const endDisputeDays: EachJob = {
+  kind: "each",
+  name: "end_dispute_days",
+  find: async (deps, after, limit) => {
+    const { due } = await readBatch(deps.db, {
+      due: findDueDisputes(deps.db, deps.clock.now(), after ?? FIRST, limit),
+    });
+    return due;
+  },
+  record: recordAll,
+};
+
+/** One end may be followed by another that is due too. */
+const STEPS = 4;
+
+async function recordAll(deps: Deps, disputeId: string): Promise<boolean> {
+  for (let step = 0; step < STEPS; step++) if (!(await recordOne(deps, disputeId))) return step > 0;
+  return true;
+}
+
+async function recordOne(deps: Deps, disputeId: string): Promise<boolean> {
+  const { db } = deps;
+  const done = await retryUnderLocks(deps.env, async (touches) => {
+    const facts = await readBatch(db, endingReads(db, disputeId));
+    const before = facts.found?.dispute;
+    const now = deps.clock.now() + offsetOf(facts);
+    if (!before || before.dueAt === null || now < before.dueAt) return null;
+    touches([before.providerDid, before.consumerDid]);
+    if (before.status !== "resolved")
+      return before.status === "arbitration" ? overdue(deps, before) : days(deps, before, now);
+    if (before.resolution === "withdrawn") return resumed(deps, before);
+    return refundDecided(deps, facts, before, now);
+  });
+  if (done) await nudgeReserve(deps, done);
+  return done !== null;
+}
+
+async function days(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {
+  const { statements, row } = escalated(deps, before, "days_end", before.answersUntil, now);
+  await commitAll(deps, statements);
+  return row;
+}
+
+type Escalated = { readonly statements: Statement[]; readonly row: DisputeRow; readonly view: DisputeView };
+
+/** `at`: when the arbiter's time begins, however late that is recorded. */
+export function escalated(
+  deps: Deps,
+  before: DisputeRow,
+  trigger: "escalate" | "days_end",
+  at: number,
+  now: number,
+): Escalated {
+  const set = { arbitrationAt: at, dueAt: arbitrationDue({ arbitrationAt: at }) };
+  const row: DisputeRow = { ...before, ...set, status: "arbitration" };
+  const view = toDisputeView(deps.config, row, now);
+  return {
+    row,
+    view,
+    statements: [
+      ...moveDispute(deps.db, before, move(disputeMachine, before.status, trigger), set),
+      ...recordEventForParties(deps.db, before, now, { type: "dispute.updated", object: view }),
+    ],
+  };
+}
+
+/** The dispute waits for its arbiter as before. */
+async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+  const { db } = deps;
+  const { disputeId, environment } = before;
+  const late: Alert = {
+    kind: "arbitration",
+    subject: `${disputeId} in ${environment}`,
+    message: "A dispute has not been decided within the arbiter's 14 days.",
+  };
+  await commitAll(deps, [...noteRefund(db, before, { dueAt: null }), raiseAlert(db, late)]);
+  return before;
+}
+
+/** The rest of the task's window is over too. */
+async function resumed(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+  await autoConfirmTasks.record(deps, before.taskId);
+  await commitAll(deps, noteRefund(deps.db, before, { dueAt: null }));
+  return before;
+}
+
+// ---- A refund that the provider pays itself --------------------------------------------------------------------------------
+
+async function refundDecided(
+  deps: Deps,
+  facts: EndingFacts,
+  before: DisputeRow,
+  now: number,
+): Promise<DisputeRow | null> {
+  const { db } = deps;
+  if (before.refundFrom !== "provider" || before.resolvedAt === null) {
+    await commitAll(deps, noteRefund(db, before, { dueAt: null }));
+    return null;
+  }
+  const { network, settlementKey, disputeId } = before;
+  const { operation, sight } = await readBatch(db, {
+    operation: findOperation(db, { network, kind: "refund", subject: settlementKey }),
+    sight: findRefundSight(db, disputeId),
+  });
+  const due = refundDue(before.resolvedAt);
+  if (operation?.status === "done") return paid(deps, before, now);
+  if (now >= due && isUnpaid(operation, sight, due, offsetOf(facts))) return reopened(deps, facts, before, now);
+  // It is not known yet what the chain had at that instant.
+  const dueAt = now < due ? due : now + MINUTE_MS;
+  const owed = before.refundStatus === "paid" ? { refundStatus: "owed" as const } : {};
+  await commitAll(deps, [
+    ...noteRefund(db, before, { dueAt, ...owed }),
+    ...(before.refundStatus === "paid" ? told(deps, { ...before, ...owed, dueAt }, now) : []),
+  ]);
+  return null;
+}
+
+/** In a sandbox whose clock was moved the instant is one of real time that has passed; what was paid until the move counts. */
+function isUnpaid(operation: OperationRow | null, sight: RefundSight | null, due: number, offset: number): boolean {
+  if (operation?.status === "failed") return true;
+  if (offset === 0 || !sight || sight.readThrough === null) return false;
+  return sight.readThrough >= Math.min(due - offset, sight.movedAt ?? Number.POSITIVE_INFINITY);
+}
+
+async function paid(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {
+  const set = { refundStatus: "paid", dueAt: null } as const;
+  const row: DisputeRow = { ...before, ...set };
+  await commitAll(deps, [
+    ...noteRefund(deps.db, before, set),
+    ...(before.refundStatus === "paid" ? [] : told(deps, row, now)),
+  ]);
+  return row;
+}
+
+/** What was conceded or accepted was not given back: the arbiter decides (DSP-12). */
+async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
+  const { db } = deps;
+  const { resolution, disputed } = before;
+  if (resolution === null) throw new Error("unreachable: it has ended");
+  const set = {
+    arbitrationAt: now,
+    dueAt: arbitrationDue({ arbitrationAt: now }),
+    refundStatus: "outstanding",
+    resolution: null,
+    resolvedAt: null,
+    endedBy: null,
+    bountyBy: null,
+  } as const;
+  const row: DisputeRow = { ...before, ...set, status: "arbitration" };
+  const { provider, consumer } = countedOf(resolution);
+  const back = ({ for: won = 0, against = 0 }: typeof provider) => ({ open: 1, for: -won, against: -against });
+  const effect = { provider: back(provider), consumer: back(consumer), claim: { disputed, owed: 0 } };
+  await commitAll(deps, [
+    ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
+    ...applyEffect(deps, before, facts, effect, now),
+    ...told(deps, row, now),
+  ]);
+  return row;
+}
+
+export const told = ({ db, config }: Deps, row: DisputeRow, now: number): Statement[] =>
+  recordEventForParties(db, row, now, { type: "dispute.updated", object: toDisputeView(config, row, now) });

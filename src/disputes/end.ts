@@ -1,0 +1,172 @@
+// The end of a dispute (DSP-11 to DSP-15): the dispute, its task, both ratings, the provider's escrow, and what is owed change together or not at all.
+import { putAwaitedRefund, wantAgain } from "../chain/store.ts";
+import type { Deps } from "../context.ts";
+import { move } from "../core/machine.ts";
+import type { RefundStatus, Resolution, Verdict } from "../core/vocabulary.ts";
+import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import { rulingOffset } from "../db/clock.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { closeHeld, replaceVerdict, resumedUntil, resumeTask, type Verdicted, verdictReads } from "../tasks/verdict.ts";
+import { applyClaim, countBoth, type Effect } from "./effects.ts";
+import type { DisputeView } from "./schema.ts";
+import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
+import { findDispute, findEscrowOfDispute, findRefundedOf, moveDispute, taskOf } from "./store.ts";
+import { payableOf, scoreAfter } from "./terms.ts";
+import { toDisputeView } from "./views.ts";
+
+/** The reads of an end, in one trip and of constant size. */
+export const endingReads = (db: Database, disputeId: string) => ({
+  found: findDispute(db, disputeId),
+  escrow: findEscrowOfDispute(db, disputeId),
+  refunded: findRefundedOf(db, disputeId),
+  ...verdictReads(db, taskOf(disputeId)),
+});
+export type EndingFacts = ReadResults<ReturnType<typeof endingReads>>;
+
+/** `refund`: base units. `from`: who pays it; null where nothing is given back. */
+export type Ending = {
+  readonly resolution: Resolution;
+  readonly refund: number;
+  readonly from: DisputeRow["refundFrom"];
+  readonly endedBy: DisputeRow["endedBy"];
+  readonly finding?: string;
+};
+
+export type Ended = { readonly statements: Statement[]; readonly row: DisputeRow; readonly view: DisputeView };
+
+export function endDispute(
+  deps: Deps,
+  facts: EndingFacts,
+  before: DisputeRow,
+  trigger: DisputeTrigger,
+  ending: Ending,
+  now: number,
+): Ended {
+  const { db } = deps;
+  const set = columnsOf(facts, before, ending, now);
+  const row: DisputeRow = { ...before, ...set, status: "resolved" };
+  const effect = effectOf(row);
+  const applied = applyClaim(deps, before, facts, effect.claim, now);
+  const task = endTask(deps, withEscrow(facts, applied.escrow), row, now);
+  const view = toDisputeView(deps.config, row, now);
+  return {
+    row,
+    view,
+    statements: [
+      ...moveDispute(db, before, move(disputeMachine, before.status, trigger), set),
+      ...applied.statements,
+      ...countBoth(deps, before, effect, applied, now, task.rated),
+      ...task.statements,
+      ...owingStatements(deps, row, now),
+      ...recordEventForParties(db, before, now, { type: "dispute.resolved", object: view }),
+    ],
+  };
+}
+
+/** Further statements of the batch start from the escrow as the claim leaves it. */
+const withEscrow = (facts: EndingFacts, after: EndingFacts["escrow"]): EndingFacts => ({
+  ...facts,
+  escrows: facts.escrows.map((one) =>
+    after && one.network === after.network && one.environment === after.environment ? after : one,
+  ),
+});
+
+function columnsOf({ task, refunded }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
+  const { resolution, refund, from, endedBy, finding = null } = ending;
+  const bountyBy =
+    WINNERS[resolution] === "consumer" ? "provider" : WINNERS[resolution] === "provider" ? "consumer" : null;
+  const owes: RefundStatus = from !== null && payableOf({ ...before, refund, bountyBy }) > 0 ? "owed" : "none";
+  const resumes = resolution === "withdrawn" && before.heldMs !== null && task?.task.status === "disputed";
+  // What was given back before is no part of what the vault owes.
+  const owed =
+    from === "vault" ? Math.max(0, payableOf({ ...before, refund, bountyBy }) - refunded - before.paidOut) : 0;
+  const resumed = resumes ? resumedUntil(before.heldMs ?? 0, now) : null;
+  return {
+    resolution,
+    refund,
+    bountyBy,
+    owed,
+    endedBy,
+    finding,
+    refundFrom: owes === "owed" ? from : null,
+    refundStatus: owes,
+    resolvedAt: now,
+    dueAt: owes === "owed" && from === "provider" ? (refunded >= refund ? now : refundDue(now)) : resumed,
+  } as const;
+}
+
+/** Nobody loses a dispute that is settled or withdrawn. */
+const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
+  upheld: "consumer",
+  partially_upheld: "consumer",
+  rejected: "provider",
+  settled: null,
+  withdrawn: null,
+};
+
+/** Taken back when a dispute comes to the arbiter again. */
+export function countedOf(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
+  const winner = WINNERS[resolution];
+  const of = (side: "consumer" | "provider") => ({
+    open: -1,
+    for: winner === side ? 1 : 0,
+    against: winner !== null && winner !== side ? 1 : 0,
+  });
+  return { provider: of("provider"), consumer: of("consumer") };
+}
+
+const effectOf = (row: DisputeRow): Effect => ({
+  ...countedOf(row.resolution ?? "withdrawn"),
+  claim: { disputed: -row.disputed, owed: row.owed },
+});
+
+const VERDICTS: Readonly<Record<Resolution, Verdict | null>> = {
+  upheld: "upheld",
+  partially_upheld: "partially_upheld",
+  rejected: "rejected",
+  settled: null,
+  withdrawn: null,
+};
+
+const UNTOUCHED: Verdicted = { statements: [], rated: { provider: false, consumer: false } };
+
+function endTask(deps: Deps, facts: EndingFacts, row: DisputeRow, now: number): Verdicted {
+  const task = facts.task?.task;
+  const { resolution, heldMs, filedAt } = row;
+  if (!task || resolution === null || task.status === "void") return UNTOUCHED;
+  if (resolution === "withdrawn") {
+    if (task.status !== "disputed") return UNTOUCHED;
+    return { ...UNTOUCHED, statements: resumeTask(deps.db, task, { left: heldMs ?? 0, filedAt }, now) };
+  }
+  const verdict = VERDICTS[resolution];
+  const score = scoreAfter(row.refund, row.gross);
+  const verdictScore = verdict === "partially_upheld" ? score : null;
+  const closed = outcomeOf(resolution, score);
+  if (task.status === "disputed") return closeHeld(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
+  // One that this dispute closed before, and that came to the arbiter again, ends anew; another keeps what its consumer said.
+  const ended = heldMs === null ? {} : { ...closed, answer: closed.outcome };
+  if (heldMs === null && verdict === task.verdict && verdictScore === task.verdictScore) return UNTOUCHED;
+  return replaceVerdict(deps, facts, { ...ended, verdict, verdictScore }, now);
+}
+
+function outcomeOf(resolution: Resolution, score: number) {
+  if (resolution === "upheld") return { outcome: "rejected", score: 0 } as const;
+  if (resolution === "rejected") return { outcome: "confirmed", score: 1 } as const;
+  return { outcome: "partial", score } as const;
+}
+
+/** From here the money is on its way: whatever dies, the jobs go on. */
+function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[] {
+  const { network, disputeId, contract, settlementKey, refund } = row;
+  if (row.refundFrom === "vault")
+    return [wantAgain(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
+  if (row.refundFrom !== "provider") return [];
+  // Blocks are of real time.
+  const until = refundDue(now) - (now - Date.now());
+  return [putAwaitedRefund(db, { network, contract, settlementKey, amount: refund, until }, Date.now())];
+}
+
+/** By how much the clock that rules a dispute is ahead. */
+export const offsetOf = ({ found }: Pick<EndingFacts, "found">): number =>
+  found ? rulingOffset(found.dispute.environment, found.clockOffsetMs) : 0;

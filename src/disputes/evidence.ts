@@ -1,0 +1,60 @@
+// Takes evidence of either party until the dispute has ended (DSP-8): links and digests, which nobody fetches.
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
+import { move, tryMove } from "../core/machine.ts";
+import type { Side } from "../core/vocabulary.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { type Caller, noteAct, type PartyCall, refuseStranger } from "./parties.ts";
+import type { EvidenceInput, EvidenceView } from "./schema.ts";
+import { disputeMachine } from "./states.ts";
+import { findDispute, insertEvidence, moveDispute } from "./store.ts";
+import { toDisputeView, toEvidenceView } from "./views.ts";
+
+export async function addEvidence(call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> {
+  const { db, deps, now } = call;
+  const asked = { found: findDispute(db, disputeId) };
+  const clock = { clock: ({ found }: { found: { clockOffsetMs: number } | null }) => found?.clockOffsetMs };
+  const { caller, found } = await (call.surface === "agent" ? call.read(asked, clock) : call.read(asked, clock));
+  if (!found) throw new ServiceError("not_found");
+  const before = found.dispute;
+  const submittedBy = submitter(refuseStranger(call, caller satisfies Caller, before), input);
+  if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
+    throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });
+  if (before.evidence >= DISPUTE_EVIDENCE_MAX)
+    throw new ServiceError("invalid_status", {
+      message: `A dispute takes ${DISPUTE_EVIDENCE_MAX} pieces of evidence.`,
+    });
+  const row = {
+    disputeId,
+    number: before.evidence + 1,
+    submittedBy,
+    description: input.description,
+    uri: input.uri ?? null,
+    sha256: input.sha256?.toLowerCase() ?? null,
+    mediaType: input.media_type ?? null,
+    submittedAt: now,
+  };
+  const view = toEvidenceView(row);
+  const object = toDisputeView(deps.config, before, now);
+  await call.commit(
+    [
+      ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), { evidence: row.number }),
+      insertEvidence(db, row),
+      ...recordEventForParties(db, before, now, { type: "dispute.updated", object }),
+      ...noteAct(call, caller, now, { action: "dispute.evidence_added", disputeId }),
+    ],
+    view,
+  );
+  return view;
+}
+
+/** A platform that stands for both sides says for which it hands in. */
+function submitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
+  const [only, other] = sides;
+  if (named !== undefined && !sides.includes(named)) {
+    throw validationError([fieldError("submitted_by", "invalid_value", "The caller does not stand for that side.")]);
+  }
+  const side = named ?? (other === undefined ? only : undefined);
+  if (side !== undefined) return side;
+  throw validationError([fieldError("submitted_by", "required", "Both agents are the account's: name the side.")]);
+}

@@ -1,0 +1,188 @@
+// Files a dispute about a settlement (DSP-1 to DSP-6), by the agent that paid or by its platform.
+
+import { type Precheck, precheck } from "../call.ts";
+import { networkNamed } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { DAY_MS, DISPUTE_ANSWER_DAYS } from "../core/limits.ts";
+import { isDecimal, parseAmount } from "../core/money.ts";
+import { Conflict } from "../core/retry.ts";
+import { type ReadResults, readBatch } from "../db/batch.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import type { TransactionRow } from "../db/tables/money.ts";
+import { findPublicAgent } from "../identity/store.ts";
+import { recordEventForParties } from "../journal/events.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { autoConfirmed } from "../tasks/auto-confirm.ts";
+import { closingReads } from "../tasks/close.ts";
+import { holdTask } from "../tasks/verdict.ts";
+import { applyEffect } from "./effects.ts";
+import { type Caller, noteAct, type PartyCall, sidesOf } from "./parties.ts";
+import { nudgeReserve } from "./reserve.ts";
+import type { DisputeInput, DisputeView } from "./schema.ts";
+import { findDisputable, findEscrowOf, findLatest, insertDispute, providerOf } from "./store.ts";
+import { bountyOf, reasonOf } from "./terms.ts";
+import { toDisputeView } from "./views.ts";
+
+const ONE_UNIT = 1;
+
+const idIn = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): string =>
+  transaction_id ?? facilitation_id ?? "";
+
+const filingReads = ({ db }: PartyCall, id: string) => ({
+  found: findDisputable(db, id),
+  latest: findLatest(db, id),
+  provider: findPublicAgent(db, providerOf(id)),
+  escrow: findEscrowOf(db, id),
+});
+type Filing = ReadResults<ReturnType<typeof filingReads>>;
+
+export async function fileDispute(call: PartyCall, input: DisputeInput): Promise<DisputeView> {
+  const filed = await retryUnderLocks(call.deps.env, (touches) => fileOne(call, input, touches));
+  call.background(nudgeReserve(call.deps, filed.row));
+  return filed.view;
+}
+
+async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
+  const { db, deps, now } = call;
+  const { caller, ...facts } = await readFor(call, filingReads(call, idIn(input)));
+  const { transaction, task } = known(call, caller, facts);
+  const disputed = disputedUnits(call, transaction, input);
+  refuseFiling(transaction, facts.latest, now);
+  if (!task) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
+  touches([transaction.providerDid, transaction.consumerDid]);
+  if (task.status === "open" && now >= task.confirmBy) await recordEnd(call, task.taskId, now);
+  const row = disputeOf(call, { ...transaction, taskId: task.taskId }, disputed, facts.latest);
+  const held = task.status === "open";
+  const dispute = {
+    ...row,
+    ...wordsOf(input),
+    heldMs: held ? task.confirmBy - now : null,
+    bounty: bountyOf(disputed, networkNamed(deps.config.networks, transaction.network).decimals),
+  };
+  const effect = { provider: { open: 1 }, consumer: { open: 1 }, claim: { disputed, owed: 0 } };
+  const view = toDisputeView(deps.config, dispute, now);
+  await call.commit(
+    [
+      insertDispute(db, dispute),
+      ...(held ? holdTask(db, task) : []),
+      ...applyEffect(deps, dispute, facts, effect, now),
+      ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
+      ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
+    ],
+    view,
+  );
+  return { row: dispute, view };
+}
+
+/** The end of the task's window is recorded before the dispute about a closed one. */
+async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Promise<never> {
+  const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
+  if (facts.task?.task.status === "open") await commitAll(deps, autoConfirmed(deps, facts, now));
+  throw new Conflict(new Error("the task has just closed"));
+}
+
+const CLOCK = { clock: ({ found }: Pick<Filing, "found">) => found?.clockOffsetMs };
+
+async function readFor(call: PartyCall, reads: ReturnType<typeof filingReads>): Promise<Filing & { caller: Caller }> {
+  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
+}
+
+/** A settlement that nobody facilitated, and another platform's, has no record here (404); a party's other side is 403. */
+function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">) {
+  if (!found || found.transaction.reversedAt !== null) throw new ServiceError("facilitation_not_found");
+  const { transaction } = found;
+  const sides = sidesOf(call, caller, transaction);
+  if (sides.includes("consumer")) {
+    if (caller.environment !== transaction.environment) throw new ServiceError("environment_mismatch");
+    return found;
+  }
+  if (call.surface === "management" && sides.length === 0) throw new ServiceError("facilitation_not_found");
+  throw new ServiceError("forbidden", { message: "Only the consumer of a transaction disputes it." });
+}
+
+/** @throws 422 for an amount that is malformed, nothing, or above what was settled */
+function disputedUnits({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
+  const faults = valueFaults(deps.config.networks, transaction, input);
+  if (faults.length > 0) throw validationError(faults);
+  const { decimals } = networkNamed(deps.config.networks, transaction.network);
+  const parsed = parseAmount(input.disputed_amount ?? "", decimals);
+  if (!parsed.ok) throw new Error("unreachable: a faulty amount was refused");
+  return parsed.units;
+}
+
+function valueFaults(
+  networks: Parameters<typeof networkNamed>[0],
+  transaction: TransactionRow,
+  { disputed_amount: disputed, currency }: Partial<DisputeInput>,
+): FieldError[] {
+  const { decimals } = networkNamed(networks, transaction.network);
+  // One that is no decimal number is a fault of its form.
+  const parsed = disputed === undefined || !isDecimal(disputed) ? null : parseAmount(disputed, decimals);
+  const fits = parsed === null || (parsed.ok && parsed.units >= ONE_UNIT && parsed.units <= transaction.gross);
+  return [
+    ...(fits ? [] : [fieldError("disputed_amount", "invalid_disputed_amount")]),
+    ...(currency === undefined || currency === transaction.currency
+      ? []
+      : [fieldError("currency", "invalid_value", `It was settled in ${transaction.currency}.`)]),
+  ];
+}
+
+const ONE_PRINCIPAL = "A payment between agents of one principal can't be disputed.";
+
+/** In the order of DSP-3. */
+function refuseFiling(transaction: TransactionRow, latest: DisputeRow | null, now: number): void {
+  if (transaction.taskId === null) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
+  const { disputeWindowClosesAt: closesAt } = transaction;
+  if (closesAt === null) throw new ServiceError("final_sale");
+  // One that is open, or has ended, tells more than the window.
+  const again = latest?.resolution === "withdrawn" && latest.endedBy === "consumer" && latest.attempt === 1;
+  if (latest && !again)
+    throw new ServiceError("dispute_exists", { detail: { dispute_id: latest.disputeId, status: latest.status } });
+  if (now >= closesAt)
+    throw new ServiceError("dispute_window_expired", { detail: { closed_at: new Date(closesAt).toISOString() } });
+}
+
+function wordsOf({ reason, description, resolution_sought: sought }: DisputeInput) {
+  const named = reasonOf(reason);
+  if (named === null) throw new Error("unreachable: an unknown reason was refused");
+  return { reason: named, description: description || null, resolutionSought: sought || null };
+}
+
+function disputeOf(
+  { now }: PartyCall,
+  transaction: TransactionRow & { readonly taskId: string },
+  disputed: number,
+  latest: DisputeRow | null,
+): Omit<DisputeRow, "reason" | "description" | "resolutionSought" | "heldMs" | "bounty"> {
+  const { transactionId, taskId, environment, consumerDid, providerDid, network, currency, gross } = transaction;
+  const { consumerPlatformId, providerPlatformId, contract, settlementKey } = transaction;
+  const answersUntil = now + DISPUTE_ANSWER_DAYS * DAY_MS;
+  return {
+    disputeId: newId("dsp", now),
+    ...{ transactionId, taskId, environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId },
+    ...{ network, currency, gross, contract, settlementKey },
+    attempt: (latest?.attempt ?? 0) + 1,
+    status: "pre_arbitration",
+    disputed,
+    filedAt: now,
+    answersUntil,
+    dueAt: answersUntil,
+    ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, arbitrationAt: null },
+    ...{ resolution: null, resolvedAt: null, endedBy: null, finding: null },
+    ...{ refund: 0, refundFrom: null, refundStatus: "none", owed: 0, paidOut: 0, bountyPaid: 0, bountyBy: null },
+  };
+}
+
+/** Refuses an unknown settlement (404) and a stranger to it (403) before 422, and finds the faults that need the settlement. */
+export function precheckFiling(call: PartyCall, input: Partial<DisputeInput>): Precheck {
+  return precheck<{ found: ReturnType<typeof findDisputable> }, Caller>(
+    { found: findDisputable(call.db, idIn(input)) },
+    ({ found, caller }) => {
+      if (idIn(input) === "") return [];
+      const { transaction } = known(call, caller, { found });
+      return valueFaults(call.deps.config.networks, transaction, input);
+    },
+  );
+}

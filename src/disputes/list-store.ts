@@ -1,0 +1,107 @@
+// Store of the lists of disputes (DSP-9): those of an agent and of all agents of an account by their ranges, and the operator's of all. Each is shown
+// in the state that counts on the clock that rules it.
+import { and, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
+import { type AccountFilter, accountRanges, agentRanges } from "../db/account-ranges.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
+import { BEYOND, bareColumns, below, type Found, foundOf, type Ranges, scanOf, whereFits } from "../db/pages.ts";
+import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
+import type { Tenant } from "../db/tenant.ts";
+
+export type ListedDispute = DisputeRow & { readonly clockOffsetMs: number };
+
+export const positionOf = ({ filedAt, disputeId }: ListedDispute): Position => ({ at: filedAt, id: disputeId });
+
+export type DisputeFilter = AccountFilter & {
+  readonly status?: DisputeStatus | undefined;
+  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+};
+type Asked = { readonly limit: number; readonly after: Position | null };
+
+const [AT, ID] = [sql`filed_at`, sql`dispute_id`];
+const shown = bareColumns(disputes);
+/** Nobody sets another clock in production. */
+const OFFSET = sql<number>`case when environment = 'sandbox' then
+  coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
+
+const boundsOf = ({ since, until }: DisputeFilter, after: Position | null): SQL | undefined => {
+  const by = until === undefined ? undefined : until - 1;
+  return and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, after, by));
+};
+
+const listed = (db: Database, ranges: Ranges, fits: SQL | undefined, { limit }: Asked): Read<Found<ListedDispute>> => {
+  const rows = db
+    .select({ ...shown, beyond: BEYOND, clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms") })
+    .from(scanOf(ranges))
+    .where(whereFits(fits ?? sql`true`))
+    .limit(limit + 1);
+  return read(rows, foundOf);
+};
+
+const byFiling = (from: readonly SQL[]): Ranges => ({
+  columns: shown,
+  from,
+  order: sql`filed_at desc, dispute_id desc`,
+});
+
+/** Past the parties' days a dispute is the arbiter's, whether or not that is recorded (DSP-7). `now`: real time. */
+function shownAs(status: DisputeStatus | undefined, now: number): SQL | undefined {
+  if (status === undefined) return undefined;
+  const over = sql`answers_until <= ${now} + ${OFFSET}`;
+  if (status === "pre_arbitration") return sql`(status = 'pre_arbitration' and not (${over}))`;
+  if (status === "arbitration") return sql`(status = 'arbitration' or (status = 'pre_arbitration' and ${over}))`;
+  return sql`status = ${status}`;
+}
+
+export const listAccountDisputes = (
+  db: Database,
+  tenant: Tenant,
+  { status, did, role, ...between }: DisputeFilter,
+  now: number,
+  page: Asked,
+): Read<Found<ListedDispute>> => {
+  const from = accountRanges(sql`disputes`, tenant, { did, role }, boundsOf(between, page.after));
+  return listed(db, byFiling(from), shownAs(status, now), page);
+};
+
+/** Those of an agent, in its present environment. */
+export const listOwnDisputes = (
+  db: Database,
+  did: string,
+  { status, role, ...between }: DisputeFilter,
+  now: number,
+  page: Asked,
+): Read<Found<ListedDispute>> => {
+  const environment = sql<Environment>`(select a.environment from agents a where a.did = ${did})`;
+  const sides = role === undefined ? (["provider", "consumer"] as const) : [role];
+  const from = agentRanges({ table: sql`disputes`, environment }, did, sides, boundsOf(between, page.after));
+  return listed(db, byFiling(from), shownAs(status, now), page);
+};
+
+const BEHIND_ALL = "dsp`";
+
+type Desk = {
+  readonly status?: DisputeStatus | undefined;
+  readonly platformId?: string | undefined;
+  readonly environment?: Environment | undefined;
+};
+
+/** Of all accounts or of one, the newest first: by the ids, which carry time, or by the ranges of an account in one environment. */
+export const listAllDisputes = (db: Database, asked: Desk, now: number, page: Asked): Read<Found<ListedDispute>> => {
+  const { status, platformId, environment } = asked;
+  const ranged = platformId !== undefined && environment !== undefined;
+  const before = sql`dispute_id < ${page.after?.id ?? BEHIND_ALL}`;
+  const from = ranged
+    ? accountRanges(sql`disputes`, { platformId, environment }, {}, below(AT, ID, page.after))
+    : [sql`disputes where ${before}`];
+  const order = ranged ? sql`filed_at desc, dispute_id desc` : sql`dispute_id desc`;
+  const fits = and(
+    shownAs(status, now),
+    environment === undefined || ranged ? undefined : sql`environment = ${environment}`,
+    platformId === undefined || ranged ? undefined : sql`${platformId} in (provider_platform_id, consumer_platform_id)`,
+  );
+  return listed(db, { columns: shown, from, order }, fits, page);
+};

@@ -1,0 +1,61 @@
+// Routes of disputes for operators: the arbiter's desk (DSP-16).
+import { route } from "../http/route.ts";
+import { getDisputeCase } from "./case.ts";
+import { disputeCase, operatorDisputeQuery, verdictFaults, verdictInput } from "./operator-schema.ts";
+import { getAllDisputes, precheckDispute, resolveDispute } from "./resolve.ts";
+import { disputeFile, disputeList, disputeParams } from "./schema.ts";
+
+export const operatorDisputeRoutes = [
+  route({
+    method: "get",
+    path: "/v1/operator/disputes",
+    operationId: "listAllDisputes",
+    tag: "Operator",
+    summary: "List all disputes",
+    description:
+      "Newest first, in the state that counts at this instant. A page by `status` may have fewer rows than `limit` although more follow: " +
+      "`has_more` tells.",
+    surfaces: ["operator"],
+    query: operatorDisputeQuery,
+    status: 200,
+    response: { schema: disputeList, description: "A page of disputes." },
+    errors: [],
+    handle: (call, { query }) => getAllDisputes(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/operator/disputes/{dispute_id}",
+    operationId: "getDisputeCase",
+    tag: "Operator",
+    summary: "Read the whole file of a dispute",
+    description:
+      "With its purchase, the signed receipt, all that was said and handed in, and both agents' ratings at this instant.",
+    surfaces: ["operator"],
+    params: disputeParams,
+    status: 200,
+    response: { schema: disputeCase, description: "The file." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getDisputeCase(call, params.dispute_id),
+    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/disputes/{dispute_id}/resolve",
+    operationId: "resolveDispute",
+    tag: "Operator",
+    summary: "Decide a dispute",
+    description:
+      "In arbitration alone. What the consumer is to get back is paid out of the provider's vault, and so is the provider's bounty within what " +
+      "is left of the gross; the answer carries the signed award.",
+    surfaces: ["operator"],
+    params: disputeParams,
+    body: verdictInput,
+    rules: verdictFaults,
+    status: 200,
+    response: { schema: disputeFile, description: "The dispute with its award." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
+    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
+  }),
+];

@@ -1,0 +1,52 @@
+// Who may act in a dispute (DSP-1, DSP-8): an agent of it, or the platform of that agent with its key, so that one goes on while an agent is suspended.
+import type { AgentCall, ManagementCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
+import { SIDES } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import type { Parties } from "../journal/events.ts";
+
+export type PartyCall = AgentCall | ManagementCall;
+/** What the first trip tells of who calls. */
+export type Caller = { readonly platformId: string; readonly environment: Environment; readonly actor?: Actor };
+
+/** The sides that the caller stands for; a platform may stand for both. */
+export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {
+  if (call.surface === "agent")
+    return SIDES.filter((side) => call.did === (side === "provider" ? of.providerDid : of.consumerDid));
+  const { platformId, environment } = caller;
+  if (environment !== of.environment) return [];
+  return SIDES.filter((side) => platformId === (side === "provider" ? of.providerPlatformId : of.consumerPlatformId));
+}
+
+/** A stranger's agent is 403, and a stranger's key 404, as everywhere. */
+export function refuseStranger(call: PartyCall, caller: Caller, of: Parties): Side[] {
+  const sides = sidesOf(call, caller, of);
+  if (sides.length > 0) return sides;
+  throw new ServiceError(call.surface === "agent" ? "forbidden" : "not_found");
+}
+
+export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, side: Side): void {
+  if (refuseStranger(call, caller, of).includes(side)) return;
+  throw new ServiceError("forbidden", { message: `Only the ${side} of the transaction does this.` });
+}
+
+/** An agent's acts are no entries: the log records management. */
+export function noteAct(
+  { db, surface }: PartyCall,
+  caller: Caller,
+  now: number,
+  act: { readonly action: ActivityAction; readonly disputeId: string; readonly changes?: Changes },
+): Statement[] {
+  if (surface === "agent" || !caller.actor) return [];
+  const { action, disputeId, changes } = act;
+  return [
+    recordActivity(db, caller, now, {
+      action,
+      actor: caller.actor,
+      subject: { type: "dispute", id: disputeId },
+      ...(changes && { changes }),
+    }),
+  ];
+}

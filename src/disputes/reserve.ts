@@ -1,0 +1,100 @@
+// Keeps in the contract what a vault holds back for disputes (DSP-15): what is open, and what awards have not paid. Anybody may release the surplus of
+// a vault, and this is none.
+import { didHash } from "../chain/hashes.ts";
+import { networkNamed, onEdition } from "../chain/networks.ts";
+import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
+import { checkAt, findOperation, findUnchecked, noteCheck, putOperation, whileOperation } from "../chain/store.ts";
+import { type ActOnChain, driveAct } from "../chain/vault-acts.ts";
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { Conflict } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import { editionOf } from "../escrow/states.ts";
+import { findEscrowsOfVault } from "../escrow/store.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { signerOn } from "../objects/signers.ts";
+
+/** After a commit that moved a claim. What a crash leaves, the minute's job finds. */
+export const nudgeReserve = async (
+  { env }: Pick<Deps, "env">,
+  { network, providerDid, disputeId, refundFrom }: DisputeRow,
+): Promise<void> => {
+  const sends = [
+    env.CHAIN_QUEUE.send({ kind: "set_reserve", network, did: providerDid }),
+    ...(refundFrom === "vault" ? [env.CHAIN_QUEUE.send({ kind: "pay_award", network, disputeId })] : []),
+  ];
+  await Promise.all(sends).catch(() => undefined);
+};
+
+/** False where the chain has not answered in time: a later run continues. */
+export async function setReserve(deps: Deps, vault: { network: string; did: string }, until: number): Promise<boolean> {
+  const { db, chain, env, config } = deps;
+  const { network, did } = vault;
+  const { operation, escrows } = await readBatch(db, {
+    operation: findOperation(db, { network, kind: "reserve", subject: did }),
+    escrows: findEscrowsOfVault(db, vault),
+  });
+  if (!operation || operation.nextCheckAt === null) return true;
+  const present = networkNamed(config.networks, network);
+  const [escrow] = escrows;
+  const on = escrow ? onEdition(present, editionOf(escrow, present)) : null;
+  if (!on) return true;
+  const kept = escrows.reduce((sum, { disputed, owed }) => sum + Math.max(0, disputed + owed), 0);
+  const act = { kind: "reserve", providerDidHash: didHash(did), reserve: BigInt(kept) } as const;
+  const driven = await driveAct({ chain, signer: signerOn(env, "arbiter", network) }, on, act, null, until);
+  return noted(deps, operation, driven, String(kept));
+}
+
+/** Whatever else is wanted of it since the reading is driven anew. */
+async function noted(
+  { db }: Deps,
+  operation: OperationRow,
+  driven: DrivenTo<ActOnChain>,
+  reserve: string,
+): Promise<boolean> {
+  const now = Date.now();
+  const checked = operation.checks + 1;
+  const wanted = { reserve };
+  try {
+    if (driven.state === "done" && operation.status === "done" && operation.wanted["reserve"] === reserve) {
+      await commit(db, [noteCheck(db, operation, checked, nextCheck(checked, now))]);
+      return true;
+    }
+    const reason = driven.state === "done" ? null : driven.reason;
+    const nextCheckAt = driven.state === "failed" ? now + HOUR_MS : firstCheck(now);
+    await commit(db, [
+      whileOperation(db, operation),
+      putOperation(db, operation, { wanted, status: driven.state, reason, txHash: driven.txHash, nextCheckAt }, now),
+      checkAt(db, operation, nextCheckAt, now),
+      ...(driven.state === "failed" ? [raiseAlert(db, refused(operation, driven.reason))] : []),
+    ]);
+  } catch (thrown) {
+    if (!(thrown instanceof Conflict)) throw thrown;
+    return false;
+  }
+  return driven.state !== "waiting";
+}
+
+const refused = ({ subject, network }: OperationRow, reason: string): Alert => ({
+  kind: "award",
+  subject: `${subject} on ${network}`,
+  message: `The contract refused what the vault is to keep for disputes: ${reason}.`,
+});
+
+export const keepReserves: EachJob = {
+  kind: "each",
+  name: "keep_reserves",
+  find: async ({ db }, after, limit) => {
+    const { due } = await readBatch(db, { due: findUnchecked(db, "reserve", Date.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: async ({ env }, id) => {
+    const [network = "", did = ""] = id.split(" ");
+    await env.CHAIN_QUEUE.send({ kind: "set_reserve", network, did });
+    return true;
+  },
+};

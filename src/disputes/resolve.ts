@@ -1,0 +1,151 @@
+// The operator's side of disputes (DSP-16): all of them, the whole file of one, and the arbiter's award.
+import { askedPage, type OperatorCall, type Precheck, precheck } from "../call.ts";
+import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { tryMove } from "../core/machine.ts";
+import { parseAmount } from "../core/money.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { Conflict } from "../core/retry.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { signAward } from "../protocol/award.ts";
+import { escalated } from "./deadlines.ts";
+import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
+import { listAllDisputes, positionOf } from "./list-store.ts";
+import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
+import { nudgeReserve } from "./reserve.ts";
+import type { DisputeFile, DisputeView } from "./schema.ts";
+import { disputeMachine, effectiveDispute } from "./states.ts";
+import { findDispute, findEvidence, findMessages, putAward } from "./store.ts";
+import { toDisputeFile, toDisputeView } from "./views.ts";
+
+export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
+  const { db, deps } = call;
+  const filter = { status: query.status, platformId: query.platform_id, environment: query.environment };
+  const page = await askedPage(call, query, listingOf("all disputes", [], filter));
+  const real = deps.clock.now();
+  const { found } = await call.read({ found: listAllDisputes(db, filter, real, page) });
+  return toPage(
+    found.rows,
+    page,
+    positionOf,
+    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+    found.end,
+  );
+}
+
+export const precheckDispute = (call: OperatorCall, disputeId: string): Precheck =>
+  precheck({ found: findDispute(call.db, disputeId) }, ({ found }) => {
+    if (!found) throw new ServiceError("not_found");
+    return [];
+  });
+
+export async function resolveDispute(call: OperatorCall, disputeId: string, input: VerdictInput): Promise<DisputeFile> {
+  const { db, deps } = call;
+  const done = await retryUnderLocks(deps.env, async (touches) => {
+    const reads = {
+      ...endingReads(db, disputeId),
+      messages: findMessages(db, disputeId),
+      evidence: findEvidence(db, disputeId),
+    };
+    const { caller, messages, evidence, ...facts } = await call.read(reads);
+    const before = facts.found?.dispute;
+    if (!before) throw new ServiceError("not_found");
+    touches([before.providerDid, before.consumerDid]);
+    const now = deps.clock.now() + offsetOf(facts);
+    const present = effectiveDispute(before, now);
+    const refund = refundOf(call, before, input);
+    if (!tryMove(disputeMachine, present.status, "resolve").ok) throw refused(present);
+    // No job has recorded that the parties' days are over: this call does.
+    if (before.status !== present.status) {
+      await commitAll(deps, escalated(deps, before, "days_end", before.answersUntil, now).statements);
+      throw new Conflict(new Error("the dispute has just come to its arbiter"));
+    }
+    const ending = {
+      resolution: input.resolution,
+      refund,
+      from: refund > 0 ? ("vault" as const) : null,
+      endedBy: "arbiter" as const,
+      finding: input.reason,
+    };
+    const ended = endDispute(deps, facts, before, "resolve", ending, now);
+    const award = await awardOf(call, ended.row, now);
+    const view = toDisputeFile(deps.config, { dispute: ended.row, award, messages, evidence }, now);
+    await call.commit(
+      [
+        ...ended.statements,
+        putAward(db, disputeId, award),
+        recordOperatorEntry(db, caller.actor, deps.clock.now(), {
+          action: "dispute.resolved",
+          subject: { type: "dispute", id: disputeId },
+          platformId: before.consumerPlatformId,
+          detail: { resolution: input.resolution, refund_amount: view.refund_amount },
+        }),
+      ],
+      view,
+    );
+    return { ended, view };
+  });
+  call.background(nudgeReserve(deps, done.ended.row));
+  return done.view;
+}
+
+const refused = ({ status, resolution }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: `The dispute is in ${status}: an arbiter decides one in arbitration.`,
+    detail: { status, ...(resolution !== null && { resolution }) },
+  });
+
+/** All that is disputed, unless the arbiter says less. */
+function refundOf(
+  { deps }: OperatorCall,
+  { network, disputed }: DisputeRow,
+  { resolution, refund_amount: given }: VerdictInput,
+): number {
+  if (resolution === "rejected") return 0;
+  if (given === undefined || given === null) return disputed;
+  const parsed = parseAmount(given, networkNamed(deps.config.networks, network).decimals);
+  if (!parsed.ok) throw validationError([fieldError("refund_amount", parsed.fault)]);
+  if (parsed.units === 0) throw validationError([fieldError("refund_amount", "too_small")]);
+  if (parsed.units <= disputed) return parsed.units;
+  throw validationError([fieldError("refund_amount", "too_big", "An award is at most what is disputed.")]);
+}
+
+async function awardOf({ deps }: OperatorCall, row: Ended["row"], now: number): Promise<string> {
+  const network = networkNamed(deps.config.networks, row.network);
+  const amount = (units: number) => amountOn(network, units);
+  const { resolution, bountyBy } = row;
+  if (resolution === null || resolution === "settled" || resolution === "withdrawn" || bountyBy === null)
+    throw new Error("unreachable: an arbiter decides for one side");
+  const { signing } = await deps.ca();
+  return signAward(
+    {
+      iss: deps.config.issuer,
+      iat: Math.floor(deps.clock.now() / SECOND_MS),
+      jti: row.disputeId,
+      environment: row.environment,
+      transaction_id: row.transactionId,
+      provider_did: row.providerDid,
+      consumer_did: row.consumerDid,
+      network: row.network,
+      caip2: caip2Of(network),
+      contract: row.contract,
+      settlement_key: row.settlementKey,
+      reason: row.reason,
+      resolution,
+      disputed_amount: amount(row.disputed),
+      refund_amount: amount(row.refund),
+      bounty_amount: amount(row.bounty),
+      bounty_owed_by: bountyBy,
+      currency: row.currency,
+      finding: row.finding ?? "",
+      filed_at: toIso(row.filedAt),
+      resolved_at: toIso(now),
+    },
+    signing,
+  );
+}

@@ -1,0 +1,174 @@
+// Routes of disputes (DSP-1 to DSP-9), for the agents of a purchase and for their platforms.
+import type { ErrorCode } from "../core/errors.ts";
+import type { Side } from "../core/vocabulary.ts";
+import { type RouteOf, route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { accept, concede, escalate, precheckAct, respond, withdraw } from "./answer.ts";
+import { addEvidence } from "./evidence.ts";
+import { fileDispute, precheckFiling } from "./file.ts";
+import type { PartyCall } from "./parties.ts";
+import { getDispute } from "./read.ts";
+import {
+  type DisputeView,
+  disputeEvidence,
+  disputeFaults,
+  disputeFile,
+  disputeInput,
+  disputeParams,
+  disputeView,
+  evidenceInput,
+  responseInput,
+} from "./schema.ts";
+
+const PARTIES = ["agent", "management"] as const;
+
+type Act = {
+  readonly act: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly side: Side | null;
+  readonly handle: (call: PartyCall, disputeId: string) => Promise<DisputeView>;
+};
+
+const REFUSALS: readonly ErrorCode[] = ["not_found", "forbidden", "invalid_status"];
+
+/** Of the parties' acts those without a body. */
+const actRoute = ({ act, operationId, summary, description, side, handle }: Act) =>
+  route({
+    method: "post",
+    path: `/v1/disputes/{dispute_id}/${act}`,
+    operationId,
+    tag: "Disputes",
+    summary,
+    description,
+    params: disputeParams,
+    status: 200,
+    response: { schema: disputeView, description: "The dispute after it." },
+    errors: REFUSALS,
+    idempotency: "plain",
+    surfaces: PARTIES,
+    withoutCredential: "certificate_required",
+    handle: (call, { params }) => handle(call, params.dispute_id),
+    precheck: (call, { params }) => precheckAct(call, params.dispute_id, side),
+  } satisfies RouteOf<(typeof PARTIES)[number], { dispute_id: string }, undefined, undefined>);
+
+export const disputeRoutes = [
+  route({
+    method: "post",
+    path: "/v1/disputes",
+    operationId: "fileDispute",
+    tag: "Disputes",
+    summary: "Dispute a transaction",
+    description:
+      "By the consumer, or with its platform's key, within the window that was fixed at settlement. An open task is held; the provider has " +
+      "seven days to answer before an arbiter decides.",
+    body: disputeInput,
+    rules: disputeFaults,
+    status: 201,
+    response: { schema: disputeView, description: "The dispute." },
+    errors: [
+      "facilitation_not_found",
+      "forbidden",
+      "environment_mismatch",
+      "invalid_reason",
+      "invalid_disputed_amount",
+      "final_sale",
+      "dispute_exists",
+      "dispute_window_expired",
+    ],
+    idempotency: "plain",
+    surfaces: PARTIES,
+    withoutCredential: "certificate_required",
+    handle: (call, { body }) => fileDispute(call, body),
+    precheck: (call, { body }) => precheckFiling(call, validFields(disputeInput, body)),
+  }),
+  route({
+    method: "get",
+    path: "/v1/disputes/{dispute_id}",
+    operationId: "getDispute",
+    tag: "Disputes",
+    summary: "Read a dispute",
+    description: "By its two agents and their platforms, with all that was said and handed in.",
+    params: disputeParams,
+    status: 200,
+    response: { schema: disputeFile, description: "The dispute." },
+    errors: ["not_found", "forbidden"],
+    surfaces: PARTIES,
+    withoutCredential: "certificate_required",
+    handle: (call, { params }) => getDispute(call, params.dispute_id),
+    precheck: (call, { params }) => precheckAct(call, params.dispute_id, null),
+  }),
+  route({
+    method: "post",
+    path: "/v1/disputes/{dispute_id}/respond",
+    operationId: "respondToDispute",
+    tag: "Disputes",
+    summary: "Answer a dispute",
+    description:
+      "By the provider, in the parties' seven days. What it offers, it pays out of its own wallet once the consumer accepts.",
+    params: disputeParams,
+    body: responseInput,
+    status: 200,
+    response: { schema: disputeView, description: "The dispute after it." },
+    errors: REFUSALS,
+    idempotency: "plain",
+    surfaces: PARTIES,
+    withoutCredential: "certificate_required",
+    handle: (call, { params, body }) => respond(call, params.dispute_id, body),
+    precheck: (call, { params }) => precheckAct(call, params.dispute_id, "provider"),
+  }),
+  actRoute({
+    act: "accept",
+    operationId: "acceptOffer",
+    summary: "Accept the provider's offer",
+    description:
+      "By the consumer: the dispute is settled, and the provider has seven days to pay what it offered last.",
+    side: "consumer",
+    handle: accept,
+  }),
+  actRoute({
+    act: "concede",
+    operationId: "concedeDispute",
+    summary: "Concede a dispute",
+    description: "By the provider: it is upheld, and the provider has seven days to give all that is disputed back.",
+    side: "provider",
+    handle: concede,
+  }),
+  actRoute({
+    act: "withdraw",
+    operationId: "withdrawDispute",
+    summary: "Withdraw a dispute",
+    description:
+      "By the consumer. A held task's window goes on with what was left of it, and at least for an hour. It may be filed once more.",
+    side: "consumer",
+    handle: withdraw,
+  }),
+  actRoute({
+    act: "escalate",
+    operationId: "escalateDispute",
+    summary: "Bring a dispute to the arbiter",
+    description: "By either party, once the provider has answered.",
+    side: null,
+    handle: escalate,
+  }),
+  route({
+    method: "post",
+    path: "/v1/disputes/{dispute_id}/evidence",
+    operationId: "addDisputeEvidence",
+    tag: "Disputes",
+    summary: "Hand in evidence",
+    description:
+      "By either party until the dispute has ended, at most fifty pieces: a link or a digest, which the service does not fetch.",
+    params: disputeParams,
+    body: evidenceInput,
+    status: 201,
+    response: { schema: disputeEvidence, description: "The evidence." },
+    errors: REFUSALS,
+    idempotency: "plain",
+    surfaces: PARTIES,
+    withoutCredential: "certificate_required",
+    handle: (call, { params, body }) => addEvidence(call, params.dispute_id, body),
+    precheck: (call, { params }) => precheckAct(call, params.dispute_id, null),
+  }),
+];

@@ -1,0 +1,168 @@
+// Disputes on the wire (DSP-1 to DSP-9).
+import * as z from "zod";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { isDecimal } from "../core/money.ts";
+import { DISPUTE_REASONS, DISPUTE_STATUSES, REFUND_STATUSES, RESOLUTIONS } from "../core/vocabulary.ts";
+import {
+  amount,
+  amountInput,
+  currencyInput,
+  did,
+  environment,
+  httpUrl,
+  idInput,
+  instant,
+  instantInput,
+  jws,
+  listOf,
+  pageQuery,
+  side,
+  text,
+  wordsInput,
+} from "../http/schemas.ts";
+import { reasonOf } from "./terms.ts";
+
+export const disputeParams = z.object({ dispute_id: z.string() });
+
+export const disputeStatus = z.enum(DISPUTE_STATUSES).register(z.globalRegistry, { id: "DisputeState" });
+const disputeReason = z.enum(DISPUTE_REASONS).register(z.globalRegistry, { id: "DisputeReason" });
+const resolution = z.enum(RESOLUTIONS).register(z.globalRegistry, { id: "Resolution" });
+const refundStatus = z.enum(REFUND_STATUSES).register(z.globalRegistry, { id: "RefundStatus" });
+
+export const WORDS_MAX = 2_000;
+
+export const disputeInput = z
+  .strictObject({
+    facilitation_id: idInput.optional(),
+    transaction_id: idInput.optional(),
+    reason: z.string().max(50),
+    description: wordsInput.optional(),
+    resolution_sought: wordsInput.optional(),
+    disputed_amount: z
+      .string()
+      .max(80)
+      .register(z.globalRegistry, { id: "DisputedAmountInput", type: ["string", "number"] }),
+    currency: currencyInput.optional(),
+  })
+  .register(z.globalRegistry, { id: "DisputeInput" });
+export type DisputeInput = z.infer<typeof disputeInput>;
+
+/** The faults that have codes of their own, and those across fields. */
+export function disputeFaults(raw: unknown): FieldError[] {
+  if (typeof raw !== "object" || raw === null) return [];
+  const { facilitation_id: one, transaction_id: other, reason, disputed_amount: disputed } = raw as DisputeInput;
+  const same = "facilitation_id and transaction_id name different transactions.";
+  return [
+    ...(one === undefined && other === undefined ? [fieldError("transaction_id", "required")] : []),
+    ...(one !== undefined && other !== undefined && one !== other
+      ? [fieldError("facilitation_id", "invalid_value", same)]
+      : []),
+    ...(typeof reason === "string" && reasonOf(reason) === null ? [fieldError("reason", "invalid_reason")] : []),
+    ...(typeof disputed === "string" && !isDecimal(disputed)
+      ? [fieldError("disputed_amount", "invalid_disputed_amount")]
+      : []),
+  ];
+}
+
+const disputeMessage = z
+  .object({ message: z.string(), offer_amount: amount.nullable(), sent_at: instant })
+  .register(z.globalRegistry, { id: "DisputeMessage" });
+
+export const disputeEvidence = z
+  .object({
+    number: z.number().int(),
+    submitted_by: side,
+    description: z.string(),
+    uri: z.string().nullable(),
+    sha256: z.string().nullable(),
+    media_type: z.string().nullable(),
+    submitted_at: instant,
+  })
+  .register(z.globalRegistry, { id: "DisputeEvidence" });
+export type EvidenceView = z.infer<typeof disputeEvidence>;
+
+export const disputeView = z
+  .object({
+    dispute_id: z.string(),
+    environment,
+    status: disputeStatus,
+    transaction_id: z.string(),
+    facilitation_id: z.string(),
+    task_id: z.string(),
+    consumer_did: did,
+    provider_did: did,
+    network: z.string(),
+    currency: z.string(),
+    gross_amt: amount,
+    reason: disputeReason,
+    description: z.string().nullable(),
+    resolution_sought: z.string().nullable(),
+    disputed_amount: amount,
+    bounty_amount: amount,
+    offer_amount: amount.nullable(),
+    pre_arb_deadline: instant,
+    arbitration_due: instant.nullable(),
+    resolution: resolution.nullable(),
+    refund_amount: amount.nullable(),
+    refund_status: refundStatus,
+    refund_from: z.enum(["vault", "provider"]).register(z.globalRegistry, { id: "RefundSource" }).nullable(),
+    refund_due: instant.nullable(),
+    paid_from_vault: amount,
+    bounty_owed_by: side.nullable(),
+    bounty_outstanding: amount,
+    filed_at: instant,
+    responded_at: instant.nullable(),
+    escalated_at: instant.nullable(),
+    resolved_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "Dispute" });
+export type DisputeView = z.infer<typeof disputeView>;
+
+/** One dispute with all that was said and handed in. */
+export const disputeFile = z
+  .object({
+    ...disputeView.shape,
+    messages: z.array(disputeMessage),
+    evidence: z.array(disputeEvidence),
+    finding: z.string().nullable(),
+    award: jws.nullable(),
+  })
+  .register(z.globalRegistry, { id: "DisputeFile" });
+export type DisputeFile = z.infer<typeof disputeFile>;
+
+export const disputeList = listOf(disputeView).register(z.globalRegistry, { id: "DisputeList" });
+
+export const disputeQuery = z.object({
+  ...pageQuery,
+  did: z.string().min(1).max(100).optional(),
+  role: side.optional(),
+  status: disputeStatus.optional(),
+  since: instantInput.optional(),
+  until: instantInput.optional(),
+});
+export type DisputeQuery = z.infer<typeof disputeQuery>;
+
+export const responseInput = z
+  .strictObject({ message: text(WORDS_MAX), offer_amount: amountInput.nullable().optional() })
+  .register(z.globalRegistry, { id: "DisputeResponse" });
+export type ResponseInput = z.infer<typeof responseInput>;
+
+export const evidenceInput = z
+  .strictObject({
+    description: text(WORDS_MAX),
+    uri: httpUrl.nullable().optional(),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-fA-F]{64}$/, "Must be 64 hexadecimal digits.")
+      .nullable()
+      .optional(),
+    media_type: z
+      .string()
+      .max(127)
+      .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i, "Must be a media type, such as image/png.")
+      .nullable()
+      .optional(),
+    submitted_by: side.optional(),
+  })
+  .register(z.globalRegistry, { id: "DisputeEvidenceInput" });
+export type EvidenceInput = z.infer<typeof evidenceInput>;

@@ -1,0 +1,266 @@
+// Store of disputes, of what the parties said and handed in, and of awards. Agents of two platforms share one, so a read takes no Tenant: the caller
+// is checked as a party.
+import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import type { Move } from "../core/machine.ts";
+import type { DisputeStatus } from "../core/vocabulary.ts";
+import {
+  columnsOf,
+  type Database,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import {
+  type DisputeEvidenceRow,
+  type DisputeMessageRow,
+  type DisputeRow,
+  disputeAwards,
+  disputeEvidence,
+  disputeMessages,
+  disputes,
+} from "../db/tables/disputes.ts";
+import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
+
+const row = columnsOf(disputes, "d");
+
+/** A dispute with the clock of its consumer's platform, which rules it (ACC-9). */
+export const findDispute = (
+  db: Database,
+  disputeId: string,
+): Read<Timed<{ dispute: DisputeRow; award: string | null }> | null> =>
+  readOne(
+    db
+      .select({
+        dispute: row,
+        award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
+        clockOffsetMs: clockOffsetOf(disputes.consumerPlatformId),
+      })
+      .from(disputes)
+      .where(eq(disputes.disputeId, disputeId)),
+  );
+
+/** Its task, as an expression for reads in the trip that finds it. */
+export const taskOf = (disputeId: string): SQL<string> =>
+  sql<string>`(select task_id from disputes where dispute_id = ${disputeId})`;
+
+export const findMessages = (db: Database, disputeId: string): Read<DisputeMessageRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(disputeMessages)
+      .where(eq(disputeMessages.disputeId, disputeId))
+      .orderBy(asc(disputeMessages.number)),
+  );
+
+export const findEvidence = (db: Database, disputeId: string): Read<DisputeEvidenceRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(disputeEvidence)
+      .where(eq(disputeEvidence.disputeId, disputeId))
+      .orderBy(asc(disputeEvidence.number)),
+  );
+
+// ---- Filing ----------------------------------------------------------------------------------------------------------------
+
+export type Disputable = {
+  readonly transaction: TransactionRow;
+  readonly task: TaskRow | null;
+};
+
+/** A settlement with its task, and the clock of its consumer's platform. */
+export const findDisputable = (db: Database, transactionId: string): Read<Timed<Disputable> | null> =>
+  readOne(
+    db
+      .select({
+        transaction: columnsOf(transactions, "x"),
+        task: columnsOf(tasks, "t"),
+        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
+      })
+      .from(transactions)
+      .leftJoin(tasks, eq(tasks.taskId, transactions.taskId))
+      .where(eq(transactions.transactionId, transactionId)),
+  );
+
+/** The last one about a settlement. */
+export const findLatest = (db: Database, transactionId: string): Read<DisputeRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(disputes)
+      .where(eq(disputes.transactionId, transactionId))
+      .orderBy(sql`${disputes.attempt} desc`)
+      .limit(1),
+  );
+
+export const providerOf = (transactionId: string): SQL<string> =>
+  sql<string>`(select provider_did from transactions where transaction_id = ${transactionId})`;
+
+/** The provider's escrow in the settlement's environment and network. */
+export const findEscrowOf = (db: Database, transactionId: string): Read<EscrowRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(escrows)
+      .where(
+        sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) =
+          (select provider_did, environment, network from transactions where transaction_id = ${transactionId})`,
+      ),
+  );
+
+/** The same of a dispute. */
+export const findEscrowOfDispute = (db: Database, disputeId: string): Read<EscrowRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(escrows)
+      .where(
+        sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) =
+          (select provider_did, environment, network from disputes where dispute_id = ${disputeId})`,
+      ),
+  );
+
+/** What was given back for its settlement out of wallets: base units. */
+export const findRefundedOf = (db: Database, disputeId: string): Read<number> =>
+  read(
+    db
+      .select({
+        amount: sql<number>`coalesce((select sum(r.amount) from disputes d join refunds r on r.network = d.network
+          and r.settlement_key = d.settlement_key and r.contract = d.contract where d.dispute_id = ${disputeId}), 0)`.as(
+          "amount",
+        ),
+      })
+      .from(sql`(select 1)`),
+    ([found]) => found?.amount ?? 0,
+  );
+
+/** Its settlement, as an expression for reads in the trip that finds it. */
+export const transactionOf = (disputeId: string): SQL<string> =>
+  sql<string>`(select transaction_id from disputes where dispute_id = ${disputeId})`;
+
+/** A party of it, or its intent, as the same. */
+export const partyOf = (disputeId: string, which: "provider" | "consumer" | "intent"): SQL<string> =>
+  which === "intent"
+    ? sql<string>`(select x.intent_id from disputes d join transactions x on x.transaction_id = d.transaction_id where d.dispute_id = ${disputeId})`
+    : which === "provider"
+      ? sql<string>`(select provider_did from disputes where dispute_id = ${disputeId})`
+      : sql<string>`(select consumer_did from disputes where dispute_id = ${disputeId})`;
+
+/** What was paid out of the vault for its settlement, as the contract's events tell: base units. Literal text, so that SQLite uses the partial index. */
+export const findPaidOut = (db: Database, disputeId: string): Read<number> =>
+  read(
+    db
+      .select({
+        amount:
+          sql<number>`coalesce((select -sum(l.amount) from disputes d join ledger_lines l on l.settlement_key = d.settlement_key
+          and l.network = d.network and l.contract = d.contract and l.kind = 'payout' and l.reversed = 0
+          where d.dispute_id = ${disputeId}), 0)`.as("amount"),
+      })
+      .from(sql`(select 1)`),
+    ([found]) => found?.amount ?? 0,
+  );
+
+export const insertDispute = (db: Database, dispute: DisputeRow): Statement => db.insert(disputes).values(dispute);
+
+// ---- Its course ------------------------------------------------------------------------------------------------------------
+
+/** Refused where another move, answer or piece of evidence came between. */
+export const moveDispute = (
+  db: Database,
+  before: DisputeRow,
+  { from, to }: Move<DisputeStatus>,
+  set: Partial<DisputeRow>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(disputes)
+      .set({ ...set, status: to })
+      .where(
+        and(
+          eq(disputes.disputeId, before.disputeId),
+          eq(disputes.status, from),
+          eq(disputes.messages, before.messages),
+          eq(disputes.evidence, before.evidence),
+        ),
+      ),
+  );
+
+/** What became of the refund, beside its state. Refused where more was paid out meanwhile. */
+export const noteRefund = (db: Database, before: DisputeRow, set: Partial<DisputeRow>): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(disputes)
+      .set(set)
+      .where(
+        and(
+          eq(disputes.disputeId, before.disputeId),
+          eq(disputes.status, before.status),
+          eq(disputes.refundStatus, before.refundStatus),
+          eq(disputes.paidOut, before.paidOut),
+          before.dueAt === null ? isNull(disputes.dueAt) : eq(disputes.dueAt, before.dueAt),
+        ),
+      ),
+  );
+
+export const insertMessage = (db: Database, message: DisputeMessageRow): Statement =>
+  db.insert(disputeMessages).values(message);
+export const insertEvidence = (db: Database, evidence: DisputeEvidenceRow): Statement =>
+  db.insert(disputeEvidence).values(evidence);
+/** A dispute that came to the arbiter again has another award. */
+export const putAward = (db: Database, disputeId: string, award: string): Statement =>
+  db
+    .insert(disputeAwards)
+    .values({ disputeId, award })
+    .onConflictDoUpdate({ target: disputeAwards.disputeId, set: { award } });
+
+// ---- What falls due --------------------------------------------------------------------------------------------------------
+
+/** By real time; the longest due first. Literal text, so that SQLite uses the partial index. */
+export const findDueDisputes = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`${disputes.dueAt}`.as("at"), id: disputes.disputeId })
+      .from(disputes)
+      .where(
+        sql`due_at is not null and ${disputes.dueAt} <= ${now} and (${disputes.dueAt}, ${disputes.disputeId}) > (${after.at}, ${after.id})`,
+      )
+      .orderBy(asc(disputes.dueAt), asc(disputes.disputeId))
+      .limit(limit),
+  );
+
+/**
+ * Of settlements of which something was given back, or not after all: what was awaited of them is looked at again, at once. `keys`: rows of one
+ * column. Literal text, so that SQLite uses the partial index.
+ */
+export const touchRefunds = (db: Database, network: string, keys: SQL): Statement =>
+  db
+    .update(disputes)
+    .set({ dueAt: 0 })
+    .where(
+      sql`${disputes.settlementKey} in (${keys}) and ${disputes.network} = ${network} and refund_from = 'provider'
+        and ${disputes.refundStatus} in ('owed', 'paid')`,
+    );
+
+/** How far the chain is read where a refund is awaited, and when the sandbox's clock was moved last: real time. */
+export type RefundSight = { readonly readThrough: number | null; readonly movedAt: number | null };
+export const findRefundSight = (db: Database, disputeId: string): Read<RefundSight | null> =>
+  readOne(
+    db
+      .select({
+        readThrough: sql<number | null>`(select f.read_through from followers f where f.network = d.network)`.as(
+          "read_through",
+        ),
+        movedAt: sql<
+          number | null
+        >`(select p.clock_moved_at from platforms p where p.platform_id = d.consumer_platform_id)`.as("moved_at"),
+      })
+      .from(sql`disputes d`)
+      .where(sql`d.dispute_id = ${disputeId}`),
+  );

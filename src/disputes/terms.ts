@@ -1,0 +1,35 @@
+// The words and amounts of a dispute (DSP-2, DSP-6). Pure.
+import { DISPUTE_BOUNTY_PERCENT } from "../core/limits.ts";
+import { DISPUTE_REASONS, type DisputeReason } from "../core/vocabulary.ts";
+
+/** The reasons of AEA/P clients, and ours. */
+const CLIENT_REASONS: ReadonlyMap<string, DisputeReason> = new Map([
+  ["NON_DELIVERY", "not_delivered"],
+  ["PARTIAL_DELIVERY", "not_as_described"],
+  ["QUALITY", "not_as_described"],
+  ["FRAUD", "unauthorized"],
+  ["OTHER", "other"],
+]);
+
+export const reasonOf = (text: string): DisputeReason | null =>
+  DISPUTE_REASONS.find((reason) => reason === text) ?? CLIENT_REASONS.get(text) ?? null;
+
+/** What the loser owes beside the amount: a part of it, at least one whole unit, at most all of it. Base units. */
+export function bountyOf(disputed: number, decimals: number): number {
+  const part = Number((BigInt(disputed) * BigInt(DISPUTE_BOUNTY_PERCENT)) / 100n);
+  return Math.min(disputed, Math.max(part, 10 ** decimals));
+}
+
+/** The score of a task of which a part was given back. */
+export const scoreAfter = (refund: number, gross: number): number => Math.max(0, 1 - refund / gross);
+
+type Owing = {
+  readonly gross: number;
+  readonly refund: number;
+  readonly bounty: number;
+  readonly bountyBy: "provider" | "consumer" | null;
+};
+
+/** What a vault pays after an award: the refund, and of the provider's bounty what is left of the gross (DSP-12). */
+export const payableOf = ({ gross, refund, bounty, bountyBy }: Owing): number =>
+  Math.min(gross, refund + (bountyBy === "provider" ? bounty : 0));

@@ -1,0 +1,84 @@
+// Maps rows to the disputes of schema.ts at an instant.
+import { amountOn, networkNamed } from "../chain/networks.ts";
+import type { Config } from "../context.ts";
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/tables/disputes.ts";
+import type { DisputeFile, DisputeView, EvidenceView } from "./schema.ts";
+import { arbitrationDue, effectiveDispute, refundDue } from "./states.ts";
+
+export function toDisputeView(config: Config, row: DisputeRow, now: number): DisputeView {
+  const network = networkNamed(config.networks, row.network);
+  const amount = (units: number) => amountOn(network, units);
+  const { status, arbitrationAt } = effectiveDispute(row, now);
+  const ended = status === "resolved";
+  const awaited = row.refundFrom === "provider" && row.resolvedAt !== null && row.refundStatus === "owed";
+  return {
+    dispute_id: row.disputeId,
+    environment: row.environment,
+    status,
+    transaction_id: row.transactionId,
+    facilitation_id: row.transactionId,
+    task_id: row.taskId,
+    consumer_did: row.consumerDid,
+    provider_did: row.providerDid,
+    network: row.network,
+    currency: row.currency,
+    gross_amt: amount(row.gross),
+    reason: row.reason,
+    description: row.description,
+    resolution_sought: row.resolutionSought,
+    disputed_amount: amount(row.disputed),
+    bounty_amount: amount(row.bounty),
+    offer_amount: row.offer === null ? null : amount(row.offer),
+    pre_arb_deadline: toIso(row.answersUntil),
+    arbitration_due: toIsoOrNull(arbitrationDue({ arbitrationAt })),
+    resolution: row.resolution,
+    refund_amount: ended ? amount(row.refund) : null,
+    refund_status: row.refundStatus,
+    refund_from: row.refundFrom,
+    refund_due: awaited && row.resolvedAt !== null ? toIso(refundDue(row.resolvedAt)) : null,
+    paid_from_vault: amount(row.paidOut),
+    bounty_owed_by: row.bountyBy,
+    bounty_outstanding: amount(row.bountyBy === null ? 0 : row.bounty - row.bountyPaid),
+    filed_at: toIso(row.filedAt),
+    responded_at: toIsoOrNull(row.respondedAt),
+    escalated_at: toIsoOrNull(arbitrationAt),
+    resolved_at: toIsoOrNull(row.resolvedAt),
+  };
+}
+
+export type FileRows = {
+  readonly dispute: DisputeRow;
+  readonly award: string | null;
+  readonly messages: readonly DisputeMessageRow[];
+  readonly evidence: readonly DisputeEvidenceRow[];
+};
+
+export function toDisputeFile(
+  config: Config,
+  { dispute, award, messages, evidence }: FileRows,
+  now: number,
+): DisputeFile {
+  const network = networkNamed(config.networks, dispute.network);
+  return {
+    ...toDisputeView(config, dispute, now),
+    messages: messages.map(({ message, offer, sentAt }) => ({
+      message,
+      offer_amount: offer === null ? null : amountOn(network, offer),
+      sent_at: toIso(sentAt),
+    })),
+    evidence: evidence.map(toEvidenceView),
+    finding: dispute.finding,
+    award,
+  };
+}
+
+export const toEvidenceView = (row: DisputeEvidenceRow): EvidenceView => ({
+  number: row.number,
+  submitted_by: row.submittedBy,
+  description: row.description,
+  uri: row.uri,
+  sha256: row.sha256,
+  media_type: row.mediaType,
+  submitted_at: toIso(row.submittedAt),
+});

@@ -1,0 +1,244 @@
+// Disputes (DSP-1 to DSP-16): the rows of the table of consequences (table.ts). The acts of parties are played with the keys of their platforms: an
+// agent's own leave no entry.
+
+import type { ChainMessage } from "../../context.ts";
+import type { ActivityAction } from "../../core/vocabulary.ts";
+import { BY_ITSELF, type Cases, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+
+const NEW_REVISIONS = { provider: ["new revision"], consumer: ["new revision"] } as const;
+const TO_BOTH = (...types: ("dispute.filed" | "dispute.updated" | "dispute.resolved" | "task.closed")[]) => ({
+  provider: types,
+  consumer: types,
+});
+const QUIET = { directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
+const UPDATED = (activity: ActivityAction) =>
+  ({ activity: [activity], events: TO_BOTH("dispute.updated"), ...QUIET }) as const;
+const OPERATORS = { none: "an operator's act, an entry of the operators' own log" } as const;
+const ENDED = {
+  events: TO_BOTH("dispute.resolved", "task.closed"),
+  directory: { provider: ["updated"], consumer: ["updated"] },
+  document: NEW_REVISIONS,
+  certificate: NONE,
+  ...NO_NOTICE,
+} as const;
+
+export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
+  fileDispute: [
+    {
+      when: "the task is open, and more is disputed than counts in the vault",
+      states: [
+        "chain operation none → waiting",
+        "dispute none → pre_arbitration",
+        "escrow FUNDING → CONSTRAINED",
+        "task open → disputed",
+      ],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
+      activity: ["dispute.filed"],
+      events: {
+        provider: ["agent.escrow_state_changed", "dispute.filed"],
+        consumer: ["dispute.filed"],
+      },
+      directory: { provider: ["updated"] },
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the task is open, and the vault holds enough",
+      states: ["chain operation none → waiting", "dispute none → pre_arbitration", "task open → disputed"],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
+      activity: ["dispute.filed"],
+      events: TO_BOTH("dispute.filed"),
+      directory: NONE,
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "the task is closed",
+      states: ["chain operation none → waiting", "dispute none → pre_arbitration"],
+      tables: ["agents", "chain_operations", "disputes", "escrows"],
+      activity: ["dispute.filed"],
+      events: TO_BOTH("dispute.filed"),
+      directory: NONE,
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+  respondToDispute: [
+    { when: "always", states: [], tables: ["dispute_messages", "disputes"], ...UPDATED("dispute.answered") },
+  ],
+  addDisputeEvidence: [
+    { when: "always", states: [], tables: ["dispute_evidence", "disputes"], ...UPDATED("dispute.evidence_added") },
+  ],
+  escalateDispute: [
+    {
+      when: "the provider has answered",
+      states: ["dispute pre_arbitration → arbitration"],
+      tables: ["disputes"],
+      ...UPDATED("dispute.escalated"),
+    },
+  ],
+  acceptOffer: [
+    {
+      when: "it held the task",
+      states: ["chain operation none → waiting", "dispute pre_arbitration → resolved", "task disputed → confirmed"],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      activity: ["dispute.accepted"],
+      ...ENDED,
+    },
+  ],
+  concedeDispute: [
+    {
+      when: "it held the task",
+      states: ["chain operation none → waiting", "dispute pre_arbitration → resolved", "task disputed → confirmed"],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      activity: ["dispute.conceded"],
+      ...ENDED,
+    },
+  ],
+  withdrawDispute: [
+    {
+      when: "it held the task",
+      states: ["dispute pre_arbitration → resolved", "task disputed → open"],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
+      activity: ["dispute.withdrawn"],
+      events: TO_BOTH("dispute.resolved"),
+      directory: NONE,
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+    {
+      when: "it held the task and constrained the escrow",
+      states: ["dispute pre_arbitration → resolved", "escrow CONSTRAINED → FUNDING", "task disputed → open"],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
+      activity: ["dispute.withdrawn"],
+      events: {
+        provider: ["agent.escrow_state_changed", "dispute.resolved"],
+        consumer: ["dispute.resolved"],
+      },
+      directory: { provider: ["updated"] },
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+  resolveDispute: [
+    {
+      when: "upheld, and it held the task",
+      states: ["chain operation none → waiting", "dispute arbitration → resolved", "task disputed → confirmed"],
+      tables: [
+        "agents",
+        "chain_operations",
+        "dispute_awards",
+        "disputes",
+        "escrows",
+        "operator_entries",
+        "rating_counterparties",
+        "tasks",
+      ],
+      activity: OPERATORS,
+      ...ENDED,
+    },
+    {
+      when: "rejected, and the task was closed",
+      states: ["dispute arbitration → resolved"],
+      tables: [
+        "agents",
+        "chain_operations",
+        "dispute_awards",
+        "disputes",
+        "escrows",
+        "operator_entries",
+        "rating_counterparties",
+        "tasks",
+      ],
+      activity: OPERATORS,
+      events: TO_BOTH("dispute.resolved"),
+      directory: { consumer: ["updated"] },
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+};
+
+export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
+  end_dispute_days: [
+    {
+      when: "the parties' days are over",
+      states: ["dispute pre_arbitration → arbitration"],
+      tables: ["disputes"],
+      activity: BY_ITSELF,
+      events: TO_BOTH("dispute.updated"),
+      ...QUIET,
+    },
+    {
+      when: "the arbiter is overdue",
+      states: ["alert none → open"],
+      tables: ["disputes"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: ["arbitration"],
+      mails: [],
+    },
+    {
+      when: "a refund has come",
+      states: [],
+      tables: ["disputes"],
+      activity: BY_ITSELF,
+      events: TO_BOTH("dispute.updated"),
+      ...QUIET,
+    },
+    {
+      when: "a refund did not come",
+      states: ["dispute resolved → arbitration"],
+      tables: ["agents", "chain_operations", "disputes", "escrows"],
+      activity: BY_ITSELF,
+      events: TO_BOTH("dispute.updated"),
+      directory: NONE,
+      document: NEW_REVISIONS,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+  keep_reserves: [{ when: "handed to the queue: set_reserve", ...NOTHING }],
+  pay_awards: [{ when: "handed to the queue: pay_award", ...NOTHING }],
+};
+
+export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "set_reserve" | "pay_award">, Cases>> = {
+  set_reserve: [
+    {
+      when: "the contract gets it",
+      states: ["chain operation waiting → done"],
+      tables: ["chain_operations"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    { when: "the contract has it", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+  ],
+  pay_award: [
+    {
+      when: "the vault pays all of it",
+      states: ["chain operation waiting → done"],
+      tables: ["chain_operations", "disputes", "escrows"],
+      activity: BY_ITSELF,
+      events: TO_BOTH("dispute.updated"),
+      ...QUIET,
+    },
+    {
+      when: "the vault pays a part of it",
+      states: [],
+      tables: ["chain_operations", "disputes", "escrows"],
+      activity: BY_ITSELF,
+      events: TO_BOTH("dispute.updated"),
+      ...QUIET,
+    },
+    { when: "it is seen again", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+  ],
+};

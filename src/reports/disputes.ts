@@ -1,0 +1,68 @@
+// Lists of disputes (DSP-9): an agent's own, those of all agents of an account, a page at a time or as CSV.
+import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
+import { fieldError, validationError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { type DisputeFilter, listAccountDisputes, listOwnDisputes, positionOf } from "../disputes/list-store.ts";
+import type { DisputeQuery, DisputeView } from "../disputes/schema.ts";
+import { toDisputeView } from "../disputes/views.ts";
+import { exportAll } from "./export.ts";
+
+const filterOf = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
+  did,
+  role,
+  status,
+  since,
+  until,
+});
+
+/** By the credential of the call. */
+export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
+  call.surface === "agent" ? getOwn(call, query) : getAccounts(call, query);
+
+async function getOwn(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+  const { db, deps, did } = call;
+  const { did: asked, ...filter } = filterOf(query);
+  if (asked !== undefined && asked !== did) {
+    const message = "An agent lists its own disputes alone.";
+    throw validationError([fieldError("did", "invalid_value", message)]);
+  }
+  const page = await askedPage(call, query, listingOf("own disputes", [did], filter));
+  const real = deps.clock.now();
+  const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
+  return toPage(
+    found.rows,
+    page,
+    positionOf,
+    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+    found.end,
+  );
+}
+
+async function getAccounts(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+  const { db, tenant, deps, environment } = call;
+  const filter = filterOf(query);
+  const page = await askedPage(call, query, listingOf("disputes", [environment], filter));
+  const real = deps.clock.now();
+  const { found } = await call.read({ found: listAccountDisputes(db, tenant, filter, real, page) });
+  return toPage(
+    found.rows,
+    page,
+    positionOf,
+    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+    found.end,
+  );
+}
+
+/** The disputes that were filed in at most 31 days. */
+export function exportDisputes(
+  call: ManagementCall,
+  query: DisputeQuery,
+): Promise<AsyncIterator<readonly DisputeView[]>> {
+  const { db, deps } = call;
+  const real = deps.clock.now();
+  return exportAll(call, query, {
+    list: (owner, range, page) => listAccountDisputes(db, owner, { ...filterOf(query), ...range }, real, page),
+    positionOf,
+    toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+  });
+}

@@ -1,0 +1,135 @@
+// What a dispute does to its task (DSP-13, DSP-14): filing holds an open one, the end closes that or gives the rest of its window back, and a verdict
+// about a closed one replaces its signals.
+import { type RatedSource, rateAgent } from "../agents/rate.ts";
+import type { Deps } from "../context.ts";
+import { HOUR_MS, RESUMED_WINDOW_HOURS_MIN } from "../core/limits.ts";
+import { move } from "../core/machine.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { TaskRow } from "../db/tables/money.ts";
+import type { Signal } from "../ratings/rating.ts";
+import { findCounterpartyOf } from "../ratings/store.ts";
+import {
+  type Closing,
+  type ClosingFacts,
+  closeTask,
+  closingReads,
+  givesSignals,
+  isOfOnePrincipal,
+  providersClock,
+  signalsOf,
+} from "./close.ts";
+import { taskMachine } from "./states.ts";
+import { moveTask, setVerdict, type TaskRef, verdictPairOf } from "./store.ts";
+
+/** The reads of closing, each side's counterparty as it was rated then, where it was. */
+export const verdictReads = (db: Database, taskId: TaskRef) => ({
+  ...closingReads(db, taskId),
+  providerCounterparty: findCounterpartyOf(db, verdictPairOf(taskId, "provider")),
+  consumerCounterparty: findCounterpartyOf(db, verdictPairOf(taskId, "consumer")),
+});
+
+export const holdTask = (db: Database, { taskId, status }: TaskRow): Statement[] =>
+  moveTask(db, taskId, move(taskMachine, status, "dispute"), {});
+
+/** `left`: of its window when it was held; `filedAt`: when that was. */
+type Held = { readonly left: number; readonly filedAt: number };
+
+/** The window goes on with what was left, at least for an hour. */
+export function resumeTask(db: Database, task: TaskRow, { left, filedAt }: Held, now: number): Statement[] {
+  const confirmBy = resumedUntil(left, now);
+  const heldMs = task.heldMs + (now - filedAt);
+  return moveTask(db, task.taskId, move(taskMachine, task.status, "dispute_withdrawn"), { confirmBy, heldMs });
+}
+
+export const resumedUntil = (left: number, now: number): number =>
+  now + Math.max(left, RESUMED_WINDOW_HOURS_MIN * HOUR_MS);
+
+type Ended = Pick<Closing, "outcome" | "score"> & Pick<TaskRow, "verdict" | "verdictScore">;
+
+/** `rated`: whose rating the statements write. */
+export type Verdicted = {
+  readonly statements: Statement[];
+  readonly rated: { readonly provider: boolean; readonly consumer: boolean };
+};
+
+/** The end of a dispute that holds the task. */
+export function closeHeld(deps: Deps, facts: ClosingFacts, ended: Ended, filedAt: number, now: number): Verdicted {
+  if (!facts.task) throw new Error("a task without its row");
+  const { task } = facts.task;
+  const heldMs = task.heldMs + (now - filedAt);
+  const moved = move(taskMachine, task.status, "dispute_ends");
+  return closeTask(deps, facts, moved, { ...ended, heldMs, note: null, at: now }, now);
+}
+
+/** A verdict about a task that is closed. `ended`: with the outcome, where the task was held and this ends it anew. */
+export function replaceVerdict(
+  deps: Deps,
+  facts: ClosingFacts,
+  ended: Partial<Pick<TaskRow, "outcome" | "score" | "answer">> & Pick<TaskRow, "verdict" | "verdictScore">,
+  now: number,
+): Verdicted {
+  if (!facts.task) throw new Error("a task without its row");
+  const { task: before, transaction } = facts.task;
+  const { closedAt } = before;
+  const { provider, consumer } = facts;
+  if (closedAt === null || !provider || !consumer) throw new Error("a closed task without its end or its parties");
+  const after: TaskRow = { ...before, ...ended };
+  const [old, next] = [before, after].map((task) => signalsOf(deps, task, transaction, closedAt));
+  if (!old || !next) throw new Error("unreachable: two tasks have two signals");
+  // The consumer has shown its will by the dispute: a verdict rates also what an auto-confirmation did not (TSK-12).
+  const rates = givesSignals(before, transaction) || after.verdict !== null;
+  const strangers = !isOfOnePrincipal(facts);
+  const volume = { currency: transaction.currency, units: transaction.gross };
+  const dated = providersClock(facts, closedAt, now);
+  const rate = (
+    source: RatedSource,
+    by: string | null,
+    other: string,
+    signals: readonly [Signal, Signal],
+    rest: Pick<Parameters<typeof rateAgent>[3], "counterparty" | "heaviest" | "at" | "now">,
+  ): Statement[] | null => {
+    const [taken, add] = signals;
+    if (source.agent.environment !== transaction.environment) return null;
+    if (by !== null) {
+      if (taken.r === add.r && taken.weight === add.weight) return null;
+      const replaces = { signal: taken, at: rest.at };
+      return rateAgent(deps.db, deps, source, { ...rest, add, replaces, counterpartyPrincipalId: by }).statements;
+    }
+    if (!rates || !strangers) return null;
+    return rateAgent(deps.db, deps, source, { ...rest, add, volume, counterpartyPrincipalId: other }).statements;
+  };
+  const providerAt = before.providerRatedAt ?? (before.providerRatedBy === null ? dated.at : closedAt);
+  const sides = {
+    provider: rate(
+      { ...provider, markets: facts.markets, escrows: facts.escrows },
+      before.providerRatedBy,
+      consumer.agent.principalId,
+      [old.provider, next.provider],
+      { at: providerAt, now: dated.now, counterparty: facts.providerCounterparty, heaviest: facts.providerHeaviest },
+    ),
+    consumer: rate(
+      { ...consumer, markets: [], escrows: [] },
+      before.consumerRatedBy,
+      provider.agent.principalId,
+      [old.consumer, next.consumer],
+      { at: closedAt, now, counterparty: facts.consumerCounterparty, heaviest: facts.consumerHeaviest },
+    ),
+  };
+  const newly = {
+    ...(sides.provider && before.providerRatedBy === null
+      ? {
+          providerRatedBy: consumer.agent.principalId,
+          ...(providerAt !== closedAt && { providerRatedAt: providerAt }),
+        }
+      : {}),
+    ...(sides.consumer && before.consumerRatedBy === null ? { consumerRatedBy: provider.agent.principalId } : {}),
+  };
+  return {
+    rated: { provider: sides.provider !== null, consumer: sides.consumer !== null },
+    statements: [
+      ...setVerdict(deps.db, before, { ...ended, ...newly }),
+      ...(sides.provider ?? []),
+      ...(sides.consumer ?? []),
+    ],
+  };
+}

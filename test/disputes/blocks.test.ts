@@ -1,0 +1,103 @@
+// What an open dispute keeps from happening until it has ended, and what goes on (DSP-8, DSP-10, ACC-27, AGT-17, AGT-34, MKT-29).
+import { beforeAll, describe, expect, it } from "vitest";
+import { facilitated, pairOf } from "../facilitation/support.ts";
+import { follow } from "../follower/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { close, givePassword } from "../standing/account-support.ts";
+import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+import { act, disputed, file, filing, PATH, resolve } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+const said = ({ status, body }: Reply) => [status, body.code];
+const principalOf = async (did: string): Promise<string> =>
+  (await rows("select principal_id from agents where did = ?", did))[0]?.principal_id;
+const post = (path: string, body?: unknown) => world.call("POST", path, body === undefined ? {} : { body });
+
+describe("closing a principal", () => {
+  it.each(["provider", "consumer"] as const)("the %s's is refused until the dispute has ended", async (side) => {
+    const one = await disputed(world);
+    const id = await principalOf(one[side].did);
+    expectStatus(await post(`/v1/principals/${id}/suspend`, {}), 200);
+    const refused = await post(`/v1/principals/${id}/close`, {});
+    expect([...said(refused), refused.body.detail]).toEqual([
+      409,
+      "close_blocked_open_disputes",
+      { did: one[side].did },
+    ]);
+    // The dispute goes on while its agent is suspended, by its platform.
+    expectStatus(await post(`${PATH}/${one.id}/withdraw`), 200);
+    expectStatus(await post(`/v1/principals/${id}/close`, {}), 200);
+  });
+});
+
+describe("an account", () => {
+  it("is not closed while an agent is party to one in production; the sandbox's block nobody", async () => {
+    const own = await createWorld();
+    await givePassword(own);
+    const one = await disputed(own);
+    await rows("update agents set environment = 'production' where did = ?", one.provider.did);
+    const refused = await close(own);
+    expect([...said(refused), refused.body.detail]).toEqual([
+      409,
+      "close_blocked_open_disputes",
+      { did: one.provider.did },
+    ]);
+    await rows("update agents set environment = 'sandbox' where did = ?", one.provider.did);
+    expectStatus(await close(own), 200);
+  });
+});
+
+describe("an agent", () => {
+  it("that is constrained does not return until the dispute has ended or a deposit covers it", async () => {
+    const one = await disputed(world);
+    const path = `/v1/agents/${one.provider.did}/status`;
+    expectStatus(await world.call("PATCH", path, { body: { status: "SUSPENDED" } }), 200);
+    expect(said(await world.call("PATCH", path, { body: { status: "ACTIVE" } }))).toEqual([
+      409,
+      "escrow_constrained_cannot_reactivate",
+    ]);
+    await deposit(one.provider.did, 10_000_000);
+    await follow(world);
+    expectStatus(await world.call("PATCH", path, { body: { status: "ACTIVE" } }), 200);
+  });
+
+  it("is not promoted, and its vault not released", async () => {
+    const pair = await pairOf(world);
+    const one = await disputed(world, { pair });
+    const promoted = await world.call("POST", `/v1/agents/${pair.provider.did}/environment`, {
+      key: world.liveKey,
+      body: { environment: "production" },
+    });
+    expect(said(promoted)).toEqual([409, "invalid_status"]);
+    expect(promoted.body.detail.open).toMatchObject({ disputes: 1 });
+    const release = () => post(`/v1/agents/${pair.provider.did}/escrow/release`, { network: "base-sepolia" });
+    expect(said(await release())).toEqual([409, "escrow_constrained"]);
+    expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
+  });
+
+  it("takes a dispute along to another principal", async () => {
+    const one = await disputed(world);
+    const principal_id = await world.principal();
+    expectStatus(await post(`/v1/agents/${one.provider.did}/transfer`, { principal_id }), 200);
+    // The old certificate has ended.
+    expectStatus(await post(`${PATH}/${one.id}/respond`, { message: "It was delivered." }), 200);
+    expectStatus(await post(`${PATH}/${one.id}/escalate`), 200);
+    expectStatus(await resolve(world, one.id, { resolution: "rejected" }), 200);
+    const [task] = await rows("select provider_rated_by, consumer_rated_by from tasks where task_id = ?", one.task);
+    expect(task).toEqual({ provider_rated_by: await principalOf(one.consumer.did), consumer_rated_by: principal_id });
+  });
+
+  it("goes on when the attestation of its principal has ended", async () => {
+    const bought = await facilitated(world);
+    const id = await principalOf(bought.consumer.did);
+    await rows("update principals set attestation_expires_at = ? where principal_id = ?", world.now() - 1, id);
+    expect(said(await file(world, bought))).toEqual([409, "agent_not_active"]);
+    const { dispute_id } = expectStatus(await world.call("POST", PATH, { body: filing(bought) }), 201);
+    expectStatus(await act(world, bought.provider, dispute_id, "respond", { message: "It was delivered." }), 200);
+    expectStatus(await post(`${PATH}/${dispute_id}/escalate`), 200);
+    expectStatus(await resolve(world, dispute_id, { resolution: "upheld" }), 200);
+  });
+});

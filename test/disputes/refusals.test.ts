@@ -1,0 +1,323 @@
+// Who may file what and when (DSP-1 to DSP-6), and what every state of a dispute says to every act of every party (DSP-7, DSP-8).
+import { beforeAll, describe, expect, it } from "vitest";
+import { tryMove } from "../../src/core/machine.ts";
+import { DISPUTE_TRIGGERS, disputeMachine } from "../../src/disputes/states.ts";
+import { facilitated, pairOf } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+import { act, arbitrated, type Bought, disputed, file, filing, PATH, pass, resolve } from "./support.ts";
+
+let world: World;
+let stranger: World;
+let sold: Bought;
+beforeAll(async () => {
+  world = await createWorld();
+  stranger = await createWorld();
+  sold = await facilitated(world);
+});
+
+const said = ({ status, body }: Reply) => [status, body.code];
+const fieldsOf = ({ body }: Reply) =>
+  (body.field_errors ?? []).map(({ field, code }: { field: string; code: string }) => [field, code]);
+
+describe("the body", () => {
+  it.each<[string, Record<string, unknown>, string, string[][]]>([
+    ["an unknown reason", { reason: "boredom" }, "invalid_reason", [["reason", "invalid_reason"]]],
+    [
+      "no number",
+      { disputed_amount: "ten" },
+      "invalid_disputed_amount",
+      [["disputed_amount", "invalid_disputed_amount"]],
+    ],
+    ["nothing", { disputed_amount: "0" }, "invalid_disputed_amount", [["disputed_amount", "invalid_disputed_amount"]]],
+    [
+      "more than was settled",
+      { disputed_amount: "10.000001" },
+      "invalid_disputed_amount",
+      [["disputed_amount", "invalid_disputed_amount"]],
+    ],
+    [
+      "finer than the token",
+      { disputed_amount: "1.0000001" },
+      "invalid_disputed_amount",
+      [["disputed_amount", "invalid_disputed_amount"]],
+    ],
+    [
+      "below zero",
+      { disputed_amount: "-1" },
+      "invalid_disputed_amount",
+      [["disputed_amount", "invalid_disputed_amount"]],
+    ],
+    ["another currency", { currency: "EURC" }, "validation_failed", [["currency", "invalid_value"]]],
+    ["no amount", { disputed_amount: undefined }, "validation_failed", [["disputed_amount", "required"]]],
+    ["an unknown field", { colour: "red" }, "validation_failed", [["colour", "unknown_field"]]],
+    [
+      "two faults with codes of their own",
+      { reason: "x", disputed_amount: "x" },
+      "invalid_reason",
+      [
+        ["reason", "invalid_reason"],
+        ["disputed_amount", "invalid_disputed_amount"],
+      ],
+    ],
+    [
+      "a fault of the schema beside one that needs the settlement",
+      { description: 5, disputed_amount: "11" },
+      "validation_failed",
+      [
+        ["description", "invalid_type"],
+        ["disputed_amount", "invalid_disputed_amount"],
+      ],
+    ],
+    ["two settlements", { facilitation_id: "fac_other" }, "validation_failed", [["facilitation_id", "invalid_value"]]],
+  ])("%s", async (_, change, code, fields) => {
+    const reply = await file(world, sold, change);
+    expect([reply.status, reply.body.code, fieldsOf(reply)]).toEqual([422, code, fields]);
+  });
+
+  it("a number is read as decimal text, and nothing is stored of what was refused", async () => {
+    const bought = await facilitated(world);
+    const dispute = expectStatus(await file(world, bought, { disputed_amount: 1.1 }), 201);
+    expect([dispute.disputed_amount, dispute.bounty_amount]).toEqual(["1.10", "1.00"]);
+    expect(await rows("select * from disputes where transaction_id = ?", sold.fac.transaction_id)).toEqual([]);
+  });
+
+  it("without a settlement", async () => {
+    const reply = await world.as(sold.consumer, "POST", PATH, { reason: "other", disputed_amount: "1" });
+    expect([reply.status, reply.body.code, fieldsOf(reply)]).toEqual([
+      422,
+      "validation_failed",
+      [["transaction_id", "required"]],
+    ]);
+  });
+});
+
+describe("who files", () => {
+  it("the consumer and its platform alone; an unknown settlement and a stranger's come before faults of the values", async () => {
+    const { provider } = sold;
+    const other = await world.consumer();
+    expect(said(await world.as(provider, "POST", PATH, filing(sold)))).toEqual([403, "forbidden"]);
+    expect(said(await world.as(other, "POST", PATH, filing(sold, { reason: "x" })))).toEqual([403, "forbidden"]);
+    expect(said(await stranger.call("POST", PATH, { body: filing(sold, { colour: 1 }) }))).toEqual([
+      404,
+      "facilitation_not_found",
+    ]);
+    expect(said(await world.call("POST", PATH, { body: filing(sold, { transaction_id: "fac_nothing" }) }))).toEqual([
+      404,
+      "facilitation_not_found",
+    ]);
+    expect(said(await world.call("POST", PATH, { key: world.liveKey, body: filing(sold) }))).toEqual([
+      404,
+      "facilitation_not_found",
+    ]);
+    expect(said(await world.call("POST", PATH, { key: null, body: filing(sold) }))).toEqual([
+      401,
+      "certificate_required",
+    ]);
+  });
+
+  it("a provider's platform that is another one is no party that files", async () => {
+    const provider = await stranger.provider();
+    const bought = await facilitated(world, { consumer: await world.consumer(), provider });
+    expect(said(await stranger.call("POST", PATH, { body: filing(bought) }))).toEqual([403, "forbidden"]);
+    const dispute = expectStatus(await world.call("POST", PATH, { body: filing(bought) }), 201);
+    // Both platforms read it, and each acts for its own side.
+    for (const one of [world, stranger])
+      expect(expectStatus(await one.call("GET", `${PATH}/${dispute.dispute_id}`), 200).status).toBe("pre_arbitration");
+    const respond = { body: { message: "It was delivered." } };
+    expect(said(await world.call("POST", `${PATH}/${dispute.dispute_id}/respond`, respond))).toEqual([
+      403,
+      "forbidden",
+    ]);
+    expectStatus(await stranger.call("POST", `${PATH}/${dispute.dispute_id}/respond`, respond), 200);
+    expect(said(await stranger.call("POST", `${PATH}/${dispute.dispute_id}/withdraw`))).toEqual([403, "forbidden"]);
+    const third = await createWorld();
+    expect(said(await third.call("GET", `${PATH}/${dispute.dispute_id}`))).toEqual([404, "not_found"]);
+  });
+
+  it("agents of one principal have nothing to dispute", async () => {
+    const principal_id = await world.principal();
+    const provider = await world.provider({ principal_id });
+    const consumer = await world.consumer({ principal_id });
+    const bought = await facilitated(world, { consumer, provider });
+    expect(said(await file(world, bought))).toEqual([403, "forbidden"]);
+  });
+
+  it("goes on for a suspended consumer by its platform", async () => {
+    const bought = await facilitated(world);
+    expectStatus(
+      await world.call("PATCH", `/v1/agents/${bought.consumer.did}/status`, { body: { status: "SUSPENDED" } }),
+      200,
+    );
+    expect(said(await file(world, bought))).toEqual([409, "agent_not_active"]);
+    expectStatus(await world.call("POST", PATH, { body: filing(bought) }), 201);
+  });
+});
+
+/** Whose sales are final. */
+async function finalSeller(): Promise<Agent> {
+  const provider = await world.provider();
+  expectStatus(
+    await world.call("PATCH", `/v1/agents/${provider.did}/scope`, { body: { dispute_window_days: 0 } }),
+    200,
+  );
+  return provider;
+}
+
+describe("when", () => {
+  it("a final sale, and a window that is over", async () => {
+    const final = await facilitated(world, await pairOf(world, await finalSeller()));
+    expect(said(await file(world, final))).toEqual([409, "final_sale"]);
+    const late = await facilitated(world);
+    const closes = async (at: number) =>
+      rows(
+        "update transactions set dispute_window_closes_at = ? where transaction_id = ?",
+        at,
+        late.fac.transaction_id,
+      );
+    await closes(world.now());
+    expect(said(await file(world, late))).toEqual([409, "dispute_window_expired"]);
+    await closes(world.now() + 60_000);
+    expectStatus(await file(world, late), 201);
+  });
+
+  it("twice only after the first was withdrawn, and not a third time", async () => {
+    const bought = await disputed(world);
+    expect(said(await file(world, bought))).toEqual([409, "dispute_exists"]);
+    expectStatus(await act(world, bought.consumer, bought.id, "withdraw"), 200);
+    const { dispute_id } = expectStatus(await file(world, bought), 201);
+    expectStatus(await act(world, bought.consumer, dispute_id, "withdraw"), 200);
+    expect(said(await file(world, bought))).toEqual([409, "dispute_exists"]);
+  });
+});
+
+/** Each state, by a dispute of its own. */
+const STATES = {
+  "pre_arbitration, not answered": async () => disputed(world),
+  "pre_arbitration, with an offer": async () => {
+    const one = await disputed(world);
+    expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
+    return one;
+  },
+  "pre_arbitration, whose days are over": async () => {
+    const one = await disputed(world);
+    expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
+    await pass(one.id, 7);
+    return one;
+  },
+  arbitration: async () => {
+    const one = await disputed(world);
+    await arbitrated(world, one);
+    return one;
+  },
+  resolved: async () => {
+    const one = await disputed(world);
+    expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
+    return one;
+  },
+} as const;
+type State = keyof typeof STATES;
+const ACTS = ["respond", "accept", "concede", "withdraw", "escalate", "evidence"] as const;
+const BODIES: Partial<Record<(typeof ACTS)[number], unknown>> = {
+  respond: { message: "It was delivered." },
+  evidence: { description: "The delivery note.", sha256: "ab".repeat(32) },
+};
+/** Who may, and in which states. */
+const MAY: Readonly<Record<(typeof ACTS)[number], { readonly by: readonly string[]; readonly in: readonly State[] }>> =
+  {
+    respond: { by: ["provider"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
+    accept: { by: ["consumer"], in: ["pre_arbitration, with an offer"] },
+    concede: { by: ["provider"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
+    withdraw: { by: ["consumer"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
+    escalate: { by: ["provider", "consumer"], in: ["pre_arbitration, with an offer"] },
+    evidence: {
+      by: ["provider", "consumer"],
+      in: [
+        "pre_arbitration, not answered",
+        "pre_arbitration, with an offer",
+        "pre_arbitration, whose days are over",
+        "arbitration",
+      ],
+    },
+  };
+const CREDENTIALS = [
+  "provider",
+  "consumer",
+  "another agent",
+  "the account's key",
+  "another account's key",
+  "none",
+] as const;
+
+const REFUSED: Readonly<Record<(typeof CREDENTIALS)[number], readonly [number, string]>> = {
+  "another agent": [403, "forbidden"],
+  "another account's key": [404, "not_found"],
+  none: [401, "certificate_required"],
+  provider: [403, "forbidden"],
+  consumer: [403, "forbidden"],
+  "the account's key": [403, "forbidden"],
+};
+
+describe.each(Object.keys(STATES) as State[])("in %s", (state) => {
+  let refusing: Awaited<ReturnType<(typeof STATES)[State]>>;
+  let other: Agent;
+  beforeAll(async () => {
+    refusing = await STATES[state]();
+    other = await world.consumer();
+  });
+
+  it.each(ACTS)("%s", async (verb) => {
+    for (const credential of CREDENTIALS) {
+      const party = MAY[verb].by.includes(credential) || credential === "the account's key";
+      const fits = MAY[verb].in.includes(state);
+      // What is refused changes nothing, so that one dispute takes all of it.
+      const one = party && fits ? await STATES[state]() : refusing;
+      const body = BODIES[verb];
+      const { provider, consumer } = one;
+      const agents: Partial<Record<string, Agent>> = { provider, consumer, "another agent": other };
+      const agent = agents[credential];
+      const path = `${PATH}/${one.id}/${verb}`;
+      // Both agents are the account's: the key stands for both sides, and evidence says for which.
+      const sent = verb === "evidence" ? { ...(body as object), submitted_by: "provider" } : body;
+      const named = sent === undefined ? {} : { body: sent };
+      const reply = agent
+        ? await act(world, agent, one.id, verb, body)
+        : credential === "none"
+          ? await world.call("POST", path, { key: null, ...named })
+          : await (credential === "the account's key" ? world : stranger).call("POST", path, named);
+      const done = [verb === "evidence" ? 201 : 200, undefined];
+      const expected = party ? (fits ? done : [409, "invalid_status"]) : REFUSED[credential];
+      expect([credential, ...said(reply)]).toEqual([credential, ...expected]);
+    }
+  });
+
+  it("an arbiter's award", async () => {
+    const one = await STATES[state]();
+    const fits = state === "arbitration" || state === "pre_arbitration, whose days are over";
+    const reply = await resolve(world, one.id, { resolution: "rejected" });
+    expect(said(reply)).toEqual(fits ? [200, undefined] : [409, "invalid_status"]);
+  });
+});
+
+it("the machine has no other move", () => {
+  const moves = disputeMachine.states.flatMap((from) =>
+    DISPUTE_TRIGGERS.flatMap((trigger) => {
+      const moved = tryMove(disputeMachine, from, trigger);
+      return moved.ok ? [`${from} ${trigger} ${moved.move.to}`] : [];
+    }),
+  );
+  expect(moves).toEqual([
+    "pre_arbitration respond pre_arbitration",
+    "pre_arbitration submit_evidence pre_arbitration",
+    "pre_arbitration accept resolved",
+    "pre_arbitration concede resolved",
+    "pre_arbitration withdraw resolved",
+    "pre_arbitration escalate arbitration",
+    "pre_arbitration days_end arbitration",
+    "pre_arbitration reverse resolved",
+    "arbitration submit_evidence arbitration",
+    "arbitration resolve resolved",
+    "arbitration reverse resolved",
+    "resolved refund_overdue arbitration",
+  ]);
+});

@@ -1,0 +1,93 @@
+// What the tests of disputes share.
+
+import { inject } from "vitest";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { endDisputeDays } from "../../src/disputes/deadlines.ts";
+import { payAward } from "../../src/disputes/payout.ts";
+import { setReserve } from "../../src/disputes/reserve.ts";
+import { facilitated, type Pair } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { type Agent, type CallOptions, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+
+export const PATH = "/v1/disputes";
+export const OPERATOR_PATH = "/v1/operator/disputes";
+
+export type Bought = Awaited<ReturnType<typeof facilitated>>;
+
+/** The form of ours; AEA/P clients name other words. */
+export const filing = (bought: Bought, more: Record<string, unknown> = {}) => ({
+  transaction_id: bought.fac.transaction_id,
+  reason: "not_delivered",
+  disputed_amount: "10.00",
+  ...more,
+});
+
+export const file = (world: World, bought: Bought, more: Record<string, unknown> = {}): Promise<Reply> =>
+  world.as(bought.consumer, "POST", PATH, filing(bought, more));
+
+/** A purchase and its dispute. */
+export async function disputed(
+  world: World,
+  { pair, amount = "10.00", more = {} }: { pair?: Pair; amount?: string; more?: Record<string, unknown> } = {},
+): Promise<Bought & { dispute: Json; id: string }> {
+  const bought = await facilitated(world, pair, amount);
+  const dispute = expectStatus(await file(world, bought, { disputed_amount: amount, ...more }), 201);
+  return { ...bought, dispute, id: dispute.dispute_id };
+}
+
+export const act = (world: World, agent: Agent, id: string, verb: string, body?: unknown): Promise<Reply> =>
+  world.as(agent, "POST", `${PATH}/${id}/${verb}`, body);
+export const read = async (world: World, agent: Agent, id: string): Promise<Json> =>
+  expectStatus(await world.as(agent, "GET", `${PATH}/${id}`), 200);
+
+const asOperator = (options: CallOptions = {}): CallOptions => ({
+  ...options,
+  key: null,
+  headers: { Authorization: `Bearer ${inject("operatorKey")}` },
+});
+export const byOperator = (world: World, method: string, path: string, body?: unknown): Promise<Reply> =>
+  world.call(method, path, asOperator(body === undefined ? {} : { body }));
+export const resolve = (world: World, id: string, body: Record<string, unknown>): Promise<Reply> =>
+  byOperator(world, "POST", `${OPERATOR_PATH}/${id}/resolve`, {
+    reason: "So it stands in the delivery note.",
+    ...body,
+  });
+
+/** Brings a dispute to its arbiter. */
+export async function arbitrated(world: World, { provider, consumer, id }: Bought & { id: string }): Promise<void> {
+  expectStatus(await act(world, provider, id, "respond", { message: "It was delivered." }), 200);
+  expectStatus(await act(world, consumer, id, "escalate"), 200);
+}
+
+export const endDays = (world: World): Promise<number> => world.run(endDisputeDays);
+/** Moves all that a dispute is dated by into the past, so that a test needs no seven days. */
+export const pass = (id: string, days: number): Promise<unknown> =>
+  rows(
+    `update disputes set filed_at = filed_at - ?, answers_until = answers_until - ?, due_at = due_at - ?,
+      arbitration_at = arbitration_at - ?, resolved_at = resolved_at - ? where dispute_id = ?`,
+    ...[days, days, days, days, days].map((one) => one * DAY_MS),
+    id,
+  );
+
+const SOON_MS = 10_000;
+/** What the queue would work behind a commit. */
+export const keepReserve = (world: World, did: string, network = "base-sepolia"): Promise<boolean> =>
+  setReserve(world.deps, { network, did }, Date.now() + SOON_MS);
+export const payOut = (world: World, id: string, network = "base-sepolia"): Promise<boolean> =>
+  payAward(world.deps, { network, disputeId: id }, Date.now() + SOON_MS);
+
+export const escrowOf = async (did: string): Promise<Json> => {
+  const [escrow] = await rows("select state, balance, disputed, owed, threshold from escrows where did = ?", did);
+  if (!escrow) throw new Error("no escrow");
+  return escrow;
+};
+export const countsOf = async (did: string): Promise<Json> => {
+  const [agent] = await rows(
+    `select disputes_open as open, disputes_resolved_for as won, disputes_resolved_against as lost from agents where did = ?`,
+    did,
+  );
+  if (!agent) throw new Error("no agent");
+  return agent;
+};
+export const eventsAbout = async (id: string): Promise<string[]> =>
+  (await rows("select type from events where object ->> 'dispute_id' = ? order by seq", id)).map(({ type }) => type);

@@ -1,0 +1,60 @@
+// The words and amounts of a dispute (DSP-2, DSP-6, DSP-12).
+import { describe, expect, it } from "vitest";
+import { bountyOf, payableOf, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
+
+const UNIT = 1_000_000;
+
+describe("the bounty", () => {
+  it.each([
+    [100 * UNIT, 5 * UNIT],
+    [30 * UNIT, 1.5 * UNIT],
+    [20 * UNIT, UNIT],
+    [19.99 * UNIT, UNIT],
+    [UNIT, UNIT],
+    [0.5 * UNIT, 0.5 * UNIT],
+    [1, 1],
+    [100 * UNIT + 19, 5 * UNIT],
+  ])("of %i is %i", (disputed, bounty) => {
+    expect(bountyOf(disputed, 6)).toBe(bounty);
+  });
+
+  it("is exact at the largest amount, and of a token with other decimals", () => {
+    expect(bountyOf(Number.MAX_SAFE_INTEGER, 6)).toBe(450_359_962_737_049);
+    expect(bountyOf(100, 0)).toBe(5);
+    expect(bountyOf(10, 2)).toBe(10);
+  });
+});
+
+describe("what a vault pays", () => {
+  it.each([
+    [{ gross: 10, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
+    [{ gross: 10, refund: 10, bounty: 1, bountyBy: "provider" }, 10],
+    [{ gross: 10, refund: 9, bounty: 5, bountyBy: "provider" }, 10],
+    [{ gross: 10, refund: 0, bounty: 1, bountyBy: "consumer" }, 0],
+    [{ gross: 10, refund: 4, bounty: 1, bountyBy: null }, 4],
+  ] as const)("%o: %i", (owing, payable) => {
+    expect(payableOf(owing)).toBe(payable);
+  });
+});
+
+it("the score of a part", () => {
+  expect([scoreAfter(4, 10), scoreAfter(10, 10), scoreAfter(0, 10)]).toEqual([0.6, 0, 1]);
+});
+
+it("the reasons of both vocabularies", () => {
+  const words = [
+    "NON_DELIVERY",
+    "PARTIAL_DELIVERY",
+    "QUALITY",
+    "FRAUD",
+    "OTHER",
+    "unauthorized",
+    "fraud",
+    "",
+    "__proto__",
+  ];
+  expect(words.map(reasonOf)).toEqual([
+    ...["not_delivered", "not_as_described", "not_as_described", "unauthorized", "other", "unauthorized"],
+    ...[null, null, null],
+  ]);
+});

@@ -1,0 +1,65 @@
+// A refused call of each operation on disputes, for test/journal/refusals.test.ts.
+import { facilitated, type Pair } from "../facilitation/support.ts";
+import { withHeldQueue } from "../support/variants.ts";
+import type { World } from "../support/world.ts";
+import type { Refusal } from "./account-refusals.ts";
+import { must, operator } from "./plays/stage.ts";
+
+/** `disputeId`: an open one about `disputedId`, a transaction; `endedId`: one that has ended. */
+type At = { readonly world: World; readonly disputeId: string; readonly disputedId: string; readonly endedId: string };
+
+/** Nothing is worked beside: what is sent to the chain's queue would be written later. */
+export async function disputesOf(of: World, pair: Pair): Promise<Omit<At, "world">> {
+  const world = withHeldQueue(of);
+  const settle = async (): Promise<string> => (await facilitated(world, pair)).fac.transaction_id;
+  const file = async (transaction_id: string): Promise<string> => {
+    const body = { transaction_id, reason: "other", disputed_amount: "0.10" };
+    return (await must(201, world.call("POST", "/v1/disputes", { body }))).dispute_id;
+  };
+  const disputedId = await settle();
+  const endedId = await file(await settle());
+  await must(200, world.call("POST", `/v1/disputes/${endedId}/withdraw`));
+  return { disputedId, endedId, disputeId: await file(disputedId) };
+}
+
+/** `at` is known once the tests run. */
+export function disputeRefusals(at: () => At): Readonly<Record<string, readonly Refusal[]>> {
+  const post = (path: string, body?: unknown) => at().world.call("POST", path, { ...(body !== undefined && { body }) });
+  const onOpen = (verb: string, body?: unknown) => () => post(`/v1/disputes/${at().disputeId}/${verb}`, body);
+  const onEnded = (verb: string, body?: unknown) => () => post(`/v1/disputes/${at().endedId}/${verb}`, body);
+  const decide = (body: unknown) => () =>
+    at().world.call("POST", `/v1/operator/disputes/${at().disputeId}/resolve`, { ...operator(), body });
+  const filing = { reason: "other", disputed_amount: "0.10" };
+  return {
+    fileDispute: [
+      ["no transaction", "validation_failed", () => post("/v1/disputes", filing)],
+      [
+        "an unknown one",
+        "facilitation_not_found",
+        () => post("/v1/disputes", { ...filing, transaction_id: "fac_none" }),
+      ],
+      [
+        "one that is disputed",
+        "dispute_exists",
+        () => post("/v1/disputes", { ...filing, transaction_id: at().disputedId }),
+      ],
+    ],
+    respondToDispute: [
+      ["nothing said", "validation_failed", onOpen("respond", {})],
+      ["one that has ended", "invalid_status", onEnded("respond", { message: "Too late." })],
+    ],
+    acceptOffer: [["no offer", "invalid_status", onOpen("accept")]],
+    concedeDispute: [["one that has ended", "invalid_status", onEnded("concede")]],
+    withdrawDispute: [["one that has ended", "invalid_status", onEnded("withdraw")]],
+    escalateDispute: [["the provider has not answered", "invalid_status", onOpen("escalate")]],
+    addDisputeEvidence: [
+      ["no description", "validation_failed", onOpen("evidence", {})],
+      ["no side, of a platform with both", "validation_failed", onOpen("evidence", { description: "The note." })],
+      ["one that has ended", "invalid_status", onEnded("evidence", { description: "x", submitted_by: "consumer" })],
+    ],
+    resolveDispute: [
+      ["no reason", "validation_failed", decide({ resolution: "rejected" })],
+      ["one that is not in arbitration", "invalid_status", decide({ resolution: "rejected", reason: "So it is." })],
+    ],
+  };
+}
