@@ -237,6 +237,22 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(44, 16, 2 * KIB, { objects: 1 }),
 
+  // A dispute. Two agents, the escrow, the task, the dispute and the places in its lists, one event for both, and what the chain is to keep.
+  "POST /v1/disputes": mutation(16, 20, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes (management key)": mutation(17, 24, 2 * KIB, { queues: 2 }),
+  "GET /v1/disputes/{dispute_id}": read(7, 2 * KIB, { objects: 1 }),
+  "GET /v1/disputes": read(60, 24 * KIB),
+  "POST /v1/disputes/{dispute_id}/respond": mutation(47, 5, 2 * KIB, { objects: 1 }),
+  "POST /v1/disputes/{dispute_id}/evidence": mutation(7, 5, KIB, { objects: 1 }),
+  "POST /v1/disputes/{dispute_id}/accept": mutation(58, 30, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/concede": mutation(58, 30, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/withdraw": mutation(51, 17, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/escalate": mutation(47, 6, 2 * KIB, { objects: 1 }),
+  "GET /v1/operator/disputes": read(60, 24 * KIB),
+  "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
+  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(53, 33, 4 * KIB, { queues: 3 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(53, 31, 4 * KIB, { queues: 2 }),
+
   // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB),
   "POST /v1/platform/verify-email": mutation(11, 17, KIB),

@@ -28,6 +28,9 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
+  ...job("end_dispute_days", EACH, { trips: 7, rowsRead: 89, rowsWritten: 9, queues: 2 }),
+  ...job("keep_reserves", EACH, { trips: 4, rowsRead: 4, rowsWritten: 3, queues: 1 }),
+  ...job("pay_awards", EACH, { trips: 4, rowsRead: 4, rowsWritten: 3, queues: 1 }),
   ...job("fail_unpaid_refunds", EACH, { trips: 5, rowsRead: 6, rowsWritten: 4 }),
   // Forty escrows from one place and forty from the first, each with its markets and its agent.
   ...job(

@@ -7,6 +7,7 @@ import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, 
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
+import { leaveDays, restKept, wantKept } from "./disputes.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
@@ -17,6 +18,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 type Sweep = {
   readonly job: string;
+  /** What the cases before have left due is of no other. */
+  readonly settle?: (play: Play) => Promise<unknown>;
   /** Makes one thing due. */
   readonly arrange?: (play: Play) => Promise<unknown>;
   /** The number of rows that it records when nothing is due: the chains that it checks every minute. */
@@ -240,6 +243,9 @@ const SWEEPS: readonly Sweep[] = [
   { job: "release_escrows", arrange: wantRelease },
   { job: "find_leaving", arrange: leaveVault },
   { job: "follow_chains", always: 2 },
+  { job: "end_dispute_days", arrange: leaveDays },
+  { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
+  { job: "pay_awards", settle: restKept, arrange: wantKept("payout") },
   { job: "fail_unpaid_refunds", arrange: leaveUnpaid },
   { job: "tend_signers", always: 2 },
   { job: "tend_arbiters", always: 2 },
@@ -286,12 +292,13 @@ async function drain(play: Play, job: string): Promise<void> {
   await send(stage.origin, run(job, 0));
 }
 
-const casesOf = ({ job, arrange, always = 0 }: Sweep): Case[] => [
+const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
   {
     route: `job ${job}`,
     status: 200,
     ask: async (play) => {
       await drain(play, job);
+      await settle?.(play);
       return run(job, always);
     },
   },
@@ -303,6 +310,7 @@ const casesOf = ({ job, arrange, always = 0 }: Sweep): Case[] => [
           status: 200,
           ask: async (play: Play) => {
             await drain(play, job);
+            await settle?.(play);
             await arrange(play);
             return run(job, 1);
           },

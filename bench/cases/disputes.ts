@@ -1,0 +1,184 @@
+// Disputes: each act by the agent that may, and the operator's desk. A pair of its own, because what is disputed constrains its provider.
+import { DAY_MS } from "../../src/core/limits.ts";
+import type { Case } from "../case.ts";
+import {
+  agent,
+  as,
+  facilitated,
+  json,
+  manage,
+  must,
+  openProvider,
+  operate,
+  type Play,
+  type PlayedAgent,
+  principal,
+} from "../play.ts";
+import type { Stage } from "../stage.ts";
+import type { Ask } from "../wire.ts";
+
+type Json = Record<string, unknown>;
+type Pair = { readonly consumer: PlayedAgent; readonly provider: PlayedAgent };
+
+async function openPair({ stage, next }: Play): Promise<Pair> {
+  const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
+  const owner = await principal(stage, stage.platform, next());
+  return { provider, consumer: await agent(stage, stage.platform, "CONSUMER", owner) };
+}
+const pairs = new WeakMap<Stage, Promise<Pair>>();
+function pairOf(play: Play): Promise<Pair> {
+  const known = pairs.get(play.stage) ?? openPair(play);
+  pairs.set(play.stage, known);
+  return known;
+}
+
+const PATH = "/v1/disputes";
+/** The vault covers it. */
+const AMOUNT = "0.01";
+const filingOf = (transaction_id: string): Json => ({ transaction_id, reason: "other", disputed_amount: AMOUNT });
+
+type Disputed = Pair & { readonly id: string };
+export async function disputed(play: Play): Promise<Disputed> {
+  const pair = await pairOf(play);
+  const { transactionId } = await facilitated(play, pair);
+  const filed = await must(play.stage, as(pair.consumer, "POST", PATH, filingOf(transactionId)), 201);
+  return { ...pair, id: String(json(filed)["dispute_id"]) };
+}
+const act = (by: PlayedAgent, id: string, verb: string, body?: Json): Promise<Ask> =>
+  as(by, "POST", `${PATH}/${id}/${verb}`, body);
+const OFFER = { message: "Some of it.", offer_amount: AMOUNT };
+async function offered(play: Play): Promise<Disputed> {
+  const of = await disputed(play);
+  await must(play.stage, act(of.provider, of.id, "respond", OFFER), 200);
+  return of;
+}
+async function arbitrated(play: Play): Promise<Disputed> {
+  const of = await offered(play);
+  await must(play.stage, act(of.consumer, of.id, "escalate"), 200);
+  return of;
+}
+const resolving = (verdict: Json) => async (play: Play) => {
+  const { id } = await arbitrated(play);
+  return operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...verdict });
+};
+
+/** The parties' days of a dispute are over. */
+export async function leaveDays(play: Play): Promise<void> {
+  const { id } = await disputed(play);
+  const text = "update disputes set answers_until = ?, due_at = ? where dispute_id = ?";
+  const past = Date.now() - DAY_MS;
+  await play.stage.sql([{ sql: text, params: [past, past, id] }]);
+}
+
+/** What the chain is to be asked for is due; nobody knows its subject. */
+export const wantKept = (kind: "reserve" | "payout") => (play: Play) =>
+  play.stage.sql([
+    {
+      sql: `insert or replace into chain_operations (network, kind, subject, wanted, status, created_at, updated_at, next_check_at)
+        values (?, ?, 'nobody', '{}', 'waiting', 1, 1, 1)`,
+      params: [play.network.network, kind],
+    },
+  ]);
+export const restKept = ({ stage }: Play) =>
+  stage.sql([{ sql: "update chain_operations set next_check_at = null where kind in ('reserve', 'payout')" }]);
+
+const one = (verb: string) => `POST ${PATH}/{dispute_id}/${verb}`;
+export const DISPUTES: readonly Case[] = [
+  {
+    route: `POST ${PATH}`,
+    status: 201,
+    ask: async (play) => {
+      const pair = await pairOf(play);
+      const { transactionId } = await facilitated(play, pair);
+      return as(pair.consumer, "POST", PATH, filingOf(transactionId));
+    },
+  },
+  {
+    route: `POST ${PATH}`,
+    variant: "management key",
+    status: 201,
+    ask: async (play) => {
+      const { transactionId } = await facilitated(play, await pairOf(play));
+      return manage(play.stage, "POST", PATH, filingOf(transactionId));
+    },
+  },
+  {
+    route: `GET ${PATH}/{dispute_id}`,
+    status: 200,
+    ask: async (play) => {
+      const { consumer, id } = await offered(play);
+      return as(consumer, "GET", `${PATH}/${id}`);
+    },
+  },
+  { route: `GET ${PATH}`, status: 200, filling: true, ask: ({ stage }) => manage(stage, "GET", `${PATH}?limit=20`) },
+  {
+    route: one("respond"),
+    status: 200,
+    ask: async (play) => {
+      const { provider, id } = await disputed(play);
+      return act(provider, id, "respond", OFFER);
+    },
+  },
+  {
+    route: one("evidence"),
+    status: 201,
+    ask: async (play) => {
+      const { consumer, id } = await disputed(play);
+      return act(consumer, id, "evidence", { description: "The note." });
+    },
+  },
+  {
+    route: one("accept"),
+    status: 200,
+    ask: async (play) => {
+      const { consumer, id } = await offered(play);
+      return act(consumer, id, "accept");
+    },
+  },
+  {
+    route: one("concede"),
+    status: 200,
+    ask: async (play) => {
+      const { provider, id } = await disputed(play);
+      return act(provider, id, "concede");
+    },
+  },
+  {
+    route: one("withdraw"),
+    status: 200,
+    ask: async (play) => {
+      const { consumer, id } = await disputed(play);
+      return act(consumer, id, "withdraw");
+    },
+  },
+  {
+    route: one("escalate"),
+    status: 200,
+    ask: async (play) => {
+      const { consumer, id } = await offered(play);
+      return act(consumer, id, "escalate");
+    },
+  },
+  {
+    route: "GET /v1/operator/disputes",
+    status: 200,
+    filling: true,
+    ask: ({ stage }) => operate(stage, "GET", "/v1/operator/disputes?limit=20"),
+  },
+  {
+    route: "GET /v1/operator/disputes/{dispute_id}",
+    status: 200,
+    ask: async (play) => operate(play.stage, "GET", `/v1/operator/disputes/${(await arbitrated(play)).id}`),
+  },
+  {
+    route: "POST /v1/operator/disputes/{dispute_id}/resolve",
+    status: 200,
+    ask: resolving({ resolution: "upheld" }),
+  },
+  {
+    route: "POST /v1/operator/disputes/{dispute_id}/resolve",
+    variant: "rejected",
+    status: 200,
+    ask: resolving({ resolution: "rejected" }),
+  },
+];
