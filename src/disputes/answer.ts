@@ -34,7 +34,7 @@ const WITHDRAW: Act = { trigger: "withdraw", side: "consumer", action: "dispute.
 const ESCALATE: Act = { trigger: "escalate", side: null, action: "dispute.escalated" };
 
 export const respond = (call: PartyCall, disputeId: string, input: ResponseInput): Promise<DisputeView> =>
-  actOn(call, disputeId, RESPOND, (before) => {
+  actOn(call, disputeId, RESPOND, readAlone, (before) => {
     const { now, deps } = call;
     const offer = offerOf(call, before, input);
     if (before.messages >= DISPUTE_MESSAGES_MAX)
@@ -60,7 +60,7 @@ function offerOf({ deps }: PartyCall, { network, disputed }: DisputeRow, { offer
 
 /** What the provider offered last: it pays that itself. */
 export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, ACCEPT, (before, facts) => {
+  actOn(call, disputeId, ACCEPT, readWhole, (before, facts) => {
     if (before.offer === null)
       throw new ServiceError("invalid_status", { message: "The provider has offered nothing." });
     return ended(call, facts, before, "accept", {
@@ -73,7 +73,7 @@ export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView>
 
 /** All that is disputed: the provider pays it itself. */
 export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, CONCEDE, (before, facts) =>
+  actOn(call, disputeId, CONCEDE, readWhole, (before, facts) =>
     ended(call, facts, before, "concede", {
       resolution: "upheld",
       refund: before.disputed,
@@ -83,13 +83,13 @@ export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView
   );
 
 export const withdraw = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, WITHDRAW, (before, facts) =>
+  actOn(call, disputeId, WITHDRAW, readWhole, (before, facts) =>
     ended(call, facts, before, "withdraw", { resolution: "withdrawn", refund: 0, from: null, endedBy: "consumer" }),
   );
 
 /** To the arbiter before the parties' days are over: once the provider has answered. */
 export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, ESCALATE, (before) => {
+  actOn(call, disputeId, ESCALATE, readAlone, (before) => {
     if (before.respondedAt === null)
       throw new ServiceError("invalid_status", { message: "The provider has not answered yet." });
     return escalated(call.deps, before, "escalate", call.now, call.now);
@@ -99,21 +99,30 @@ export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeVie
 
 type Done = { readonly statements: Statement[]; readonly view: DisputeView; readonly row: DisputeRow };
 
-const CLOCK = { clock: ({ found }: Pick<EndingFacts, "found">) => found?.clockOffsetMs };
+type Found = Pick<EndingFacts, "found">;
+const CLOCK = { clock: ({ found }: Found) => found?.clockOffsetMs };
+type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: Caller }>;
 
-async function readFor(call: PartyCall, disputeId: string): Promise<EndingFacts & { caller: Caller }> {
+/** What an end changes is read with it. */
+const readWhole: Reading<EndingFacts> = (call, disputeId) => {
   const reads = endingReads(call.db, disputeId);
   return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
-}
+};
+const readAlone: Reading<Found> = (call, disputeId) => {
+  const reads = { found: findDispute(call.db, disputeId) };
+  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
+};
 
-async function actOn(
+async function actOn<F extends Found>(
   call: PartyCall,
   disputeId: string,
   { trigger, side, action }: Act,
-  decide: (before: DisputeRow, facts: EndingFacts) => Done,
+  reading: Reading<F>,
+  decide: (before: DisputeRow, facts: F) => Done,
 ): Promise<DisputeView> {
   const done = await retryUnderLocks(call.deps.env, async (touches) => {
-    const { caller, ...facts } = await readFor(call, disputeId);
+    const facts = await reading(call, disputeId);
+    const { caller } = facts;
     const before = facts.found?.dispute;
     if (!before) throw new ServiceError("not_found");
     if (side === null) refuseStranger(call, caller, before);

@@ -4,7 +4,7 @@ import { findOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
@@ -139,11 +139,14 @@ async function refundDecided(
   return null;
 }
 
-/** In a sandbox whose clock was moved the instant is one of real time that has passed; what was paid until the move counts. */
+/**
+ * In a sandbox whose clock was moved over the instant, what was paid until the move counts: the chain is read right before it. Where real time has come
+ * to the instant, the chain has to be read so far.
+ */
 function isUnpaid(operation: OperationRow | null, sight: RefundSight | null, due: number, offset: number): boolean {
   if (operation?.status === "failed") return true;
   if (offset === 0 || !sight || sight.readThrough === null) return false;
-  return sight.readThrough >= Math.min(due - offset, sight.movedAt ?? Number.POSITIVE_INFINITY);
+  return sight.readThrough >= Math.max(due - offset, (sight.movedAt ?? 0) - CHAIN_LOOK_MS);
 }
 
 async function paid(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {

@@ -2,6 +2,7 @@
 // the same instant.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { refundOf } from "../follower/support.ts";
@@ -103,6 +104,28 @@ describe("on a sandbox's clock", () => {
     const both = await disputed(moved);
     await advanced(moved, 22 * DAY_S);
     expect(await rowOf(both.id)).toMatchObject({ status: "arbitration", due_at: null });
+  });
+});
+
+describe("on a sandbox's clock that was moved before", () => {
+  it("a refund is not reckoned overdue while the chain is not read to its instant", async () => {
+    const moved = await createWorld();
+    await advanced(moved, HOUR_S);
+    const one = await disputed(moved);
+    expectStatus(await act(moved, one.provider, one.id, "concede"), 200);
+    await pass(one.id, 7);
+    const [{ read_through: read } = {}] = await rows(
+      "select read_through from followers where network = 'base-sepolia'",
+    );
+    const readTo = (instant: number) =>
+      rows("update followers set read_through = ? where network = 'base-sepolia'", instant);
+    await readTo(Date.now() - DAY_MS);
+    await moved.run(endDisputeDays);
+    expect(await rowOf(one.id)).toMatchObject({ status: "resolved", refund_status: "owed" });
+    await readTo(Math.max(read, Date.now()));
+    await rows("update disputes set due_at = 1 where dispute_id = ?", one.id);
+    await moved.run(endDisputeDays);
+    expect(await rowOf(one.id)).toMatchObject({ status: "arbitration", refund_status: "outstanding" });
   });
 });
 

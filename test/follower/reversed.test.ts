@@ -71,6 +71,30 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect([reply.status, reply.body.code, reply.body.detail]).toEqual([409, "invalid_status", { status: "void" }]);
   });
 
+  it("ends its open dispute, which nobody has won", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf());
+    await chain.followed();
+    const body = { transaction_id: purchase.id, reason: "other", disputed_amount: "10" };
+    const { dispute_id } = expectStatus(await world.call("POST", "/v1/disputes", { body }), 201);
+    expect(await escrowOf(purchase.provider.did)).toMatchObject({ state: "CONSTRAINED", disputed: 10 * UNIT });
+    await chain.takeAway(purchase);
+    await chain.followed();
+    expect(expectStatus(await world.call("GET", `/v1/disputes/${dispute_id}`), 200)).toMatchObject({
+      status: "resolved",
+      resolution: "withdrawn",
+      refund_status: "none",
+    });
+    expect(await escrowOf(purchase.provider.did)).toMatchObject({ state: "FUNDING", disputed: 0, owed: 0 });
+    expect(await taskOf(purchase.task)).toMatchObject({ status: "void", verdict: null });
+    const counted = "select disputes_open, disputes_resolved_for, disputes_resolved_against from agents where did = ?";
+    for (const { did } of [purchase.provider, purchase.consumer])
+      expect(await rows(counted, did)).toEqual([
+        { disputes_open: 0, disputes_resolved_for: 0, disputes_resolved_against: 0 },
+      ]);
+    const again = await world.call("POST", "/v1/disputes", { body });
+    expect([again.status, again.body.code]).toEqual([404, "facilitation_not_found"]);
+  });
+
   it("shows in the reports as reversed and void, with its receipt as history", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     await chain.takeAway(purchase);
