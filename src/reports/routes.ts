@@ -112,7 +112,6 @@ export const reportRoutes = [
     errors: [],
     headers: ["accept"],
     surfaces: ["agent", "management"],
-    withoutCredential: "certificate_required",
     handle: async (call, { query, headers }) =>
       call.surface === "management" && prefersCsv(headers["accept"])
         ? csvAnswer("disputes", DISPUTE_COLUMNS, await exportDisputes(call, query))

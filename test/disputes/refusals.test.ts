@@ -252,7 +252,7 @@ const CREDENTIALS = [
 const REFUSED: Readonly<Record<(typeof CREDENTIALS)[number], readonly [number, string]>> = {
   "another agent": [403, "forbidden"],
   "another account's key": [404, "not_found"],
-  none: [401, "certificate_required"],
+  none: [401, "invalid_credentials"],
   provider: [403, "forbidden"],
   consumer: [403, "forbidden"],
   "the account's key": [403, "forbidden"],
