@@ -264,7 +264,7 @@ describe("what refunds cost", () => {
     const last = one().map((row) => ({ ...row, logIndex: 1_000 }));
     const manyBooked = await bookedCost(last);
     expect((await awaitedOf(own)).status).toBe("done");
-    expect(manyBooked.rowsRead - fewBooked.rowsRead).toBeLessThanOrEqual(3);
+    expect(manyBooked.rowsRead - fewBooked.rowsRead).toBeLessThanOrEqual(6);
     expect(manyBooked.rowsWritten).toBe(fewBooked.rowsWritten);
     const sum = await costOf(() => readBatch(world.deps.db, { sum: findRefunded(world.deps.db, own) }));
     expect(sum.rowsRead).toBeLessThanOrEqual(2);
