@@ -112,7 +112,7 @@ describe("who files", () => {
     ]);
     expect(said(await world.call("POST", PATH, { key: null, body: filing(sold) }))).toEqual([
       401,
-      "certificate_required",
+      "invalid_credentials",
     ]);
   });
 
