@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import type { Agent, Json, Reply, World } from "../support/world.ts";
+import { newConsumer, type Platform, type Side } from "./tenancy-makers.ts";
 import { namedIn, OF_AGENTS } from "./tenancy-names.ts";
 import { DISPUTED, type Purchases, purchases } from "./tenancy-purchases.ts";
 import {
@@ -12,13 +13,10 @@ import {
   ENVIRONMENTS,
   type Form,
   formsOf,
-  newConsumer,
   nowhere,
   openPlatform,
   otherThan,
-  type Platform,
   pathOf,
-  type Side,
   told,
   watchRows,
 } from "./tenancy-support.ts";

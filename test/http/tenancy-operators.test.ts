@@ -7,7 +7,7 @@ import { must, operator, store } from "../journal/plays/stage.ts";
 import { credential } from "../standing/revocation-support.ts";
 import type { Json } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
-import { newDispute } from "./tenancy-disputes.ts";
+import { newDispute, type Platform, type Side } from "./tenancy-makers.ts";
 import { namedIn, OF_OPERATORS, takes } from "./tenancy-names.ts";
 import {
   ask,
@@ -19,9 +19,7 @@ import {
   newDocument,
   nowhere,
   openPlatform,
-  type Platform,
   pathOf,
-  type Side,
   watchRows,
 } from "./tenancy-support.ts";
 

@@ -2,7 +2,7 @@
 import { must } from "../journal/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
 import type { Agent } from "../support/world.ts";
-import { newConsumer, newProvider, type Side } from "./tenancy-support.ts";
+import { newConsumer, newProvider, type Side } from "./tenancy-makers.ts";
 
 /** A purchase whose task is open, and one that is paid and not facilitated. */
 export type Purchases = {

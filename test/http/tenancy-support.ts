@@ -9,31 +9,24 @@ import { must, operator } from "../journal/plays/stage.ts";
 import { account } from "../support/chain.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { deliverEvents, takeSnapshot } from "../support/snapshot.ts";
+import { agentBody, type CallOptions, createWorld, env, type Reply, type World } from "../support/world.ts";
+import { attestationBy, drawKey, registerVerifier } from "../verifiers/support.ts";
 import {
-  agentBody,
-  type CallOptions,
-  createWorld,
-  env,
-  principalBody,
-  type Reply,
-  type World,
-} from "../support/world.ts";
-import { attestationBy, attestedBody, drawKey, registerVerifier } from "../verifiers/support.ts";
-import { newDispute, newPurchase } from "./tenancy-disputes.ts";
+  newConsumer,
+  newCustomer,
+  newDispute,
+  newPrincipal,
+  newProvider,
+  newPurchase,
+  ofNew,
+  type Platform,
+  personOf,
+  type Side,
+} from "./tenancy-makers.ts";
 
 export const ENVIRONMENTS: readonly Environment[] = ["sandbox", "production"];
 export const otherThan = (environment: Environment): Environment =>
   environment === "sandbox" ? "production" : "sandbox";
-
-/** A platform in one environment: the shortcuts of `world` call with its key. */
-export type Side = {
-  readonly world: World;
-  readonly environment: Environment;
-  readonly network: string;
-  readonly session: string;
-  readonly verifierId: string;
-};
-export type Platform = Readonly<Record<Environment, Side>>;
 
 // ---- Two platforms ---------------------------------------------------------------------------------------------------------
 
@@ -106,18 +99,6 @@ export const byOperator = ({ world }: Side): Caller => ({
 // ---- Objects ---------------------------------------------------------------------------------------------------------------
 
 export type Ids = Readonly<Record<string, string>>;
-
-/** The body of a registration that its environment takes. */
-const personOf = ({ environment, verifierId }: Side) =>
-  environment === "production" ? attestedBody(verifierId, { tier: "TIER_3" }) : principalBody();
-export const newPrincipal = (side: Side, overrides = {}): Promise<string> =>
-  side.world.principal({ ...personOf(side), ...overrides });
-export const newCustomer = async ({ world }: Side): Promise<string> =>
-  (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
-const ofNew = async (side: Side) => ({ principal_id: await newPrincipal(side) });
-
-export const newConsumer = async (side: Side) => side.world.consumer(await ofNew(side));
-export const newProvider = async (side: Side) => side.world.provider(await ofNew(side), "GLOBAL-USDC", side.network);
 
 export async function newDocument(side: Side): Promise<string> {
   const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
+import type { Platform } from "./tenancy-makers.ts";
 import {
   NAMELESS,
   NAMING_NOTHING,
@@ -30,7 +31,6 @@ import {
   objectOf,
   openPlatform,
   otherThan,
-  type Platform,
   pathOf,
   told,
   watchRows,

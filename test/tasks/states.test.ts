@@ -11,6 +11,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "auto_confirmed",
     dispute: "disputed",
     dispute_ends: "409 invalid_status",
+    dispute_withdrawn: "409 invalid_status",
     reverse: "void",
   },
   confirmed: {
@@ -19,6 +20,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "409 invalid_status",
+    dispute_withdrawn: "409 invalid_status",
     reverse: "409 invalid_status",
   },
   auto_confirmed: {
@@ -27,6 +29,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "409 invalid_status",
+    dispute_withdrawn: "409 invalid_status",
     reverse: "409 invalid_status",
   },
   disputed: {
@@ -34,7 +37,8 @@ const TABLE: Record<string, Record<string, string>> = {
     confirm_late: "409 invalid_status",
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
-    dispute_ends: "open",
+    dispute_ends: "confirmed",
+    dispute_withdrawn: "open",
     reverse: "void",
   },
   void: {
@@ -43,6 +47,7 @@ const TABLE: Record<string, Record<string, string>> = {
     window_ends: "409 invalid_status",
     dispute: "409 invalid_status",
     dispute_ends: "409 invalid_status",
+    dispute_withdrawn: "409 invalid_status",
     reverse: "409 invalid_status",
   },
 };

@@ -1,7 +1,33 @@
-// Purchases and disputes of one side of a walk over other tenants' objects.
+// The sides of a walk over other tenants' objects, and what a side makes for it.
+import type { Environment } from "../../src/core/vocabulary.ts";
 import { must } from "../journal/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
-import { newConsumer, newProvider, type Side } from "./tenancy-support.ts";
+import { principalBody, type World } from "../support/world.ts";
+import { attestedBody } from "../verifiers/support.ts";
+
+/** A platform in one environment: the shortcuts of `world` call with its key. */
+export type Side = {
+  readonly world: World;
+  readonly environment: Environment;
+  readonly network: string;
+  readonly session: string;
+  readonly verifierId: string;
+};
+export type Platform = Readonly<Record<Environment, Side>>;
+
+/** The body of a registration that its environment takes. */
+export const personOf = ({ environment, verifierId }: Side) =>
+  environment === "production" ? attestedBody(verifierId, { tier: "TIER_3" }) : principalBody();
+export const newPrincipal = (side: Side, overrides = {}): Promise<string> =>
+  side.world.principal({ ...personOf(side), ...overrides });
+export const newCustomer = async ({ world }: Side): Promise<string> =>
+  (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
+export const ofNew = async (side: Side) => ({ principal_id: await newPrincipal(side) });
+
+export const newConsumer = async (side: Side) => side.world.consumer(await ofNew(side));
+export const newProvider = async (side: Side) => side.world.provider(await ofNew(side), "GLOBAL-USDC", side.network);
+
+// ---- Purchases and disputes ------------------------------------------------------------------------------------------------
 
 const pairOf = async (side: Side) => ({ consumer: await newConsumer(side), provider: await newProvider(side) });
 /** One for each side: a market takes a transaction. */
