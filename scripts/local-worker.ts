@@ -74,14 +74,10 @@ async function prepareState(space: Workspace, state: string, wanted: Prepared): 
   const prepared = preparedIn(state);
   if (prepared?.migration === wanted.migration && prepared.platform === wanted.platform) return;
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
-  const apply = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
-  space.progress("database", `applying migrations in ${shown(state)}`);
+  space.progress("database", `applying migrations in ${shown(state)}, and seeding the demo platform`);
   // The database may be of another branch: it holds test data only, and a reset is quick.
-  const failure = "the migrations could not be applied (`npm run reset` starts with an empty database)";
-  await run(failure, [...node(wrangler), ...apply], options);
-  space.progress("database", "seeding the demo platform");
-  const seed = [...node(join(root, "scripts/seed.ts")), state, folders(space.dir).secrets];
-  await run("the demo platform could not be seeded", seed, options);
+  const failure = "the database could not be prepared (`npm run reset` starts with an empty one)";
+  await run(failure, [...node(join(root, "scripts/database.ts")), state, folders(space.dir).secrets], options);
   writeFileSync(preparedFile(state), JSON.stringify(wanted));
 }
 

@@ -48,7 +48,7 @@ describe("npm start", () => {
     writeFileSync(join(copy, "migrations/9999_broken.sql"), "alter table no_such add column anything text;\n");
     const started = await expectOneLine(
       copy,
-      /^Cannot start: the migrations could not be applied .*no such table: no_such/,
+      /^Cannot start: the database could not be prepared .*9999_broken\.sql: .*no such table: no_such/,
     );
     expect(started.length).toBeGreaterThan(1);
   });

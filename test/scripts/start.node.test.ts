@@ -105,14 +105,7 @@ describe("npm start", { timeout: START_MS }, () => {
 
     test("has printed each step as it began, and then that it is ready", async () => {
       expect(saidBefore).toBe(true);
-      expect(stepsOf(running).toSorted()).toEqual([
-        "chains",
-        "contracts",
-        "database",
-        "database",
-        "secrets",
-        "service",
-      ]);
+      expect(stepsOf(running).toSorted()).toEqual(["chains", "contracts", "database", "secrets", "service"]);
       await expect.poll(() => running.output()).toMatch(/\nReady after \d+\.\d s;/);
       const lines = running.output().split("\n");
       expect(lines.findLastIndex((line) => STEP.test(line))).toBeLessThan(
