@@ -48,13 +48,23 @@ export async function driveOperation<T>(
   until: number,
 ): Promise<DrivenTo<T>> {
   let txHash: string | null = null;
+  let refusedBefore: string | null = null;
   const waiting = (reason: WaitingFor): Waiting => ({ state: "waiting", reason, txHash });
   const failed = (reason: string): Failed => ({ state: "failed", reason, txHash });
+  // Between the plan and the call another run may have done just this: a refusal counts when it comes twice.
+  const isFinal = (reason: string): boolean => {
+    const again = reason === refusedBefore;
+    refusedBefore = reason;
+    return again;
+  };
   for (let round = 0; round < ROUNDS; round++) {
     const planned = await plan();
     if (!planned.ok) return waiting("chain_unavailable");
     const { value: next } = planned;
-    if (next.state === "impossible") return failed(next.reason);
+    if (next.state === "impossible") {
+      if (isFinal(next.reason)) return failed(next.reason);
+      continue;
+    }
     if (next.state === "done") {
       // After a transaction of its own, nothing else waits for this purpose.
       const cleared =
@@ -65,8 +75,11 @@ export async function driveOperation<T>(
     }
     const sent = await signer.submit(purpose, next.call, place, until);
     if (!sent.ok) return waiting("chain_unavailable");
-    if (sent.value.state === "refused" && sent.value.reason === outdated) continue;
-    if (sent.value.state === "refused") return failed(sent.value.reason);
+    if (sent.value.state === "refused") {
+      const { reason } = sent.value;
+      if (reason !== outdated && isFinal(reason)) return failed(reason);
+      continue;
+    }
     if (sent.value.state === "waiting") return waiting(sent.value.reason);
     txHash = sent.value.txHash;
     if (sent.value.state === "mined") continue;

@@ -34,6 +34,19 @@ const payout = (amount: bigint, change: Partial<SettlementFacts> = {}): VaultAct
   settlement: { ...settlement, ...change },
   amount,
 });
+/** Another run has done the act when this one comes to send it. */
+function overtaken(act: VaultAct, known: Until | null = null): Signer {
+  const signer = signerOf(act);
+  let first = true;
+  return {
+    ...signer,
+    submit: async (...call) => {
+      if (first) expect(await drive(act, known)).toMatchObject({ state: "done" });
+      first = false;
+      return signer.submit(...call);
+    },
+  };
+}
 const reserve = (amount: bigint): VaultAct => ({ kind: "reserve", providerDidHash: PROVIDER, reserve: amount });
 const low = (threshold: bigint): VaultAct => ({ kind: "low_threshold", providerDidHash: PROVIDER, threshold });
 
@@ -59,6 +72,12 @@ describe("without delays", () => {
     expect(await drive(payout(100_000n))).toMatchObject(failed("UnknownSettlement"));
     expect(await drive(payout(100_000n, { paidOut: 400_000n }))).toMatchObject(done);
     expect(await drive(payout(1n, { gross: 11n * UNIT }))).toMatchObject(failed("UnknownSettlement"));
+  });
+
+  test("paid by another run just before the call, a payout is done", async () => {
+    const act = payout(400_000n);
+    expect(await drive(act, null, overtaken(act))).toMatchObject({ ...done, txHash: null });
+    expect(await vaultBalance(world)).toBe(599_500n);
   });
 
   test("what the vault does not hold is refused by name", async () => {
@@ -120,6 +139,17 @@ describe("with the delays of production", () => {
 
   test("a reserve does not wait", async () => {
     expect(await drive(reserve(5n))).toMatchObject(done);
+  });
+
+  test("scheduled and executed by another run just before the call, a payout is done once", async () => {
+    const act = payout(400_000n);
+    const driven = await drive(act, null, overtaken(act));
+    const { timestamp } = await world.client.getBlock();
+    const until = { effectiveAt: (Number(timestamp) + DELAYS.payOut) * 1_000, nonce: 1 };
+    expect(driven).toMatchObject({ state: "done", onChain: { scheduled: until }, txHash: null });
+    await pass(DELAYS.payOut);
+    expect(await drive(act, until, overtaken(act, until))).toMatchObject({ ...done, txHash: null });
+    expect(await vaultBalance(world)).toBe(599_500n);
   });
 
   test("what the guardian cancelled is noticed, and not scheduled again", async () => {
