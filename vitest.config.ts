@@ -7,6 +7,8 @@ const provide = { scale: process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20 };
 
 export default defineConfig({
   test: {
+    // By default one core would do nothing.
+    maxWorkers: 2,
     projects: [
       {
         plugins: [
@@ -20,6 +22,9 @@ export default defineConfig({
           provide,
           include: ["test/**/*.test.ts"],
           exclude: ["test/**/*.node.test.ts"],
+          setupFiles: ["./test/support/each-file.ts"],
+          // Workers begin with loading a thousand modules, so they are kept; `each-file.ts` empties what they store.
+          isolate: false,
           globalSetup: ["./test/support/global-setup.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
