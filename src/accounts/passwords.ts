@@ -1,6 +1,6 @@
 // Passwords (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few derivations
 // run at once, because each takes 16 MiB of an isolate's 128.
-import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
@@ -67,7 +67,7 @@ const derive = (password: string, salt: Uint8Array, { N, r, p }: Parameters): Pr
       new Promise((resolve, reject) => {
         const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
         // One form of a text: an accent typed as one character or as two is the same password.
-        scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
+        crypto.scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
           failed ? reject(failed) : resolve(hash),
         );
       }),

@@ -1,20 +1,12 @@
 // Passwords at rest (CRED-20): scrypt with its parameters beside the hash; judged without telling whose they are. Derivations are watched, not
 // replaced: each goes on to the real one.
-import { scrypt } from "node:crypto";
-import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import crypto from "node:crypto";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { COMMON_PASSWORDS } from "../../src/accounts/common-passwords.ts";
 import { checkPassword, hashPassword, passwordFaults } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { type Account, freshAddress, freshClient, PASSWORD, post, signUp } from "./support.ts";
-
-// Vitest calls this after each mock, to save time. Workerd has no such method, and the service does not use it.
-await vi.hoisted(async () => {
-  const { AsyncLocalStorage } = await import("node:async_hooks");
-  AsyncLocalStorage.prototype.disable = () => undefined;
-});
-vi.mock(import("node:crypto"), { spy: true });
-const derive = vi.mocked(scrypt);
 
 describe("a stored password", () => {
   it("is scrypt with N = 2^14, r = 8 and p = 5, a salt of its own, and nothing of the password", async () => {
@@ -68,9 +60,12 @@ describe("the derivations of a log-in", () => {
     world = await createWorld();
     account = await signUp(world);
   });
+  let derive: MockInstance<typeof crypto.scrypt>;
   beforeEach(() => {
-    derive.mockClear();
+    derive = vi.spyOn(crypto, "scrypt");
   });
+  // The modules are other files' too.
+  afterEach(() => derive.mockRestore());
 
   const attempt = (email: string, password: string, client = freshClient()) =>
     post(world, "/v1/platform/sessions", { email, password }, client);
@@ -89,7 +84,9 @@ describe("the derivations of a log-in", () => {
 
   it("are at most two at a time when ten come at once, and each log-in ends in a session or in 429", async () => {
     const running = { now: 0, most: 0 };
-    const { scrypt: real } = await vi.importActual<typeof import("node:crypto")>("node:crypto");
+    derive.mockRestore();
+    const real = crypto.scrypt;
+    derive = vi.spyOn(crypto, "scrypt");
     // The real one, after a while: workerd derives on the isolate's own thread, where nothing else runs meanwhile.
     derive.mockImplementation(((password, salt, length, options, done) => {
       running.now += 1;
