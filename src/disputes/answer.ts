@@ -14,7 +14,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { escalated } from "./deadlines.ts";
 import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
-import { type Caller, noteAct, type PartyCall, refuseOtherSide, refuseStranger } from "./parties.ts";
+import { type Caller, CLOCK, noteAct, type PartyCall, readAs, refuseOtherSide, refuseStranger } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView, ResponseInput } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.ts";
@@ -100,18 +100,11 @@ export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeVie
 type Done = { readonly statements: Statement[]; readonly view: DisputeView; readonly row: DisputeRow };
 
 type Found = Pick<EndingFacts, "found">;
-const CLOCK = { clock: ({ found }: Found) => found?.clockOffsetMs };
 type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: Caller }>;
 
 /** What an end changes is read with it. */
-const readWhole: Reading<EndingFacts> = (call, disputeId) => {
-  const reads = endingReads(call.db, disputeId);
-  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
-};
-const readAlone: Reading<Found> = (call, disputeId) => {
-  const reads = { found: findDispute(call.db, disputeId) };
-  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
-};
+const readWhole: Reading<EndingFacts> = (call, disputeId) => readAs(call, endingReads(call.db, disputeId), CLOCK);
+const readAlone: Reading<Found> = (call, disputeId) => readAs(call, { found: findDispute(call.db, disputeId) }, CLOCK);
 
 async function actOn<F extends Found>(
   call: PartyCall,

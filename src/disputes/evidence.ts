@@ -4,7 +4,7 @@ import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { type Caller, noteAct, type PartyCall, refuseStranger } from "./parties.ts";
+import { CLOCK, noteAct, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceInput, EvidenceView } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
 import { findDispute, insertEvidence, moveDispute } from "./store.ts";
@@ -12,12 +12,10 @@ import { toDisputeView, toEvidenceView } from "./views.ts";
 
 export async function addEvidence(call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> {
   const { db, deps, now } = call;
-  const asked = { found: findDispute(db, disputeId) };
-  const clock = { clock: ({ found }: { found: { clockOffsetMs: number } | null }) => found?.clockOffsetMs };
-  const { caller, found } = await (call.surface === "agent" ? call.read(asked, clock) : call.read(asked, clock));
+  const { caller, found } = await readAs(call, { found: findDispute(db, disputeId) }, CLOCK);
   if (!found) throw new ServiceError("not_found");
   const before = found.dispute;
-  const submittedBy = submitter(refuseStranger(call, caller satisfies Caller, before), input);
+  const submittedBy = submitter(refuseStranger(call, caller, before), input);
   if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
     throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });
   if (before.evidence >= DISPUTE_EVIDENCE_MAX)

@@ -18,7 +18,7 @@ import { autoConfirmed } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
 import { applyEffect } from "./effects.ts";
-import { type Caller, noteAct, type PartyCall, sidesOf } from "./parties.ts";
+import { type Caller, CLOCK, noteAct, type PartyCall, readAs, sidesOf } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
 import { findDisputable, findEscrowOf, findLatest, insertDispute, providerOf } from "./store.ts";
@@ -46,7 +46,7 @@ export async function fileDispute(call: PartyCall, input: DisputeInput): Promise
 
 async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
   const { db, deps, now } = call;
-  const { caller, ...facts } = await readFor(call, filingReads(call, idIn(input)));
+  const { caller, ...facts } = await readAs(call, filingReads(call, idIn(input)), CLOCK);
   const { transaction, task } = known(call, caller, facts);
   const disputed = disputedUnits(call, transaction, input);
   refuseFiling(transaction, facts.latest, now);
@@ -81,12 +81,6 @@ async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Prom
   const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
   if (facts.task?.task.status === "open") await commitAll(deps, autoConfirmed(deps, facts, now));
   throw new Conflict(new Error("the task has just closed"));
-}
-
-const CLOCK = { clock: ({ found }: Pick<Filing, "found">) => found?.clockOffsetMs };
-
-async function readFor(call: PartyCall, reads: ReturnType<typeof filingReads>): Promise<Filing & { caller: Caller }> {
-  return call.surface === "agent" ? call.read(reads, CLOCK) : call.read(reads, CLOCK);
 }
 
 /** A settlement that nobody facilitated, and another platform's, has no record here (404); a party's other side is 403. */

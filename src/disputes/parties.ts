@@ -1,15 +1,28 @@
 // Who may act in a dispute (DSP-1, DSP-8): an agent of it, or the platform of that agent with its key, so that one goes on while an agent is suspended.
-import type { AgentCall, ManagementCall } from "../call.ts";
+import type { AgentCall, ManagementCall, ReadOptions } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
 import { SIDES } from "../core/vocabulary.ts";
-import type { Statement } from "../db/batch.ts";
+import type { ReadResults, Reads, Statement } from "../db/batch.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Parties } from "../journal/events.ts";
 
 export type PartyCall = AgentCall | ManagementCall;
 /** What the first trip tells of who calls. */
 export type Caller = { readonly platformId: string; readonly environment: Environment; readonly actor?: Actor };
+
+/** The clock that rules a dispute, or the transaction that one is about: the consumer's platform's. */
+export const CLOCK = {
+  clock: ({ found }: { readonly found: { readonly clockOffsetMs: number } | null }) => found?.clockOffsetMs,
+};
+
+/** The first trip, whoever calls. */
+export const readAs = async <R extends Reads>(
+  call: PartyCall,
+  reads: R,
+  options: ReadOptions<ReadResults<R>>,
+): Promise<ReadResults<R> & { caller: Caller }> =>
+  call.surface === "agent" ? call.read(reads, options) : call.read(reads, options);
 
 /** The sides that the caller stands for; a platform may stand for both. */
 export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {

@@ -1,6 +1,6 @@
 // Reads one dispute with all that belongs to it, for its parties and their platforms (DSP-9).
 import { ServiceError } from "../core/errors.ts";
-import { type Caller, type PartyCall, refuseStranger } from "./parties.ts";
+import { CLOCK, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { DisputeFile } from "./schema.ts";
 import { findDispute, findEvidence, findMessages } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
@@ -12,12 +12,8 @@ const reads = ({ db }: PartyCall, disputeId: string) => ({
 });
 
 export async function getDispute(call: PartyCall, disputeId: string): Promise<DisputeFile> {
-  const asked = reads(call, disputeId);
-  const clock = { clock: ({ found }: { found: { clockOffsetMs: number } | null }) => found?.clockOffsetMs };
-  const { caller, found, ...rest } = await (call.surface === "agent"
-    ? call.read(asked, clock)
-    : call.read(asked, clock));
+  const { caller, found, ...rest } = await readAs(call, reads(call, disputeId), CLOCK);
   if (!found) throw new ServiceError("not_found");
-  refuseStranger(call, caller satisfies Caller, found.dispute);
+  refuseStranger(call, caller, found.dispute);
   return toDisputeFile(call.deps.config, { dispute: found.dispute, award: found.award, ...rest }, call.now);
 }

@@ -7,7 +7,7 @@ import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { tryMove } from "../core/machine.ts";
 import { parseAmount } from "../core/money.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { listingOf, type Page } from "../core/page.ts";
 import { Conflict } from "../core/retry.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
@@ -15,13 +15,13 @@ import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { signAward } from "../protocol/award.ts";
 import { escalated } from "./deadlines.ts";
 import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
-import { listAllDisputes, positionOf } from "./list-store.ts";
+import { listAllDisputes } from "./list-store.ts";
 import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeFile, DisputeView } from "./schema.ts";
 import { disputeMachine, effectiveDispute } from "./states.ts";
 import { findDispute, findEvidence, findMessages, putAward } from "./store.ts";
-import { toDisputeFile, toDisputeView } from "./views.ts";
+import { pageOfDisputes, toDisputeFile } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps } = call;
@@ -29,13 +29,7 @@ export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQ
   const page = await askedPage(call, query, listingOf("all disputes", [], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAllDisputes(db, filter, real, page) });
-  return toPage(
-    found.rows,
-    page,
-    positionOf,
-    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
-    found.end,
-  );
+  return pageOfDisputes(deps.config, found, page, real);
 }
 
 export const precheckDispute = (call: OperatorCall, disputeId: string): Precheck =>

@@ -2,7 +2,10 @@
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { type Listing, type Page, toPage } from "../core/page.ts";
+import type { Found } from "../db/pages.ts";
 import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/tables/disputes.ts";
+import { type ListedDispute, positionOf } from "./list-store.ts";
 import type { DisputeFile, DisputeView, EvidenceView } from "./schema.ts";
 import { arbitrationDue, effectiveDispute, refundDue } from "./states.ts";
 
@@ -46,6 +49,15 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
     resolved_at: toIsoOrNull(row.resolvedAt),
   };
 }
+
+/** Each row as its own clock has it. `real` is the instant of the reading, in real time. */
+export const pageOfDisputes = (
+  config: Config,
+  { rows, end }: Found<ListedDispute>,
+  page: { readonly limit: number; readonly listing: Listing },
+  real: number,
+): Page<DisputeView> =>
+  toPage(rows, page, positionOf, (row) => toDisputeView(config, row, real + row.clockOffsetMs), end);
 
 export type FileRows = {
   readonly dispute: DisputeRow;

@@ -1,10 +1,10 @@
 // Lists of disputes (DSP-9): an agent's own, those of all agents of an account, a page at a time or as CSV.
 import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { listingOf, type Page } from "../core/page.ts";
 import { type DisputeFilter, listAccountDisputes, listOwnDisputes, positionOf } from "../disputes/list-store.ts";
 import type { DisputeQuery, DisputeView } from "../disputes/schema.ts";
-import { toDisputeView } from "../disputes/views.ts";
+import { pageOfDisputes, toDisputeView } from "../disputes/views.ts";
 import { exportAll } from "./export.ts";
 
 const filterOf = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
@@ -29,13 +29,7 @@ async function getOwn(call: AgentCall, query: DisputeQuery): Promise<Page<Disput
   const page = await askedPage(call, query, listingOf("own disputes", [did], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
-  return toPage(
-    found.rows,
-    page,
-    positionOf,
-    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
-    found.end,
-  );
+  return pageOfDisputes(deps.config, found, page, real);
 }
 
 async function getAccounts(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
@@ -44,13 +38,7 @@ async function getAccounts(call: ManagementCall, query: DisputeQuery): Promise<P
   const page = await askedPage(call, query, listingOf("disputes", [environment], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAccountDisputes(db, tenant, filter, real, page) });
-  return toPage(
-    found.rows,
-    page,
-    positionOf,
-    (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
-    found.end,
-  );
+  return pageOfDisputes(deps.config, found, page, real);
 }
 
 /** The disputes that were filed in at most 31 days. */

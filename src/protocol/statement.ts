@@ -1,0 +1,90 @@
+// Signed statements: a compact JWS by the CA key over facts, such as a receipt's or an award's. It never expires, for it grants nothing.
+
+import { encodeUtf8 } from "../core/encoding.ts";
+import type { KeySource, SigningKey } from "./jwks.ts";
+import { type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
+
+/** Whether a claim has its form. */
+export type Judge = (value: unknown) => boolean;
+
+/** A kind of statement: the header's `typ`, exactly, its name in errors, and the form of each claim. */
+export type StatementKind<Claims> = {
+  readonly typ: string;
+  readonly name: string;
+  readonly claims: { readonly [claim in keyof Claims]: Judge };
+};
+
+/** Why a statement is not accepted. */
+export type StatementFault = JwsFault | "claims_malformed" | "issuer_mismatch";
+
+export type StatementCheck<Claims> =
+  | { readonly ok: true; readonly claims: Claims; readonly kid: string }
+  | {
+      readonly ok: false;
+      readonly reason: StatementFault;
+      /** The claim at fault, for `claims_malformed`. */
+      readonly claim?: string;
+    };
+
+/**
+ * Signs a statement.
+ *
+ * @returns a compact JWS with the header `{alg: "ES256", typ, kid}`
+ * @throws TypeError naming a malformed claim
+ */
+export async function signStatement<Claims extends JsonObject>(
+  kind: StatementKind<Claims>,
+  claims: Claims,
+  caKey: SigningKey,
+): Promise<string> {
+  const claim = malformedClaim(kind, claims);
+  if (claim !== undefined) throw new TypeError(`${kind.name} claim ${claim} is malformed`);
+  return signJws(encodeUtf8(JSON.stringify(claims)), kind.typ, caKey);
+}
+
+/**
+ * Verifies a statement offline. Never throws on what `jws` holds.
+ *
+ * @param keys the issuer's published keys
+ * @param options.issuer the only `iss` accepted
+ */
+export async function verifyStatement<Claims extends { readonly iss: string }>(
+  kind: StatementKind<Claims>,
+  jws: unknown,
+  keys: KeySource,
+  options: { readonly issuer: string },
+): Promise<StatementCheck<Claims>> {
+  const checked = await verifyJws(jws, kind.typ, keys);
+  if (!checked.ok) return checked;
+  const claim = malformedClaim(kind, checked.payload);
+  if (claim !== undefined) return { ok: false, reason: "claims_malformed", claim };
+  // Each claim was judged.
+  const claims = checked.payload as unknown as Claims;
+  if (claims.iss !== options.issuer) return { ok: false, reason: "issuer_mismatch" };
+  return { ok: true, claims, kid: checked.kid };
+}
+
+function malformedClaim<Claims>({ claims: judges }: StatementKind<Claims>, claims: JsonObject): string | undefined {
+  return Object.entries<Judge>(judges).find(([claim, judge]) => !judge(claims[claim]))?.[0];
+}
+
+// ---- Forms of claims ---------------------------------------------------------------------------------------------------
+
+export const matches =
+  (pattern: RegExp): Judge =>
+  (value) =>
+    typeof value === "string" && pattern.test(value);
+export const oneOf =
+  (...words: string[]): Judge =>
+  (value) =>
+    words.includes(value as string);
+export const text = matches(/^.+$/s);
+export const amount = matches(/^(?:0|[1-9]\d*)(?:\.\d+)?$/);
+export const address = matches(/^0x[0-9a-fA-F]{40}$/);
+/** 32 bytes as the chain writes them. */
+export const hash = matches(/^0x[0-9a-f]{64}$/);
+/** A SHA-256 digest, lower-case hex. */
+export const digest = matches(/^[0-9a-f]{64}$/);
+export const caip2 = matches(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/);
+export const instant = matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/);
+export const count: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
