@@ -92,28 +92,30 @@ export const listAgents = (
   if (fits === undefined) {
     const rows = db
       .select(shown)
-      .from(sql`${pageOf(ranges, page.limit)} ${ownersOf(filter)}`)
+      .from(sql`${pageOf(ranges, page.limit)} ${ownersOf(filter, page.renewing)}`)
       .limit(page.limit + 1);
     return read(rows, (found: Row[]) => ({ rows: found, end: null }));
   }
   const rows = db
     .select({ ...shown, beyond: BEYOND })
-    .from(sql`${scanOf(ranges)} ${ownersOf(filter)}`)
+    .from(sql`${scanOf(ranges)} ${ownersOf(filter, page.renewing)}`)
     .where(whereFits(fits))
     .limit(page.limit + 1);
   return read(rows, foundOf);
 };
 
 /**
- * The principals of the rows, one by one: joined across, so that SQLite keeps the order. Of an agent that is stored as SUSPENDED only the end
- * of its principal matters, and that only while a cascade still has to write the agent's own row.
+ * The principals of the rows, one by one: joined across, so that SQLite keeps the order. On a page by status an agent's own row tells its
+ * status, but while a cascade still has to write it: then, and among the rows that a renewal has not written, its principal matters.
  */
-function ownersOf(filter: AgentFilter): SQL {
-  if (!isByEnd(filter) || filter.status !== "SUSPENDED") {
+function ownersOf(filter: AgentFilter, renewing: boolean): SQL {
+  const { status } = filter;
+  if (!isByEnd(filter) || status === undefined || renewing || !(isRunning(status) || status === "SUSPENDED"))
     return sql`cross join principals p on p.principal_id = listed.principal_id`;
-  }
-  return sql`left join principals p on p.principal_id = case when listed.status <> 'SUSPENDED'
-      or exists (select 1 from cascades c where c.subject_id = listed.principal_id) then listed.principal_id end`;
+  const behind = isRunning(status)
+    ? sql`exists (select 1 from cascades c where c.started_at >= 0)`
+    : sql`listed.status <> 'SUSPENDED' or exists (select 1 from cascades c where c.subject_id = listed.principal_id)`;
+  return sql`left join principals p on p.principal_id = case when ${behind} then listed.principal_id end`;
 }
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // The listing of agents, its pages and its filters (AGT-11, HTTP-26, HTTP-27).
 import { beforeAll, describe, expect, it } from "vitest";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { registerAgent, registrationOf } from "./support.ts";
 
 let world: World;
@@ -44,11 +44,9 @@ describe("the listing of agents", () => {
     expect(dids(await list(fresh, "?status=DRAFT"))).toEqual([draft.did]);
     expect(dids(await list(fresh, "", fresh.liveKey))).toEqual([live.did]);
     expect(dids(await list(world, `?principal_id=${consumer.principalId}`))).toEqual([]);
-    await env.DB.prepare("update principals set status = 'SUSPENDED' where principal_id = ?")
-      .bind(consumer.principalId)
-      .run();
+    const { principalId } = consumer;
+    expectStatus(await fresh.call("POST", `/v1/principals/${principalId}/suspend`, { body: { reason: "asked" } }), 200);
     expect(dids(await list(fresh, "?status=ACTIVE"))).toEqual([provider.did]);
-    await env.DB.prepare("update agents set status = 'SUSPENDED' where did = ?").bind(consumer.did).run();
     expect(dids(await list(fresh, "?status=SUSPENDED"))).toEqual([consumer.did]);
   });
 });
