@@ -1,5 +1,6 @@
 // `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
-// platform from its sign-up to production, a provider, a consumer who pays on-chain, and a stranger who trusts only the published keys.
+// platform from its sign-up to production, a provider, a consumer who pays on-chain and disputes what it got, the arbiter, and a stranger who
+// trusts only the published keys.
 // Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
@@ -19,6 +20,7 @@ import {
   send,
 } from "./client.ts";
 import { type RequestOptions as Call, goToProduction, signUp } from "./demo-account.ts";
+import { playDispute } from "./demo-dispute.ts";
 import { connectOrStart } from "./service.ts";
 
 const AMOUNT = "10.00";
@@ -54,7 +56,8 @@ const manage = (path: string, call: Call = {}) =>
 
 async function as(agent: Agent, path: string, call: Call = {}): Promise<Json> {
   const { method = "GET", body } = call;
-  return request(path, { ...call, headers: await agentHeaders(agent, { method, path, body }) });
+  const proof = await agentHeaders(agent, { method, path, body });
+  return request(path, { ...call, headers: { ...call.headers, ...proof } });
 }
 
 async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Agent> {
@@ -94,14 +97,19 @@ async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Age
   return { name, did, certificate: pick(credentials, "certificate"), key };
 }
 
-async function ratingOf(agent: Agent): Promise<string> {
-  const { agent_rating } = await request(`/v1/agents/${agent.did}/rating`);
-  return agent_rating === null ? "unrated" : String(agent_rating);
+type Ratings = { provider: string; consumer: string };
+
+async function ratingsOf({ provider, consumer }: { provider: Agent; consumer: Agent }): Promise<Ratings> {
+  const ratingOf = async ({ did }: Agent): Promise<string> => {
+    const { agent_rating } = await request(`/v1/agents/${did}/rating`);
+    return agent_rating === null ? "unrated" : String(agent_rating);
+  };
+  return { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
 }
 
 async function play(): Promise<void> {
   console.log(
-    `\n${colour(1, "A platform from its sign-up to production, and two purchases between two agents")}, at ${base}\n`,
+    `\n${colour(1, "A platform from its sign-up to production, and three purchases between two agents")}, at ${base}\n`,
   );
   const player = { service: service.description, request, step };
   const account = await signUp(player);
@@ -118,7 +126,8 @@ async function play(): Promise<void> {
       }),
   );
   must(pick(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
-  const before = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
+  const parties = { provider, consumer };
+  const unrated = await ratingsOf(parties);
 
   await handshake(consumer, provider);
   const settled = await buy(consumer, provider);
@@ -131,11 +140,14 @@ async function play(): Promise<void> {
   );
   must(confirmed["status"] === "confirmed", "the task is confirmed");
   await confirmItself(consumer, provider);
-  const after = { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
-  must(after.provider !== before.provider && after.consumer !== before.consumer, "both ratings moved");
+  const rated = await ratingsOf(parties);
+  must(rated.provider !== unrated.provider && rated.consumer !== unrated.consumer, "both ratings moved");
+  const disputed = await buy(consumer, provider);
+  const { dispute, payout } = await playDispute({ ...player, manage, as }, { ...parties, settled: disputed });
+  const ratings = [unrated, rated, await ratingsOf(parties)];
   await verifyOffline([provider, consumer], pick(settled, "receipt"));
   await goToProduction(player, account);
-  await summary(provider, settled, before, after);
+  await summary({ provider, settled, dispute, payout, ratings });
 }
 
 /** An intent, its payment, and the facilitation of that. */
@@ -242,9 +254,9 @@ async function verifyOffline(agents: readonly Agent[], receipt: string): Promise
 
 const base64url = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
 
-type Ratings = { provider: string; consumer: string };
+type Left = { provider: Agent; settled: Json; dispute: Json; payout: Json; ratings: readonly Ratings[] };
 
-async function summary(provider: Agent, settled: Json, before: Ratings, after: Ratings): Promise<void> {
+async function summary({ provider, settled, dispute, payout, ratings }: Left): Promise<void> {
   const aid = await request(`/v1/agents/${provider.did}/aid`);
   const line = (name: string, value: unknown) => console.log(`  ${name.padEnd(22)} ${String(value)}`);
   console.log(`\n${colour(1, "What it left")}\n`);
@@ -258,9 +270,13 @@ async function summary(provider: Agent, settled: Json, before: Ratings, after: R
   line("  operational", settled["operational_amt"]);
   line("transaction", settled["tx_hash"]);
   line("dispute window closes", settled["dispute_window_closes_at"]);
-  line("rating of the provider", `${before.provider} → ${after.provider}`);
-  line("rating of the consumer", `${before.consumer} → ${after.consumer}`);
+  line("dispute", `${dispute["dispute_id"]}, ${dispute["resolution"]}`);
+  line("  refund", `${dispute["refund_amount"]}, and a bounty of ${dispute["bounty_amount"]}`);
+  line("  paid by the vault", `${payout["amount"]} in ${payout["tx_hash"]} (it holds ${payout["held"]})`);
+  for (const side of ["provider", "consumer"] as const)
+    line(`rating of the ${side}`, ratings.map((at) => at[side]).join(" → "));
   show("The receipt, as either party can prove it offline", decodeJwt(pick<string>(settled, "receipt")));
+  show("The award, as either party can prove it offline", decodeJwt(pick<string>(dispute, "award")));
   show(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
 }
 

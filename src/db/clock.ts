@@ -17,6 +17,15 @@ const offsetOf = (platformId: SQLiteColumn): SQL =>
 export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
   sql<number>`${offsetOf(platformId)}`.as("clock_offset_ms");
 
+/** The same of a row that may be production's, which reads no platform for it. */
+export const rulingOffsetOf = (row: {
+  readonly environment: SQLiteColumn;
+  readonly platformId: SQLiteColumn;
+}): SQL.Aliased<number> =>
+  sql<number>`case when ${sql`${row.environment}`} = 'sandbox' then ${offsetOf(row.platformId)} else 0 end`.as(
+    "clock_offset_ms",
+  );
+
 /** Of a row that was read with the offset of its platform's sandbox: production never goes by it. */
 export const rulingOffset = (environment: Environment, clockOffsetMs: number): number =>
   environment === "sandbox" ? clockOffsetMs : 0;

@@ -33,8 +33,10 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
   if (!transaction || !intent || !task || !provider || !consumer) throw new Error("a dispute without its purchase");
   const { dispute, award } = found;
   const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
-  const rating = (agent: typeof provider) =>
-    agent.environment === dispute.environment ? ratingAt(agent, ratingMethod(deps.env, agent.environment), now) : null;
+  const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
+    agent.environment === dispute.environment
+      ? ratingAt(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
+      : null;
   return {
     ...toDisputeFile(config, { dispute, award, messages, evidence }, now),
     transaction: toTransactionView(config, transaction),

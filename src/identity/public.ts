@@ -10,13 +10,13 @@ import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { certificateIn, liveOf } from "./aid.ts";
 import { type DidForm, didDocument, keysOf } from "./did-document.ts";
-import { findCertified, findPublicAgent } from "./store.ts";
+import { findCertified, findPublicAgent, findTimedAgent } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
   const { db, deps, now } = call;
-  const { found } = await call.read({ found: findPublicAgent(db, did) });
+  const { found } = await call.read({ found: findTimedAgent(db, did) });
   if (!found) throw new ServiceError("not_found");
-  const { agent, principal } = found;
+  const { agent, principal, clockOffsetMs } = found;
   const { status, environment, as_of } = liveOf(agent, principal, now);
   return {
     did,
@@ -25,7 +25,7 @@ export async function getStatus(call: PublicCall, did: string) {
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
     escrow_state: escrowStateOf(agent),
-    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now),
+    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now + clockOffsetMs),
     principal_status: effectivePrincipalStatus(principal, now),
     aid_version: agent.version,
     aid_revision: agent.revision,

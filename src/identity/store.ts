@@ -12,7 +12,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { rulingOffsetOf, type Timed } from "../db/clock.ts";
 import { inParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
@@ -56,13 +56,13 @@ export const findRated = (db: Database, did: string): Read<Rated | null> =>
 
 const timedAgentByDid = compileOnce((db) =>
   db
-    .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents.platformId) })
+    .select({ ...withPrincipal, clockOffsetMs: rulingOffsetOf(agents) })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
 
-/** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9). */
+/** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9) and dates its rating (TSK-18). */
 export const findTimedAgent = (db: Database, did: string): Read<Timed<AgentWithPrincipal> | null> =>
   readOne(timedAgentByDid(db, { did }));
 

@@ -18,7 +18,7 @@ export type Parties = {
   /** Nearest first. */
   readonly delegators: readonly SpenderRow[];
   readonly provider: AgentWithPrincipal;
-  /** The instant on the clock of the provider's platform, which rules its principal's attestation (ACC-9). */
+  /** The instant on the clock of the provider's platform, which rules its principal's attestation (ACC-9) and dates its rating (TSK-18). */
   readonly providerNow: number;
   /** The provider's own delegators, nearest first; all are of its principal. */
   readonly providerDelegators: readonly AgentRow[];
@@ -94,7 +94,7 @@ export function judgeOrder({ parties, request, wanted, standing }: Proposal, now
       for (const agent of sellers) refuseWithoutAction(agent, "sell");
     }),
     judged("market", () => refuseWithoutMarket(request, wanted)),
-    ...judgePolicies(parties, request, now),
+    ...judgePolicies(parties, request),
     judged("network", () => refuseClosed(standing)),
   ];
 }
@@ -109,11 +109,11 @@ function judged(check: OrderCheck, refuse: () => void): Judgement {
   }
 }
 
-function judgePolicies(parties: Parties, { units, settling }: DealRequest, now: number): Judgement[] {
-  const { consumer, delegators, provider, method } = parties;
+function judgePolicies(parties: Parties, { units, settling }: DealRequest): Judgement[] {
+  const { consumer, delegators, provider, providerNow, method } = parties;
   const payment = { units, currency: settling.currency, decimals: settling.decimals };
-  // Floors are compared with the rating of this instant.
-  const counterparty = { certTier: provider.agent.certTier, rating: ratingAt(provider.agent, method, now) };
+  // Floors are compared with the rating of this instant, as it is published (TSK-18).
+  const counterparty = { certTier: provider.agent.certTier, rating: ratingAt(provider.agent, method, providerNow) };
   return judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).map((policy) => ({
     check: policy.check,
     refusal: policy.passed ? null : policyViolation(policy),

@@ -1,4 +1,5 @@
-// Reads an agent's rating at this instant, for anyone, with all that it follows from (TSK-17). Counterparties have a position and no name.
+// Reads an agent's rating at this instant of its own platform's clock, for anyone, with all that it follows from (TSK-17). Counterparties have a
+// position and no name.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -9,9 +10,10 @@ import { ratingAt } from "./signals.ts";
 import { findRatedAgent } from "./store.ts";
 
 export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
-  const { db, deps, now } = call;
+  const { db, deps } = call;
   const { agent } = await call.read({ agent: findRatedAgent(db, did) });
   if (!agent) throw new ServiceError("not_found");
+  const now = call.now + agent.clockOffsetMs;
   const method = ratingMethod(deps.env, agent.environment);
   return {
     did,

@@ -1,6 +1,7 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { rulingOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
 
@@ -17,8 +18,8 @@ export type RatedAgent = Pick<
 >;
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
-/** The rating columns of an agent, for anyone. */
-export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<RatedAgent | null> =>
+/** The rating columns of an agent, for anyone, with the clock on which its signals are dated (TSK-18). */
+export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<Timed<RatedAgent> | null> =>
   readOne(
     db
       .select({
@@ -30,6 +31,7 @@ export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<Ra
         ratingCounterparties: agents.ratingCounterparties,
         agentRating: agents.agentRating,
         ratingHeaviest: agents.ratingHeaviest,
+        clockOffsetMs: rulingOffsetOf(agents),
       })
       .from(agents)
       .where(eq(agents.did, did)),

@@ -1,6 +1,6 @@
 // The code that docs/proofs.md prints signs as the service verifies (PRF-3), and verifies what the service hashes and signs (EVT-12, EVT-13).
 import { generateKeyPairSync } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { exportJWK } from "jose";
 import { expect, it } from "vitest";
 import { signActivityHead } from "../../src/protocol/activity-head.ts";
@@ -50,6 +50,16 @@ it.each(REQUESTS)("the headers of %s %s verify", async (method, query, body) => 
     ["verify"],
   );
   expect(await verifyProof({ statement, proof, key, now: Date.now() })).toMatchObject({ ok: true });
+});
+
+it("names each type of document that the service signs", () => {
+  const folder = "src/protocol";
+  const sources = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, "utf8"));
+  const signed = sources
+    .flatMap((text) => [...text.matchAll(/^export const \w+_TYPE = "(.*)";$/gm)])
+    .map(([, type]) => type);
+  const named = [...page.matchAll(/^\|[^|]+\| `([\w-]+\+\w+)` \|/gm)].map(([, type]) => type);
+  expect(named.sort()).toEqual(signed.sort());
 });
 
 type Entry = { readonly seq: number; readonly subject: string; readonly changes?: object };

@@ -2,7 +2,7 @@
 // of another platform or of production.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
-import { asConsumer, facilitated, type Paid, paid, pairOf } from "../facilitation/support.ts";
+import { asConsumer, confirm, facilitated, type Paid, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
@@ -193,6 +193,21 @@ describe("the clock of the provider's platform (TSK-18)", () => {
     await still.run((await import("../../src/tasks/auto-confirm.ts")).autoConfirmTasks);
     expect((await taskOf(unmoved.task)).status).toBe("auto_confirmed");
     expect(agent_rating).toBeCloseTo((await agentOf(same.provider)).agent_rating, 1);
+  });
+});
+
+describe("a rating in a sandbox that runs ahead (TSK-17, TSK-18)", () => {
+  it("is the same for everybody: a signal of the sandbox's time weighs no more in real time", async () => {
+    const world = await createWorld();
+    await advanced(world, 399 * DAY_S);
+    const { provider, task, consumer } = await facilitated(world);
+    const closed = expectStatus(await confirm(world, consumer, task), 200);
+    const read = async (path: string, key?: null) =>
+      expectStatus(await world.call("GET", `/v1/agents/${provider.did}${path}`, key === null ? { key } : {}), 200);
+    const [rating, status, own] = [await read("/rating", null), await read("/status", null), await read("")];
+    expect([rating.agent_rating, status.agent_rating, own.agent_rating]).toEqual(Array(3).fill(closed.provider_ar));
+    // The number follows from the answer alone, which names the instant.
+    expect(Math.abs(Date.parse(rating.as_of) - Date.parse(closed.closed_at))).toBeLessThan(DAY_S * 1_000);
   });
 });
 

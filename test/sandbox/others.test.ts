@@ -1,6 +1,7 @@
 // What a sandbox's clock never moves (ACC-9, ACC-28, TSK-18): what others read of the agents of another platform, the signals to those, and
 // what production answers and costs.
 import { beforeAll, describe, expect, it } from "vitest";
+import { byOperator } from "../disputes/support.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
@@ -39,9 +40,25 @@ describe("another platform's agent (TSK-18)", () => {
       const own = expectStatus(await selling.call("GET", `/v1/agents/${provider.did}`), 200);
       return { rating, aid: { ...aid, live: null }, status, own: { ...own, live: null } };
     };
+    const floorOf = async () => {
+      const body = { provider_did: provider.did, amount: "1.00", currency: "USDC" };
+      const path = `/v1/agents/${consumer.did}/spend-policy/evaluate`;
+      const { checks } = expectStatus(await buying.call("POST", path, { body }), 200);
+      return checks.find(({ check }: Json) => check === "minimum_counterparty_ar");
+    };
     const before = await shown();
+    const setFloor = async (rating: number | null) => {
+      const body = { minimum_counterparty_ar: rating };
+      expectStatus(await buying.call("PATCH", `/v1/agents/${consumer.did}/scope`, { body }), 200);
+    };
+    // Its rating just reaches this.
+    await setFloor(before.rating.agent_rating);
+    const floor = await floorOf();
+    expect(floor.passed).toBe(true);
     await advanced(buying, 300 * DAY_S);
     expect(await shown()).toEqual(before);
+    expect(await floorOf()).toEqual(floor);
+    await setFloor(null);
   });
 
   it("is rated at its own now, also where both clocks were moved, and also by an answer", async () => {
@@ -54,6 +71,16 @@ describe("another platform's agent (TSK-18)", () => {
     expect(stored.closed_at).toBeGreaterThanOrEqual(before + 300 * DAY);
     expect(provider_rated_at).toBeGreaterThanOrEqual(before + 50 * DAY);
     expect(provider_rated_at).toBeLessThanOrEqual(Date.now() + 50 * DAY);
+  });
+
+  it("is shown to the arbiter as to everybody", async () => {
+    const { fac } = await facilitated(selling, { consumer, provider });
+    const body = { transaction_id: fac.transaction_id, reason: "other", disputed_amount: "1.00" };
+    const { dispute_id } = expectStatus(await buying.as(consumer, "POST", "/v1/disputes", body), 201);
+    const { ratings } = expectStatus(await byOperator(selling, "GET", `/v1/operator/disputes/${dispute_id}`), 200);
+    const published = async ({ did }: Agent) =>
+      expectStatus(await buying.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200).agent_rating;
+    expect(ratings).toEqual({ provider: await published(provider), consumer: await published(consumer) });
   });
 });
 

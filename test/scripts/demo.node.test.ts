@@ -3,11 +3,12 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decodeFunctionData, type Hex } from "viem";
+import { decodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientFor } from "../../scripts/chain/client.ts";
 import { type Stack, startStack } from "../../scripts/stack.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { verifyAward } from "../../src/protocol/award.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "demo-"));
@@ -55,19 +56,73 @@ async function manage(path: string, body?: unknown, headers: Record<string, stri
 }
 
 describe("npm run demo", () => {
-  it("plays the whole path and both ratings move, twice on one service", async () => {
+  it("plays the whole path to the refund of a dispute and both ratings move, twice on one service", async () => {
     for (let round = 0; round < 2; round++) {
       const { code, output } = await demo();
       expect(code, output).toBe(0);
-      expect(output).toMatch(/rating of the provider +unrated → 0\.\d+/);
-      expect(output).toMatch(/rating of the consumer +unrated → 0\.\d+/);
+      await expectRefunded(output);
+      const [, sold, lost] = /rating of the provider +unrated → (0\.\d+) → (0\.\d+)$/m.exec(output) ?? [];
+      const [, bought, won] = /rating of the consumer +unrated → (0\.\d+) → (0\.\d+)$/m.exec(output) ?? [];
+      expect(Number(lost)).toBeLessThan(Number(sold));
+      expect(Number(won)).toBeGreaterThan(Number(bought));
       // The consumer fixes wallet, fee, deadline and place of refunds.
       const [, hash = ""] = /transaction +(0x[0-9a-f]{64})/.exec(output) ?? [];
       const { input } = await clientFor(stack.description.chain.rpc_url).getTransaction({ hash: hash as Hex });
       expect(decodeFunctionData({ abi: settlementAbi, data: input }).functionName).toBe("settle");
     }
-  }, 60_000);
+  }, 120_000);
 });
+
+/** In the order in which they are played. */
+const DISPUTED = [
+  /^✓ POST \/v1\/disputes /m,
+  /^✓ POST …\/disputes\/\{id\}\/respond /m,
+  /^✓ POST …\/disputes\/\{id\}\/evidence /m,
+  /^✓ on-chain +the provider puts 10\.00 USDC into its vault /m,
+  /^✓ POST \/v1\/sandbox\/clock\/advance +the sandbox's clock goes forward by seven days /m,
+  /^✓ GET {2}\/v1\/disputes\/\{id\} .*: arbitration /m,
+  /^✓ POST …\/disputes\/\{id\}\/resolve /m,
+  /^✓ offline +the award verifies/m,
+  /^✓ GET {2}\/v1\/disputes\/\{id\} .*: paid /m,
+  /^✓ on-chain +the consumer's wallet holds the refund/m,
+  /^✓ GET {2}\/v1\/tasks\/\{id\} .*: rejected /m,
+  /^✓ GET {2}\/v1\/agents\/\{did\}\/rating /m,
+];
+
+/** The dispute that the demo names, as the service, the published keys and the chain tell of it. */
+async function expectRefunded(output: string): Promise<void> {
+  const places = DISPUTED.map((step) => output.search(step));
+  expect(places.filter((at) => at < 0)).toEqual([]);
+  expect(places).toEqual(places.toSorted((one, other) => one - other));
+  const { base_url, operator_key, chain } = stack.description;
+  const read = async <T>(path: string, headers: Record<string, string> = {}): Promise<T> =>
+    (await fetch(new URL(path, base_url), { headers })).json() as Promise<T>;
+  const [, id = ""] = /^ +dispute +(dsp_\w+), upheld$/m.exec(output) ?? [];
+  const file = await read<Record<string, unknown>>(`/v1/operator/disputes/${id}`, {
+    Authorization: `Bearer ${operator_key}`,
+  });
+  expect(file).toMatchObject({
+    status: "resolved",
+    resolution: "upheld",
+    disputed_amount: "8.00",
+    escalated_at: file["pre_arb_deadline"],
+    messages: [{ offer_amount: "2.00" }],
+    evidence: [{ submitted_by: "consumer" }],
+    refund_status: "paid",
+    paid_from_vault: "9.00",
+    bounty_outstanding: "0.00",
+    task: { status: "confirmed", outcome: "rejected", score: 0 },
+  });
+  const keys = await read<{ keys: JsonWebKey[] }>("/.well-known/aeap-ca-jwks");
+  expect(await verifyAward(file["award"], keys, { issuer: base_url })).toMatchObject({
+    ok: true,
+    claims: { jti: id, refund_amount: "8.00", bounty_amount: "1.00" },
+  });
+  const [, hash = ""] = /^ +paid by the vault +9\.00 in (0x[0-9a-f]{64}) /m.exec(output) ?? [];
+  const { logs } = await clientFor(chain.rpc_url).getTransactionReceipt({ hash: hash as Hex });
+  const [paid] = parseEventLogs({ abi: settlementAbi, logs, eventName: "PaidOut" });
+  expect(paid?.args).toMatchObject({ refundTo: chain.accounts.at(-1)?.address, amount: 9_000_000n });
+}
 
 describe("a private key", () => {
   it("is answered the same on a retry, and stands in the clear in no file or log of the service", async () => {

@@ -122,7 +122,7 @@ describe("the demo", () => {
       rest = rest.slice(at + part.length);
     }
     expect(rest).toBe("");
-  }, 60_000);
+  }, 120_000);
 
   /** The first place where the output does not continue as README does. */
   function difference(part: string, rest: string): string {
