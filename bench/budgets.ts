@@ -195,8 +195,10 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /.well-known/aeap-status-lists/{n} (signed anew)": read(3, 16 * KIB, { trips: 2, rowsWritten: 1 }),
   // The agent, whose row tells its rating at this instant and its escrow's state, and its principal. In a sandbox one row more, of the platform
   // whose clock dates the rating.
-  "GET /v1/agents/{did}/status": read(3, KIB),
-  "GET /v1/agents/{did}/rating": read(2, KIB),
+  "GET /v1/agents/{did}/status": read(2, KIB),
+  "GET /v1/agents/{did}/status (in a sandbox)": read(3, KIB),
+  "GET /v1/agents/{did}/rating": read(1, KIB),
+  "GET /v1/agents/{did}/rating (in a sandbox)": read(2, KIB),
   "GET /v1/agents/{did}/certificate": read(2, 4 * KIB),
   "GET /v1/agents/{did}/did.json": read(2, 2 * KIB),
   "GET /v1/agents/{did}/did-web/did.json": read(2, 3 * KIB),
@@ -250,7 +252,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/disputes/{dispute_id}/withdraw": mutation(51, 17, 2 * KIB, { objects: 1, queues: 2 }),
   "POST /v1/disputes/{dispute_id}/escalate": mutation(7, 6, 2 * KIB, { objects: 1 }),
   "GET /v1/operator/disputes": read(60, 24 * KIB),
-  "GET /v1/operator/disputes/{dispute_id}": read(22, 8 * KIB),
+  "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(53, 33, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(53, 31, 4 * KIB, { queues: 2 }),
 

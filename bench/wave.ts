@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
 /** Public reads, a page and a read of the management API, and calls that write. */
 const OTHERS = [
   "GET /v1/agents/{did}/aid",
-  "GET /v1/agents/{did}/status",
+  "GET /v1/agents/{did}/status (in a sandbox)",
   "GET /v1/agents",
   "GET /v1/principals/{principal_id}",
   "POST /v1/principals",

@@ -2,6 +2,7 @@
 import { answerChallenge, boundHeaders } from "../../scripts/client.ts";
 import type { Case } from "../case.ts";
 import { agentPath, anyone, json, must, type Play } from "../play.ts";
+import { promoted } from "./promotion.ts";
 
 const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
 
@@ -86,14 +87,27 @@ export const IDENTITY: readonly Case[] = [
       return Number(rows[0]?.["exceptions"]);
     },
   },
-  ...(["status", "certificate", "rating", "did.json", "did-web/did.json"] as const).map(
+  ...["certificate", "did.json", "did-web/did.json"].map(
     (part): Case => ({
       route: `GET /v1/agents/{did}/${part}`,
       status: 200,
-      ...(part === "status" && { timed: "read" as const }),
       ask: ({ provider }) => anyone("GET", `${agentPath(provider.did)}/${part}`),
     }),
   ),
+  ...["status", "rating"].flatMap((part): Case[] => [
+    {
+      route: `GET /v1/agents/{did}/${part}`,
+      status: 200,
+      ask: async (play) => anyone("GET", `${agentPath(await promoted(play))}/${part}`),
+    },
+    {
+      route: `GET /v1/agents/{did}/${part}`,
+      variant: "in a sandbox",
+      status: 200,
+      ...(part === "status" && { timed: "read" as const }),
+      ask: ({ provider }) => anyone("GET", `${agentPath(provider.did)}/${part}`),
+    },
+  ]),
   ...[
     ["", "application/did-resolution"],
     ["#aid", "application/did-url-dereferencing"],

@@ -64,11 +64,19 @@ async function promotion(play: Play): Promise<Ask> {
   return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
 }
 
-async function promotionOfConsumer({ stage, next }: Play): Promise<Ask> {
+async function promotable({ stage, next }: Play): Promise<{ did: string; promotion: Ask }> {
   const { sandbox, live } = await grown(stage);
   const buyer = await principal(sandbox, sandbox.platform, next());
   const { did } = await agent(sandbox, sandbox.platform, "CONSUMER", buyer);
-  return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
+  return { did, promotion: manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" }) };
+}
+const promotionOfConsumer = async (play: Play): Promise<Ask> => (await promotable(play)).promotion;
+
+/** The DID of a consumer in production. */
+export async function promoted(play: Play): Promise<string> {
+  const { did, promotion: ask } = await promotable(play);
+  await must(play.stage, ask, 200);
+  return did;
 }
 
 export const PROMOTION: readonly Case[] = [

@@ -2,35 +2,33 @@
 import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { rulingOffset } from "../db/clock.ts";
-import { findReceiptOf, findTransaction } from "../facilitation/store.ts";
+import { findReceiptOf } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
 import { toIntentView } from "../payments/views.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { findRatedAgent } from "../ratings/store.ts";
-import { findTask } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { DisputeCase } from "./operator-schema.ts";
-import { findDispute, findEvidence, findMessages, partyOf, taskOf, transactionOf } from "./store.ts";
+import { findDisputable, findDispute, findEvidence, findMessages, partyOf, transactionOf } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 
 export async function getDisputeCase(call: OperatorCall, disputeId: string): Promise<DisputeCase> {
   const { db, deps } = call;
   const { config } = deps;
-  const { found, messages, evidence, transaction, receipt, intent, task, provider, consumer } = await call.read({
+  const { found, messages, evidence, about, receipt, intent, provider, consumer } = await call.read({
     found: findDispute(db, disputeId),
     messages: findMessages(db, disputeId),
     evidence: findEvidence(db, disputeId),
-    transaction: findTransaction(db, transactionOf(disputeId)),
+    about: findDisputable(db, transactionOf(disputeId)),
     receipt: findReceiptOf(db, transactionOf(disputeId)),
     intent: findIntent(db, partyOf(disputeId, "intent")),
-    task: findTask(db, taskOf(disputeId)),
     provider: findRatedAgent(db, partyOf(disputeId, "provider")),
     consumer: findRatedAgent(db, partyOf(disputeId, "consumer")),
   });
   if (!found) throw new ServiceError("not_found");
-  if (!transaction || !intent || !task || !provider || !consumer) throw new Error("a dispute without its purchase");
+  if (!about?.task || !intent || !provider || !consumer) throw new Error("a dispute without its purchase");
   const { dispute, award } = found;
   const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
   const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
@@ -39,10 +37,10 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
       : null;
   return {
     ...toDisputeFile(config, { dispute, award, messages, evidence }, now),
-    transaction: toTransactionView(config, transaction),
+    transaction: toTransactionView(config, about.transaction),
     receipt,
     intent: toIntentView(config, intent, now),
-    task: toTaskView(config, task.task, now),
+    task: toTaskView(config, about.task, now),
     ratings: { provider: rating(provider), consumer: rating(consumer) },
   };
 }

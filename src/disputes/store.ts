@@ -74,7 +74,7 @@ export type Disputable = {
 };
 
 /** A settlement with its task, and the clock of its consumer's platform. */
-export const findDisputable = (db: Database, transactionId: string): Read<Timed<Disputable> | null> =>
+export const findDisputable = (db: Database, transactionId: string | SQL<string>): Read<Timed<Disputable> | null> =>
   readOne(
     db
       .select({

@@ -2,6 +2,7 @@
 // record may make another row due.
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
+import type { Due } from "../core/due.ts";
 import { eachAtOnce } from "../core/parallel.ts";
 import { readBatch } from "../db/batch.ts";
 import { DUE_KINDS, type DueKind } from "./due-kinds.ts";
@@ -26,7 +27,7 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
     if (due.length === 0) return countOf(found);
     for (const { kind, ids } of due) {
       for (const id of ids) tried.set(tag(kind, id), triesOf(kind, id) + 1);
-      await eachAtOnce(partsOf(kind, ids), (part) => recordWhole(deps, sandbox, kind, part));
+      await recordKind(deps, sandbox, kind, ids);
     }
   }
 }
@@ -41,8 +42,11 @@ const countOf = (found: readonly Found[]): number => found.reduce((sum, { ids })
 async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<Found[]> {
   const reads = DUE_KINDS.map((kind) => [kind.recorder.name, kind.find(db, sandbox, limit)] as const);
   const found = await readBatch(db, Object.fromEntries(reads));
-  return DUE_KINDS.map((kind) => ({ kind, ids: (found[kind.recorder.name] ?? []).map(({ id }) => id) }));
+  return DUE_KINDS.map((kind) => ({ kind, ids: inOrder(found[kind.recorder.name] ?? []).map(({ id }) => id) }));
 }
+
+/** What fell due first comes first: a reading takes one range after the other. */
+const inOrder = (due: readonly Due[]): Due[] => due.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
 
 const tag = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
 
@@ -50,14 +54,20 @@ const partsOf = ({ part }: DueKind, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / part) }, (_, n) => ids.slice(n * part, (n + 1) * part));
 
 /** Also what a part leaves. Where the object fails, as when a new version of the Worker resets it, the rows are found again. */
-async function recordWhole(deps: Deps, { platformId }: Sandbox, kind: DueKind, part: readonly string[]): Promise<void> {
+async function recordKind(deps: Deps, { platformId }: Sandbox, kind: DueKind, ids: readonly string[]): Promise<void> {
   const { SANDBOXES } = deps.env;
   const recorder = kind.recorder.name;
-  try {
-    const object = SANDBOXES.get(SANDBOXES.idFromName(platformId));
-    for (let ids = part; ids.length > 0; ) ids = await object.record({ recorder, ids, ahead: aheadOf(deps.clock) });
-  } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : "unknown";
-    console.error(JSON.stringify({ event: "sandbox_part_failed", platformId, recorder, message }));
-  }
+  const reach = () => SANDBOXES.get(SANDBOXES.idFromName(platformId));
+  // The calls of one stub arrive in their order; one that has failed is of no more use.
+  let object = reach();
+  await eachAtOnce(partsOf(kind, ids), async (part) => {
+    try {
+      for (let left = part; left.length > 0; )
+        left = await object.record({ recorder, ids: left, ahead: aheadOf(deps.clock) });
+    } catch (thrown) {
+      object = reach();
+      const message = thrown instanceof Error ? thrown.message : "unknown";
+      console.error(JSON.stringify({ event: "sandbox_part_failed", platformId, recorder, message }));
+    }
+  });
 }

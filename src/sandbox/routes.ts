@@ -25,7 +25,7 @@ export const sandboxRoutes = [
     summary: "Move the sandbox's clock",
     description:
       "Forward only, at most 400 days ahead in all, and at most 30 days at once where more than 1,000 rows would fall due. What fell due is " +
-      "recorded when it answers: tasks, intents and attestations. Proofs, keys, sessions, certificates, idempotency and quotas stay on real time.",
+      "recorded when it answers: tasks, disputes, intents and attestations. Proofs, keys, sessions, certificates, idempotency and quotas stay on real time.",
     surfaces: ["management"],
     body: advanceInput,
     rules: advanceFaults,

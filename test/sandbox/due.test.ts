@@ -2,6 +2,7 @@
 // of another platform or of production.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
+import { disputed } from "../disputes/support.ts";
 import { asConsumer, confirm, facilitated, type Paid, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -130,20 +131,25 @@ describe("an advance records (ACC-28)", () => {
 });
 
 describe("an advance leaves alone (ACC-28)", () => {
-  it("another platform's tasks, intents, attestations and answers, also where its agent is the counterparty", async () => {
+  it("another platform's tasks, intents, disputes, attestations and answers, also where its agent is the counterparty", async () => {
     const [world, other] = [await createWorld(), await createWorld()];
     const [provider, consumer] = [await world.provider(), await other.consumer()];
     const theirs = await bought(other, { consumer, provider });
     const { intent_id } = await other.intent(consumer, provider);
+    const { id, task } = await disputed(other, { pair: { consumer, provider } });
     const principalId = await other.principal(attested(24));
     await follow(world);
     const read = async () => [
       await taskOf(theirs.task),
       await intentOf(intent_id),
+      await taskOf(task),
+      await one("select * from disputes where dispute_id = ?", id),
       await one("select * from principals where principal_id = ?", principalId),
       await agentOf(consumer),
       (await other.as(consumer, "GET", `/v1/payment-intents/${intent_id}`)).body,
       (await other.as(consumer, "GET", `/v1/tasks/${theirs.task}`)).body,
+      (await other.as(consumer, "GET", `/v1/disputes/${id}`)).body,
+      (await world.as(provider, "GET", `/v1/disputes/${id}`)).body,
     ];
     const before = await read();
     await advanced(world, 30 * DAY_S);

@@ -1,28 +1,41 @@
 // More falls due in one advance than one part, one reading or one slice holds (ACC-28): all of it is recorded when the advance answers.
-import { describe, expect, it } from "vitest";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { DuePart } from "../../src/objects/sandbox-object.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
+import { act, arbitrated, disputed, pass } from "../disputes/support.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";
 import { withVars } from "../support/variants.ts";
-import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { advance, advanced, DAY_S, HOUR_S, offsetOf } from "./support.ts";
+import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
+import { ADVANCE, advance, advanced, DAY_S, HOUR_S, offsetOf } from "./support.ts";
 
 const one = async (text: string, ...values: unknown[]): Promise<Json> => (await rows(text, ...values))[0];
 const suffixed = (...columns: string[]) =>
   Object.fromEntries(columns.map((column) => [column, `t.${column} || '-' || i`]));
 
-/** So many purchases of a pair whose tasks are open; unwilled: of the form that rates nobody (TSK-12). */
-async function openTasks(world: World, pair: Pair, count: number, willed = true): Promise<void> {
+type Opened = { readonly willed?: boolean; readonly earlierByMs?: number };
+/**
+ * So many purchases of a pair whose tasks are open, each so much earlier than the one before. Unwilled: of the form that rates nobody (TSK-12).
+ */
+async function openTasks(
+  world: World,
+  pair: Pair,
+  count: number,
+  { willed = true, earlierByMs = 0 }: Opened = {},
+): Promise<void> {
   const { task_id } = expectStatus(await asConsumer(world, await paid(world, pair)), 200);
   const where = `task_id = '${task_id}'`;
-  const settled = { ...suffixed("transaction_id", "task_id", "intent_id"), log_index: "t.log_index + i" };
+  const earlier = (...columns: string[]) =>
+    Object.fromEntries(columns.map((column) => [column, `t.${column} - i * ${earlierByMs}`]));
+  const ids = suffixed("transaction_id", "task_id");
+  const settled = { ...ids, ...suffixed("intent_id"), log_index: "t.log_index + i", ...earlier("settled_at") };
   if (!willed) await rows(`update transactions set consumer_willed = 0 where ${where}`);
   await copyRow("transactions", where, settled, { to: count - 1 });
-  await copyRow("tasks", where, suffixed("task_id", "transaction_id"), { to: count - 1 });
+  await copyRow("tasks", where, { ...ids, ...earlier("opened_at", "confirm_by") }, { to: count - 1 });
 }
 
 async function openIntents(world: World, { consumer, provider }: Pair, count: number): Promise<void> {
@@ -71,7 +84,7 @@ describe("an advance records to the end (ACC-28)", () => {
   it("more tasks than one reading finds, in exactly 30 days; and moves nothing by a second more", async () => {
     const [world, count] = [await createWorld(), 1_001];
     const pair = await pairOf(world);
-    await openTasks(world, pair, count, false);
+    await openTasks(world, pair, count, { willed: false });
     const refused = await advance(world, { seconds: 30 * DAY_S + 1 });
     expect([refused.status, refused.body.field_errors[0].code]).toEqual([422, "too_big"]);
     expect(await offsetOf(world)).toBe(0);
@@ -80,6 +93,33 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await byStatus("tasks", pair.consumer)).toEqual({ auto_confirmed: count });
     expect(await told(world, "task.closed", "task_id")).toEqual({ objects: count, times: 1 });
   }, 240_000);
+
+  it("tasks, intents and disputes count together: 1,001 are refused beyond 30 days, and 1,000 are not", async () => {
+    const [world, count] = [await createWorld(), 30];
+    const pair = await pairOf(world);
+    await openTasks(world, pair, count, { willed: false });
+    // Withdrawn: with each, and with the task of the one that was filed, a window ends.
+    const { id, consumer } = await disputed(world);
+    expectStatus(await act(world, consumer, id, "withdraw"), 200);
+    const copied = suffixed("dispute_id", "transaction_id", "task_id");
+    await copyRow("disputes", `dispute_id = '${id}'`, copied, { to: count - 1 });
+    // Of those that rate nobody.
+    const intents = 1_001 - (count + 1) - count;
+    await openIntents(world, pair, intents);
+    await rows("update payment_intents set opened_by = provider_did where consumer_did = ?", pair.consumer.did);
+    const waiting = async () => [
+      (await byStatus("tasks", pair.consumer)).open,
+      (await one("select count(due_at) as n from disputes where consumer_platform_id = ?", world.platformId)).n,
+      (await byStatus("payment_intents", pair.consumer)).OPEN,
+    ];
+    expect(await waiting()).toEqual([count, count, intents]);
+    const refused = await advance(world, { seconds: 30 * DAY_S + 1 });
+    expect([refused.status, refused.body.field_errors[0].code]).toEqual([422, "too_big"]);
+    expect([await offsetOf(world), await waiting()]).toEqual([0, [count, count, intents]]);
+    await rows("update disputes set due_at = null where dispute_id = ?", id);
+    await advanced(world, 30 * DAY_S + 1);
+    expect(await waiting()).toEqual([undefined, 0, undefined]);
+  }, 120_000);
 
   it("the agents of a principal that has more than two slices of them", async () => {
     const [world, count] = [await createWorld(), 450];
@@ -95,6 +135,148 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await told(world, "principal.status_changed", "principal_id")).toEqual({ objects: 1, times: 1 });
     expect(await rows("select * from cascades where subject_id = ?", principalId)).toEqual([]);
   }, 120_000);
+});
+
+/** A dispute with its purchase, copied so that there are so many of them, each due a minute before the one before. */
+async function copyDispute(id: string, count: number): Promise<void> {
+  const { transaction_id, consumer_did, provider_did } = await one("select * from disputes where dispute_id = ?", id);
+  const where = `transaction_id = '${transaction_id}'`;
+  const ids = suffixed("transaction_id", "task_id");
+  const settled = { ...ids, ...suffixed("intent_id"), log_index: "t.log_index + i" };
+  const due = { answers_until: "t.answers_until - i * 60000", due_at: "t.due_at - i * 60000" };
+  await copyRow("transactions", where, settled, { to: count - 1 });
+  await copyRow("tasks", where, ids, { to: count - 1 });
+  await copyRow("disputes", where, { ...ids, ...suffixed("dispute_id"), ...due }, { to: count - 1 });
+  await rows("update agents set disputes_open = ? where did in (?, ?)", count, consumer_did, provider_did);
+  await rows("update escrows set disputed = disputed * ? where did = ?", count, provider_did);
+}
+
+describe("an advance over a hundred tasks, a hundred intents and ten disputes (ACC-28)", () => {
+  const COUNT = 100;
+  const SECOND = 1_000;
+  let world: World;
+  let within: Pair;
+  let abroad: Pair;
+  let days: string;
+  let late: string;
+  let conceded: string;
+  let withdrawn: Json;
+  /** What stands in the database when the answer comes, before anything that goes on behind it. */
+  let reply: Response;
+  let seen: { tasks: Json[]; intents: Json[]; disputes: Json[]; events: Json[]; ratings: Json[] };
+
+  const look = async () => ({
+    tasks: await rows(
+      "select x.* from tasks x join transactions using (transaction_id) where consumer_platform_id = ?",
+      world.platformId,
+    ),
+    intents: await rows("select * from payment_intents where consumer_platform_id = ?", world.platformId),
+    disputes: await rows("select * from disputes where consumer_platform_id = ?", world.platformId),
+    events: await rows(
+      `select type, object from events where platform_id = ? and type in
+        ('task.closed', 'dispute.updated', 'dispute.resolved', 'intent.abandoned') order by seq`,
+      world.platformId,
+    ),
+    ratings: await rows(
+      "select did, rating_interactions as n from agents where did in (?, ?)",
+      within.consumer.did,
+      abroad.provider.did,
+    ),
+  });
+
+  beforeAll(async () => {
+    world = await createWorld();
+    const other = await createWorld();
+    within = await pairOf(world);
+    abroad = { consumer: within.consumer, provider: await other.provider() };
+    // What is bought of the own platform and of another one, by turns.
+    await openTasks(world, within, COUNT / 2, { earlierByMs: 2 * SECOND });
+    await openTasks(world, abroad, COUNT / 2, { earlierByMs: 2 * SECOND });
+    await openIntents(world, within, COUNT);
+    days = (await disputed(world)).id;
+    await copyDispute(days, 6);
+    const overdue = await disputed(world);
+    late = overdue.id;
+    await arbitrated(world, overdue);
+    await pass(late, 7);
+    await copyDispute(late, 2);
+    const given = await disputed(world);
+    conceded = given.id;
+    expectStatus(await act(world, given.provider, conceded, "concede"), 200);
+    const back = await disputed(world);
+    expectStatus(await act(world, back.consumer, back.id, "withdraw"), 200);
+    withdrawn = { id: back.id, task: back.task };
+    await rows("delete from events where platform_id = ?", world.platformId);
+    const context = createExecutionContext();
+    const headers = { "Service-Api-Key": world.key, "Content-Type": "application/json" };
+    const body = JSON.stringify({ seconds: 8 * DAY_S });
+    const request = new Request(`${ISSUER}${ADVANCE}`, { method: "POST", headers, body });
+    await world.serve(async () => {
+      reply = await world.app.fetch(request, { ...env, DB: world.meter.d1 }, context);
+      seen = await look();
+      await waitOnExecutionContext(context);
+    });
+  }, 120_000);
+
+  const among = (of: Json[], id: string) => of.filter(({ dispute_id }) => String(dispute_id).startsWith(id));
+  const timesOf = (type: string, id: string): Map<string, number> =>
+    seen.events
+      .filter((event) => event.type === type)
+      .map(({ object }) => String(JSON.parse(object)[id]))
+      .reduce((times, one) => times.set(one, (times.get(one) ?? 0) + 1), new Map<string, number>());
+
+  it("records all of it before it answers", () => {
+    expect(reply.status).toBe(200);
+    const closed = seen.tasks.filter(({ status }) => status === "auto_confirmed");
+    // With that of the dispute that was withdrawn.
+    expect(closed).toHaveLength(COUNT + 1);
+    for (const task of closed) expect(task.closed_at).toBe(task.confirm_by);
+    expect(closed.map(({ task_id }) => task_id)).toContain(withdrawn.task);
+    expect(seen.intents.filter(({ status }) => status === "OPEN")).toEqual([]);
+    const abandoned = seen.intents.filter(({ status }) => status === "ABANDONED");
+    expect(abandoned.map((intent) => intent.abandon_rated)).toEqual(Array.from({ length: COUNT }, () => 1));
+    expect(among(seen.disputes, days)).toHaveLength(6);
+    for (const dispute of among(seen.disputes, days))
+      expect(dispute).toMatchObject({
+        status: "arbitration",
+        arbitration_at: dispute.answers_until,
+        due_at: dispute.answers_until + 14 * DAY_S * SECOND,
+      });
+    expect(among(seen.disputes, late).map(({ status, due_at }) => [status, due_at])).toEqual([
+      ["arbitration", null],
+      ["arbitration", null],
+    ]);
+    expect(among(seen.disputes, conceded)).toMatchObject([{ status: "arbitration", refund_status: "outstanding" }]);
+    expect(among(seen.disputes, withdrawn.id)).toMatchObject([{ resolution: "withdrawn", due_at: null }]);
+  });
+
+  it("records each once", async () => {
+    const once = (count: number, times: Map<string, number>) => {
+      expect(times.size).toBe(count);
+      expect(new Set(times.values())).toEqual(new Set([1]));
+    };
+    once(COUNT + 1, timesOf("task.closed", "task_id"));
+    once(COUNT, timesOf("intent.abandoned", "intent_id"));
+    // Six whose days have ended, and the one that was conceded.
+    once(7, timesOf("dispute.updated", "dispute_id"));
+    expect(timesOf("dispute.resolved", "dispute_id").size).toBe(0);
+    const rated = new Map(seen.ratings.map(({ did, n }) => [did, n]));
+    expect([rated.get(within.consumer.did), rated.get(abroad.provider.did)]).toEqual([COUNT, COUNT / 2]);
+    const alerts = await rows("select * from alerts where kind = 'arbitration' and subject like ?", `${late}%`);
+    expect(alerts).toHaveLength(2);
+  });
+
+  it("records the tasks, then the disputes, then the intents, and each task and dispute in the order of its end", () => {
+    const types = seen.events.map(({ type }) => type);
+    const kinds = types.filter((type, i) => type !== types[i - 1]);
+    expect(kinds).toEqual(["task.closed", "dispute.updated", "intent.abandoned"]);
+    const ends = (type: string, end: string) =>
+      seen.events.filter((event) => event.type === type).map(({ object }) => Date.parse(JSON.parse(object)[end]));
+    const closed = ends("task.closed", "closed_at");
+    expect(closed).toEqual(closed.toSorted((a, b) => a - b));
+    const escalated = ends("dispute.updated", "escalated_at");
+    expect(escalated).toEqual(escalated.toSorted((a, b) => a - b));
+  });
 });
 
 describe("a part that is not recorded (ACC-28)", () => {

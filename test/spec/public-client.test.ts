@@ -1,9 +1,11 @@
-// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1): DIDs raw in
-// the path, ISO timestamps, DER in padded base64, amounts as Python prints them, a transaction hash without 0x.
-import { beforeAll, expect, it } from "vitest";
+// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1, DSP-1, DSP-2): DIDs raw in
+// the path, ISO timestamps, DER in padded base64, amounts and JSON as Python prints them, a transaction hash without 0x.
+import { beforeAll, describe, expect, it } from "vitest";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+
+type Parties = { readonly provider: Agent; readonly consumer: Agent };
 
 let world: World;
 let provider: Agent;
@@ -61,22 +63,33 @@ async function challengeProvider() {
   expect(expectStatus(await open("POST", "/v1/verify/proof", challenge), 200).verified).toBe(true);
 }
 
-/** Step 5: where to be paid, without the parties and then with them. */
-async function paymentAddress(): Promise<Json> {
-  const base = expectStatus(await as(provider, "GET", "/v1/payment-address?market=US-USDC&network=base-sepolia"), 200);
-  expect(base).toMatchObject({ chain_id: 84532, currency: "USDC", decimals: 6 });
+/** Where to be paid, with the parties and the amount. */
+const orderPath = (parties: Parties, amount = "1.0"): string => {
   const query = new URLSearchParams({
     market: "US-USDC",
     network: "base-sepolia",
-    consumer_did: consumer.did,
-    provider_did: provider.did,
-    amount: "1.0",
+    consumer_did: parties.consumer.did,
+    provider_did: parties.provider.did,
+    amount,
   });
-  const address = expectStatus(await as(provider, "GET", `/v1/payment-address?${query}`), 200);
+  return `/v1/payment-address?${query}`;
+};
+
+/** Step 5: where to be paid, without the parties and then with them. */
+async function paymentAddress(parties: Parties): Promise<Json> {
+  const base = expectStatus(
+    await as(parties.provider, "GET", "/v1/payment-address?market=US-USDC&network=base-sepolia"),
+    200,
+  );
+  expect(base).toMatchObject({ chain_id: 84532, currency: "USDC", decimals: 6 });
+  const address = expectStatus(await as(parties.provider, "GET", orderPath(parties)), 200);
   expect(address).toMatchObject({ contract: base.contract, token: base.token, chain_id: 84532 });
   expect(address.intent_id).toMatch(/^pin_/);
   return address;
 }
+
+/** Step 6: on-chain, naming no intent. */
+const pay = (parties: Parties): Promise<string> => payOnChain(parties.consumer.did, parties.provider.did, 1_000_000);
 
 /** Step 7. */
 async function checkBoundProof() {
@@ -94,6 +107,21 @@ async function checkBoundProof() {
   };
   expect(expectStatus(await open("POST", "/v1/verify/proof", boundProof), 200).verified).toBe(true);
 }
+
+/** Step 8: facilitation, as the provider, without 0x and without an intent. */
+async function facilitate(parties: Parties, tx: string): Promise<Json> {
+  const claim = {
+    provider_did: parties.provider.did,
+    consumer_did: parties.consumer.did,
+    tx_hash: tx.slice(2),
+    network: "base-sepolia",
+  };
+  const settled = expectStatus(await as(parties.provider, "POST", "/v1/facilitate", JSON.stringify(claim)), 200);
+  expect(settled.facilitation_id).toMatch(/^fac_/);
+  return settled;
+}
+
+const CONFIRMATION = '{"outcome": "confirmed", "note": "Service delivered as expected."}';
 
 /** The members of the provider's document that the clients read. */
 async function readDocument(escrowCredited: string) {
@@ -114,30 +142,22 @@ it("plays all nine steps of a purchase", async () => {
   expect(status.escrow_state).toBe("FUNDING");
 
   // 5: the provider asks where to be paid, then with the parties.
-  const address = await paymentAddress();
+  const address = await paymentAddress({ provider, consumer });
 
-  // 6: the consumer pays on-chain, naming no intent.
-  const tx = await payOnChain(consumer.did, provider.did, 1_000_000);
+  // 6: the consumer pays.
+  const tx = await pay({ provider, consumer });
 
   // 7: the provider checks the consumer's bound proof.
   await checkBoundProof();
   expect(expectStatus(await open("GET", `/v1/agents/${consumer.did}/status`), 200).escrow_state).toBeNull();
 
-  // 8: facilitation, as the provider, without 0x and without an intent.
-  const claim = {
-    provider_did: provider.did,
-    consumer_did: consumer.did,
-    tx_hash: tx.slice(2),
-    network: "base-sepolia",
-  };
-  const settled = expectStatus(await as(provider, "POST", "/v1/facilitate", JSON.stringify(claim)), 200);
-  expect(settled.facilitation_id).toMatch(/^fac_/);
+  // 8: the provider facilitates.
+  const settled = await facilitate({ provider, consumer }, tx);
   expect(settled).toMatchObject({ intent_id: address.intent_id, gross_amt: "1.00", escrow_state: "FUNDING" });
   expect(Number(settled.escrow_credited)).toBeGreaterThan(0);
 
   // 9: the consumer confirms.
-  const confirmation = '{"outcome": "confirmed", "note": "Service delivered as expected."}';
-  const closed = expectStatus(await as(consumer, "POST", `/v1/tasks/${settled.task_id}/confirm`, confirmation), 200);
+  const closed = expectStatus(await as(consumer, "POST", `/v1/tasks/${settled.task_id}/confirm`, CONFIRMATION), 200);
   expect(closed).toMatchObject({ status: "confirmed", provider_r_i: 1, consumer_r_i: 1 });
   expect(closed.provider_ar).toBeGreaterThan(0.5);
   expect(closed.consumer_ar).toBeGreaterThan(0.5);
@@ -145,16 +165,107 @@ it("plays all nine steps of a purchase", async () => {
   await readDocument(settled.escrow_credited);
 });
 
+describe("a dispute instead of the confirmation, with the management key of the consumer's platform", () => {
+  /** Of the consumer's platform, which is another one than the provider's. */
+  let buying: World;
+  let parties: Parties;
+  const settled: Json[] = [];
+  beforeAll(async () => {
+    buying = await createWorld();
+    parties = { provider: await world.provider(), consumer: await buying.consumer() };
+    // First all purchases: an escrow that is CONSTRAINED by a dispute takes no further order.
+    for (let n = 0; n < 6; n++) {
+      await paymentAddress(parties);
+      settled.push(await facilitate(parties, await pay(parties)));
+    }
+  });
+
+  /** As Python's `json.dumps` writes an object of texts. */
+  const printed = (body: Record<string, string>): string =>
+    `{${Object.entries(body)
+      .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+      .join(", ")}}`;
+
+  /** The key and the type of the body are all the headers that are sent. */
+  const dispute = (of: World, facilitationId: string, reason: string) =>
+    of.call("POST", "/v1/disputes", {
+      rawBody: printed({
+        facilitation_id: facilitationId,
+        reason,
+        description: "Service was not delivered as described in the task.",
+        resolution_sought: "REFUND",
+        disputed_amount: "1.000000",
+        currency: "USDC",
+      }),
+    });
+  const taskOf = async ({ task_id }: Json): Promise<Json> =>
+    expectStatus(await as(parties.consumer, "GET", `/v1/tasks/${task_id}`), 200);
+
+  /** What the clients read of it. */
+  function expectFiled(filed: Json, before: number): void {
+    expect(filed.dispute_id).toMatch(/^dsp_/);
+    expect([filed.status, filed.bounty_amount]).toEqual(["pre_arbitration", "1.00"]);
+    const days = (Date.parse(filed.pre_arb_deadline) - before) / 86_400_000;
+    expect(days).toBeGreaterThanOrEqual(7);
+    expect(days).toBeLessThan(7.01);
+  }
+
+  it.each([
+    [0, "NON_DELIVERY", "not_delivered"],
+    [1, "PARTIAL_DELIVERY", "not_as_described"],
+    [2, "QUALITY", "not_as_described"],
+    [3, "FRAUD", "unauthorized"],
+    [4, "OTHER", "other"],
+  ])("purchase %i: %s is filed as %s, and holds the task", async (nth, theirs, ours) => {
+    const before = Date.now();
+    const filed = expectStatus(await dispute(buying, settled[nth].facilitation_id, theirs), 201);
+    expectFiled(filed, before);
+    expect(filed).toMatchObject({
+      reason: ours,
+      facilitation_id: settled[nth].facilitation_id,
+      task_id: settled[nth].task_id,
+      disputed_amount: "1.00",
+      currency: "USDC",
+      description: "Service was not delivered as described in the task.",
+      resolution_sought: "REFUND",
+    });
+    expect((await taskOf(settled[nth])).status).toBe("disputed");
+  });
+
+  it("is filed as well about a task that was confirmed before, which stays confirmed", async () => {
+    const bought = settled[5];
+    const path = `/v1/tasks/${bought.task_id}/confirm`;
+    expect(expectStatus(await as(parties.consumer, "POST", path, CONFIRMATION), 200).status).toBe("confirmed");
+    const before = Date.now();
+    expectFiled(expectStatus(await dispute(buying, bought.facilitation_id, "QUALITY"), 201), before);
+    expect(await taskOf(bought)).toMatchObject({ status: "confirmed", outcome: "confirmed" });
+  });
+
+  it("is refused with the message and the error that the clients print", async () => {
+    const id = settled[0].facilitation_id;
+    const refusals = [
+      [await dispute(buying, id, "NON_DELIVERY"), 409, "dispute_exists"],
+      [await dispute(buying, id, "non_delivery"), 422, "invalid_reason"],
+      [await dispute(buying, `${id}0`, "NON_DELIVERY"), 404, "facilitation_not_found"],
+      [await dispute(world, id, "NON_DELIVERY"), 403, "forbidden"],
+    ] as const;
+    for (const [{ status, body }, expected, error] of refusals) {
+      expect([status, body.error]).toEqual([expected, error]);
+      expect(body.message).toMatch(/^[A-Z].*\.$/);
+    }
+  });
+
+  it("stops the next purchase, whose escrow no longer covers what is disputed", async () => {
+    const shown = expectStatus(await open("GET", `/v1/agents/${parties.provider.did}/status`), 200);
+    expect(shown).toMatchObject({ status: "ACTIVE", escrow_state: "CONSTRAINED" });
+    const reply = await as(parties.provider, "GET", orderPath(parties));
+    expect([reply.status, reply.body.detail.failed_check]).toEqual([403, "escrow_constrained"]);
+  });
+});
+
 it("answers every refusal of an intent with 403, because the clients stop at nothing else and would pay", async () => {
   const other = await world.agent("PROVIDER");
-  const query = new URLSearchParams({
-    market: "US-USDC",
-    network: "base-sepolia",
-    consumer_did: consumer.did,
-    provider_did: other.did,
-    amount: "1e-06",
-  });
-  const reply = await as(other, "GET", `/v1/payment-address?${query}`);
+  const reply = await as(other, "GET", orderPath({ provider: other, consumer }, "1e-06"));
   expect(reply.status).toBe(403);
   expect(reply.body).toMatchObject({
     code: "spend_policy_violation",

@@ -1,6 +1,7 @@
 // What the clock of a sandbox changes as it is moved, and each minute's sweep of the moved ones (ACC-28): its own row, and what fell due as the
 // jobs of the minute record it.
 import { AGENT_JOBS } from "./agents.ts";
+import { DISPUTE_JOBS } from "./disputes.ts";
 import { PURCHASE_JOBS } from "./purchases.ts";
 import { type Cases, type Consequence, NOTHING, UNSEEN } from "./words.ts";
 
@@ -27,6 +28,7 @@ export const SANDBOX_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["sandbox.clock_advanced"],
     },
     moved(PURCHASE_JOBS["auto_confirm_tasks"], "the consumer has shown its will", "a task's window ended"),
+    moved(DISPUTE_JOBS["end_dispute_days"], "the parties' days are over", "the parties' days of a dispute were over"),
     moved(PURCHASE_JOBS["abandon_intents"], "nobody paid in time", "an intent ended"),
     moved(AGENT_JOBS["end_attestations"], "agents run", "an attestation ended"),
   ],

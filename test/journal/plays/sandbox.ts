@@ -1,8 +1,9 @@
 // Plays of the sandbox's clock, of platforms of their own: no other play meets a clock that was moved.
 import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
 import { paid } from "../../facilitation/support.ts";
+import { rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
-import { withVars } from "../../support/variants.ts";
+import { withHeldQueue, withVars } from "../../support/variants.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import { anHour, DAY, follow, HOUR, must, type Play, type Plays } from "./stage.ts";
@@ -33,13 +34,27 @@ async function still(): Promise<Buying> {
   return { buying: await createWorld(), parties: {} };
 }
 
-async function openTask(): Promise<Buying> {
+async function bought() {
   const [world, other] = [await createWorld(), await createWorld()];
   const pair = await pairOf({ world, other });
   const { intent, tx } = await paid(other, pair, "10.00");
   const body = { intent_id: intent.intent_id, payment_tx: tx };
-  await must(200, world.as(pair.provider, "POST", "/v1/facilitate", body));
-  return { buying: other, parties: partiesOf(pair) };
+  const { transaction_id } = await must(200, world.as(pair.provider, "POST", "/v1/facilitate", body));
+  return { buying: other, parties: partiesOf(pair), provider: pair.provider, transaction_id };
+}
+
+async function openTask(): Promise<Buying> {
+  const { buying, parties } = await bought();
+  return { buying, parties };
+}
+
+/** What the contract keeps back for it is played by its own rows. */
+async function openDispute(): Promise<Buying> {
+  const { buying, parties, provider, transaction_id } = await bought();
+  const body = { transaction_id, reason: "other", disputed_amount: "10.00" };
+  await must(201, withHeldQueue(buying).call("POST", "/v1/disputes", { body }));
+  await rows("update chain_operations set next_check_at = null where kind = 'reserve' and subject = ?", provider.did);
+  return { buying, parties };
 }
 
 async function openIntent(): Promise<Buying> {
@@ -77,6 +92,7 @@ export const SANDBOX_PLAYS: Plays = {
   advanceSandboxClock: {
     "nothing fell due": moving(still, advance(HOUR)),
     "a task's window ended": moving(openTask, advance(4 * DAY)),
+    "the parties' days of a dispute were over": moving(openDispute, advance(8 * DAY)),
     "an intent ended": moving(openIntent, advance(2 * HOUR)),
     "an attestation ended": moving(attested, advance(2 * HOUR)),
   },
