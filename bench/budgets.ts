@@ -253,8 +253,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/disputes/{dispute_id}/escalate": mutation(7, 6, 2 * KIB, { objects: 1 }),
   "GET /v1/operator/disputes": read(60, 24 * KIB),
   "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
-  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(53, 33, 4 * KIB, { queues: 3 }),
-  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(53, 31, 4 * KIB, { queues: 2 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(52, 33, 4 * KIB, { queues: 3 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(52, 31, 4 * KIB, { queues: 2 }),
 
   // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB),

@@ -145,14 +145,12 @@ export const findEscrows = (
   environment: Environment | SQL<Environment>,
 ): Read<EscrowRow[]> => escrowsWhere(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
 
-/** Matches rows of an agent that the same trip finds, in its environment. One subquery for both columns reads the agent once. */
-const ownedBy = (did: SQL<string>): SQL => sql`(select did, environment from agents where did = ${did})`;
+/** `owner`: an agent and an environment, as one expression. */
+export const findMarketsOf = (db: Database, owner: SQL): Read<MarketRow[]> =>
+  marketsWhere(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${owner}`);
 
-export const findMarketsOf = (db: Database, did: SQL<string>): Read<MarketRow[]> =>
-  marketsWhere(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${ownedBy(did)}`);
-
-export const findEscrowsOf = (db: Database, did: SQL<string>): Read<EscrowRow[]> =>
-  escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${ownedBy(did)}`);
+export const findEscrowsOf = (db: Database, owner: SQL): Read<EscrowRow[]> =>
+  escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${owner}`);
 
 // ---- Documents -----------------------------------------------------------------------------------------------------------
 

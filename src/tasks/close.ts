@@ -24,8 +24,9 @@ export const closingReads = (db: Database, taskId: TaskRef) => {
     task: findTask(db, taskId),
     provider: findPublicAgent(db, provider),
     consumer: findPublicAgent(db, consumer),
-    markets: findMarketsOf(db, provider),
-    escrows: findEscrowsOf(db, provider),
+    // No agent leaves an environment while a task or a dispute of it is open there (AGT-34).
+    markets: findMarketsOf(db, ratedSideOf(taskId, "provider")),
+    escrows: findEscrowsOf(db, ratedSideOf(taskId, "provider")),
     providerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "provider")),
     consumerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "consumer")),
     providerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "provider")),
