@@ -273,6 +273,11 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
     objects: 15,
     fetches: 1,
   }),
+  "POST /v1/sandbox/clock/advance (100 tasks, 100 intents and 10 disputes)": mutation(1_380, 7, KIB, {
+    trips: 8,
+    objects: 16,
+    fetches: 1,
+  }),
   "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
   "POST /v1/platform/password": mutation(10, 8, 200, { objects: 2 }),

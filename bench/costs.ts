@@ -27,6 +27,8 @@ export type CaseCost = {
   /** The work of the objects inside themselves, counted apart. */
   readonly objectRowsWritten: number;
   readonly objectFetches: number;
+  /** Until the answer, on this machine: no budget. */
+  readonly elapsedMs: number;
   readonly each: readonly StatementCost[];
 };
 type Failed = { readonly name: string; readonly failed: string };
@@ -78,6 +80,7 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
     unmetered,
     objectRowsWritten: metered.objectWork.rowsWritten,
     objectFetches: metered.objectWork.fetches,
+    elapsedMs: metered.elapsedMs,
     each,
   };
 }

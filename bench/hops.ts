@@ -13,6 +13,7 @@ export const HOPS: Readonly<Record<string, number>> = {
   "GET /v1/operator/networks": 2,
   // What fell due is recorded by the platform's object, in parts.
   "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": 11,
+  "POST /v1/sandbox/clock/advance (100 tasks, 100 intents and 10 disputes)": 12,
   // A bound proof is used up once it is known whom it is bound to.
   "POST /v1/facilitate (intent)": 3,
   "POST /v1/facilitate (second platform)": 3,

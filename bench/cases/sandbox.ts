@@ -1,13 +1,30 @@
-// The test clock of a sandbox: moved with nothing due, and past the ends of a hundred tasks and a hundred intents.
+// The test clock of a sandbox: moved with nothing due, and past the ends of a hundred tasks and a hundred intents, and of ten disputes with them.
 
 import type { Case } from "../case.ts";
 import { copyRows } from "../copies.ts";
-import { agent, facilitated, follow, manageAs, openIntent, openProvider, type Play, principal } from "../play.ts";
+import {
+  agent,
+  as,
+  facilitated,
+  follow,
+  json,
+  manageAs,
+  must,
+  openIntent,
+  openProvider,
+  type Play,
+  type PlayedAgent,
+  principal,
+} from "../play.ts";
 import { accredit, type Platform } from "../stage.ts";
 import type { Ask } from "../wire.ts";
 
 const DUE = 100;
-const FOUR_DAYS = 4 * 24 * 3_600;
+const DISPUTES = 10;
+const DAY = 24 * 3_600;
+const FOUR_DAYS = 4 * DAY;
+/** The parties' days of a dispute, and one more. */
+const EIGHT_DAYS = 8 * DAY;
 
 /** Each call needs a sandbox of its own: none goes farther than 400 days. */
 async function open({ stage, next }: Play): Promise<Platform> {
@@ -33,7 +50,9 @@ async function sweeping({ stage }: Play): Promise<Ask> {
   return { method: "POST", path: `/__bench/job?name=sweep_sandboxes&done=${row?.["moved"]}` };
 }
 
-async function manyDue(play: Play) {
+type Many = { readonly platform: Platform; readonly consumer: PlayedAgent };
+
+async function manyDue(play: Play): Promise<Many> {
   const { stage, next } = play;
   const platform = await open(play);
   const owner = await principal(stage, platform, next());
@@ -43,21 +62,44 @@ async function manyDue(play: Play) {
   const { taskId } = await facilitated(play, pair);
   const intentId = await openIntent(play, pair);
   const many = { from: 0, to: DUE - 1 };
-  const named = (column: string) => `${column} || '-' || n`;
-  const ids = { task_id: named("task_id"), transaction_id: named("transaction_id") };
-  const where = `task_id = '${taskId}'`;
-  const settled = { ...ids, intent_id: named("intent_id"), log_index: "log_index + 1000 + n" };
-  await copyRows(stage, { table: "transactions", where, vary: settled }, many);
-  await copyRows(stage, { table: "tasks", where, vary: ids }, many);
+  await copyPurchase(play, taskId, DUE);
   const ended = { intent_id: named("intent_id"), intent_hash: named("intent_hash") };
   await copyRows(stage, { table: "payment_intents", where: `intent_id = '${intentId}'`, vary: ended }, many);
   const held = { intent_id: named("intent_id") };
   await copyRows(stage, { table: "spend_holds", where: `intent_id = '${intentId}'`, vary: held }, many);
-  await follow(play);
-  return manageAs(platform, "POST", ADVANCE, { seconds: FOUR_DAYS });
+  return { platform, consumer };
+}
+
+const named = (column: string) => `${column} || '-' || n`;
+const IDS = { task_id: named("task_id"), transaction_id: named("transaction_id") };
+
+async function copyPurchase({ stage }: Play, taskId: string, count: number): Promise<void> {
+  const [where, copies] = [`task_id = '${taskId}'`, { from: 0, to: count - 1 }];
+  const settled = { ...IDS, intent_id: named("intent_id"), log_index: "log_index + 1000 + n" };
+  await copyRows(stage, { table: "transactions", where, vary: settled }, copies);
+  await copyRows(stage, { table: "tasks", where, vary: IDS }, copies);
+}
+
+/** Of another provider, which they constrain. */
+async function disputesDue(play: Play, { consumer }: Many): Promise<void> {
+  const { stage, next } = play;
+  const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
+  const { taskId, transactionId } = await facilitated(play, { consumer, provider });
+  const filing = { transaction_id: transactionId, reason: "other", disputed_amount: "0.01" };
+  const filed = await must(stage, as(consumer, "POST", "/v1/disputes", filing), 201);
+  await copyPurchase(play, taskId, DISPUTES);
+  const where = `dispute_id = '${json(filed)["dispute_id"]}'`;
+  const vary = { ...IDS, dispute_id: named("dispute_id") };
+  await copyRows(stage, { table: "disputes", where, vary }, { from: 0, to: DISPUTES - 1 });
 }
 
 const ADVANCE = "/v1/sandbox/clock/advance";
+/** The chain is read to its head before. */
+async function advanceBy(play: Play, { platform }: Many, seconds: number): Promise<Ask> {
+  await follow(play);
+  return manageAs(platform, "POST", ADVANCE, { seconds });
+}
+
 const route = `POST ${ADVANCE}`;
 export const SANDBOX_CASES: readonly Case[] = [
   {
@@ -70,6 +112,21 @@ export const SANDBOX_CASES: readonly Case[] = [
     status: 200,
     ask: async (play) => manageAs(await open(play), "POST", ADVANCE, { seconds: FOUR_DAYS }),
   },
-  { route, variant: `${DUE} tasks and ${DUE} intents`, status: 200, ask: manyDue },
+  {
+    route,
+    variant: `${DUE} tasks and ${DUE} intents`,
+    status: 200,
+    ask: async (play) => advanceBy(play, await manyDue(play), FOUR_DAYS),
+  },
+  {
+    route,
+    variant: `${DUE} tasks, ${DUE} intents and ${DISPUTES} disputes`,
+    status: 200,
+    ask: async (play) => {
+      const many = await manyDue(play);
+      await disputesDue(play, many);
+      return advanceBy(play, many, EIGHT_DAYS);
+    },
+  },
   { route: "job sweep_sandboxes", status: 200, ask: sweeping },
 ];

@@ -32,6 +32,7 @@ function costOf(change: Partial<CaseCost> = {}): CaseCost {
     unmetered: 0,
     objectRowsWritten: 0,
     objectFetches: 0,
+    elapsedMs: 0,
     each: [],
   };
   return { name: NAME, ...budget, ...counted, ...change };
