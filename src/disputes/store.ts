@@ -237,12 +237,12 @@ export const findDueDisputes = (db: Database, now: number, after: Due, limit: nu
 
 /**
  * Of settlements of which something was given back, or not after all: what was awaited of them is looked at again, at once. `keys`: rows of one
- * column. Literal text, so that SQLite uses the partial index.
+ * column. `now`: real time, which no clock is behind. Literal text, so that SQLite uses the partial index.
  */
-export const touchRefunds = (db: Database, network: string, keys: SQL): Statement =>
+export const touchRefunds = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(disputes)
-    .set({ dueAt: 0 })
+    .set({ dueAt: now })
     .where(
       sql`${disputes.settlementKey} in (${keys}) and ${disputes.network} = ${network} and refund_from = 'provider'
         and ${disputes.refundStatus} in ('owed', 'paid')`,

@@ -36,28 +36,32 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
 export const awaitRefund = (db: Database, refund: AwaitedRefund): Statement => putAwaitedRefund(db, refund, Date.now());
 
 /** Nothing is written beside the refunds where none of them was awaited. */
-export const bookRefunds = (
+export function bookRefunds(
   db: Database,
   { network }: Pick<Network, "network">,
   rows: readonly RefundRow[],
-): Statement[] =>
-  rows.length === 0
-    ? []
-    : [
-        ...insertRefunds(db, rows),
-        endPaidRefunds(db, network, keysOf(rows), Date.now()),
-        // The dispute that it was awaited for is looked at again.
-        touchRefunds(db, network, keysIn(keysOf(rows))),
-      ];
+): Statement[] {
+  if (rows.length === 0) return [];
+  const now = Date.now();
+  return [
+    ...insertRefunds(db, rows),
+    endPaidRefunds(db, network, keysOf(rows), now),
+    // The dispute that it was awaited for is looked at again.
+    touchRefunds(db, network, keysIn(keysOf(rows)), now),
+  ];
+}
 
 const keysOf = (rows: readonly RefundRow[]): string[] => [...new Set(rows.map(({ settlementKey }) => settlementKey))];
 
 /** What was booked behind a block is not the chain's any more. */
-export const takeRefundsBack = (db: Database, { network }: Network, behind: number): Statement[] => [
-  awaitRefundsAgain(db, network, behind, Date.now()),
-  touchRefunds(db, network, refundedBehind(network, behind)),
-  forgetRefunds(db, network, behind),
-];
+export function takeRefundsBack(db: Database, { network }: Network, behind: number): Statement[] {
+  const now = Date.now();
+  return [
+    awaitRefundsAgain(db, network, behind, now),
+    touchRefunds(db, network, refundedBehind(network, behind), now),
+    forgetRefunds(db, network, behind),
+  ];
+}
 
 /** A refund that did not come in time. Only the chain's own time counts: one that the follower has not read yet may have been paid. */
 export const failUnpaidRefunds: EachJob = {

@@ -1,7 +1,9 @@
 // The money of disputes on a real chain (DSP-12, DSP-15): what the contract keeps back, awards in parts and with what the database has forgotten, refunds
 // of the provider's own, and what comes too late.
 import { beforeAll, describe, expect, it } from "vitest";
-import { DAY_MS } from "../../src/core/limits.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/core/limits.ts";
+import { endDisputeDays } from "../../src/disputes/deadlines.ts";
+import { startJob } from "../../src/jobs/run.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf, releaseSurplus } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -152,6 +154,18 @@ describe("an award", () => {
 });
 
 describe("a refund of the provider's own", () => {
+  it("makes its dispute due when it is booked, and no row that was due for long", async () => {
+    const one = await disputed(world);
+    expectStatus(await act(world, one.provider, one.id, "concede"), 200);
+    await refundOf(one.fac.transaction_id, 10_000_000);
+    await follow(world);
+    await startJob(world.deps, endDisputeDays);
+    const [run] = await rows("select found, oldest_due_at from jobs where name = ?", endDisputeDays.name);
+    expect(run?.found).toBe(1);
+    expect(run?.oldest_due_at).toBeGreaterThan(Date.now() - MINUTE_MS);
+    expect(await rows("select message from alerts where kind = 'job_lag'")).toEqual([]);
+  });
+
   it("is paid when the contract's events come to it", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);

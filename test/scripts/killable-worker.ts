@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hex } from "viem";
-import { type Agent, type Json, keyHeaders, pick, send } from "../../scripts/client.ts";
+import { type Agent, type Json, keyHeaders, operatorHeaders, pick, send } from "../../scripts/client.ts";
 import { roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { folders, prepareDatabase, startWorker } from "../../scripts/local-worker.ts";
 import { claimPort, type Group, sleep, startGuard } from "../../scripts/processes.ts";
@@ -30,6 +30,8 @@ export type KillableWorker = {
   readonly close: () => Promise<void>;
   /** A call of the platform; throws where it is answered otherwise. */
   readonly manage: (path: string, body: Json, status: number) => Promise<Json>;
+  /** A call of the operator, likewise. */
+  readonly operate: (path: string, body: Json, status: number) => Promise<Json>;
   readonly agent: (role: "PROVIDER" | "CONSUMER", more?: Json) => Promise<Agent>;
 };
 
@@ -58,12 +60,12 @@ export async function startKillable(): Promise<KillableWorker> {
     process.kill(-worker.pid, "SIGKILL");
     await worker.stop();
   };
-  const manage = async (path: string, body: Json, status: number) => {
-    const key = secrets.platform.sandbox_key;
-    const reply = await send(baseUrl, { method: "POST", path, body }, keyHeaders(key));
+  const callWith = (headers: Record<string, string>) => async (path: string, body: Json, status: number) => {
+    const reply = await send(baseUrl, { method: "POST", path, body }, headers);
     if (reply.status !== status) throw new Error(`${path} answered ${reply.status}: ${reply.text}`);
     return JSON.parse(reply.text) as Json;
   };
+  const manage = callWith(keyHeaders(secrets.platform.sandbox_key));
   await start();
   return {
     baseUrl,
@@ -90,6 +92,7 @@ export async function startKillable(): Promise<KillableWorker> {
       rmSync(dir, { recursive: true, force: true });
     },
     manage,
+    operate: callWith(operatorHeaders(secrets.operator_key)),
     agent: (role, more = {}) => registerAgent(manage, role, more),
   };
 }

@@ -1,0 +1,340 @@
+// The Worker's runtime is killed (SIGKILL) at each step of a refund (DSP-12, DSP-15): of an award that the vault pays, at once or in two parts,
+// and of what a provider concedes and pays itself. After a restart the minute's jobs end it: the consumer has it once, the books agree with the
+// chain, and each event is written once.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clientFor } from "../../scripts/chain/client.ts";
+import type { Agent, Json } from "../../scripts/client.ts";
+import { fireCron } from "../../scripts/local-worker.ts";
+import { sleep } from "../../scripts/processes.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { isWhole } from "../support/scale.ts";
+import {
+  award,
+  calledBy,
+  concede,
+  deposit,
+  disputed,
+  endOf,
+  giveBack,
+  heldBy,
+  minute,
+  onChain,
+  type Purchase,
+  recorded,
+  rows,
+  toArbiter,
+} from "./disputed-purchases.ts";
+import type { RpcCall } from "./held-node.ts";
+import { isWritten, type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
+
+const START_MS = 240_000;
+const ENDS_WITHIN_MS = 120_000;
+const FIVE_MINUTES_MS = 300_000;
+/** So long the queues take to work what a trigger has found. */
+const WORKED_MS = 3_000;
+/** When the jobs are asked again: a network rests for a while that has not answered in time. */
+const RESTED_MS = 10_000;
+/** A signer sends again what has waited for so long. */
+const SEND_AGAIN_MS = 10_000;
+/** So long no batch lasts, but the one that books a refund: that is slowed down to some tenths of a second. */
+const NO_BATCH_MS = 100;
+const STEPS = 2_000_000;
+
+/** Base units. Of 100, 4 are disputed; the bounty of 1 is within what is left. The vault holds a tenth of 99.95. */
+const [DISPUTED, AWARD] = [4_000_000, 5_000_000];
+/** Of 100, 20 are disputed: with the bounty 21, more than the vault holds before a deposit. */
+const [FIRST, SECOND, DEPOSIT] = [9_995_000, 11_005_000, 20_000_000];
+
+let worker: KillableWorker;
+let consumer: Agent;
+/** What was settled, and how that left it. */
+const settled: { readonly one: Purchase; readonly end: Json }[] = [];
+
+beforeAll(async () => {
+  worker = await startKillable();
+  consumer = await worker.agent("CONSUMER");
+  using database = worker.database("d1", "refunds");
+  slowDown(database, "insert on refunds", STEPS);
+}, START_MS);
+afterAll(() => worker.close());
+
+// ---- Where the runtime dies -------------------------------------------------------------------------------------------
+
+/** Begins at once to look for the point, and resolves once the runtime is frozen there. */
+type Freeze = (one: Purchase) => Promise<void>;
+type Meets = (calls: readonly RpcCall[], one: Purchase) => boolean | Promise<boolean>;
+
+/** `arrived`: the request never leaves for the node; `answered`: its answer never comes back. */
+const atRequest =
+  (at: "arrived" | "answered", isMet: Meets): Freeze =>
+  (one) => {
+    const met = Promise.withResolvers<void>();
+    const hold = async (calls: readonly RpcCall[]) => {
+      if (!(await isMet(calls, one))) return;
+      await worker.freeze();
+      met.resolve();
+      await new Promise<never>(() => undefined);
+    };
+    worker.node.gate({ [at]: hold });
+    return met.promise;
+  };
+
+const behindCommit =
+  (isThere: (found: Json) => boolean): Freeze =>
+  async (one) => {
+    while (!isThere(recorded(worker, one))) await sleep(1);
+    await worker.freeze();
+  };
+
+/** In the batch that books a refund: no other one lasts until a second look. */
+const inSlowBatch: Freeze = async () => {
+  using database = worker.database("d1", "refunds", 0);
+  for (let seen = 0; ; ) {
+    await worker.freeze();
+    seen = isWritten(database) ? seen + 1 : 0;
+    if (seen === 2) return;
+    worker.thaw();
+    await sleep(seen === 1 ? NO_BATCH_MS : NO_BATCH_MS / 5);
+  }
+};
+
+/** Calls of the contract in one request about the purchase: about its settlement, or about its provider's vault. */
+const about =
+  (method: string, ...names: readonly string[]) =>
+  (calls: readonly RpcCall[], { key, provider }: Purchase): boolean =>
+    names.every((name) =>
+      calls.some((call) => {
+        const called = call.method === method ? calledBy(call) : null;
+        const of = called?.args[0];
+        const mine = of === key || of === didHash(provider.did) || (of as { key?: unknown } | undefined)?.key === key;
+        return called?.name === name && mine;
+      }),
+    );
+
+const vaultRead = about("eth_call", "splitOf", "reserveOf", "escrowBalance");
+const paid: Meets = async (calls, one) =>
+  about("eth_call", "commitmentOf")(calls, one) && (await onChain(worker, one)).paid.length === 1;
+const noReserve: Meets = (calls, one) =>
+  about("eth_estimateGas", "setReserve")(calls, one) && calls.some((call) => calledBy(call)?.args[2] === 0n);
+const refundRead: Meets = async (calls, one) =>
+  calls.some(({ method }) => method === "eth_getLogs") && (await onChain(worker, one)).received > 0;
+
+/** Kills the runtime where it is frozen, and returns what there was of the refund then. */
+async function kill(one: Purchase, freeze: Freeze, act: () => Promise<unknown>): Promise<Json> {
+  const failed = Promise.withResolvers<never>();
+  const frozen = freeze(one);
+  let isOver = false;
+  const acting = act().catch((thrown) => {
+    if (!isOver) failed.reject(thrown);
+  });
+  const jobs = setInterval(() => void minute(worker).catch(() => undefined), RESTED_MS);
+  await Promise.race([frozen, failed.promise]).finally(() => clearInterval(jobs));
+  isOver = true;
+  const left = { ...recorded(worker, one), ...(await onChain(worker, one)) };
+  await worker.kill();
+  await acting;
+  worker.node.gate({});
+  return left;
+}
+
+/** The queue of a local runtime dies with it: a job whose parts are lost begins anew after five minutes (JOB-5), which pass at once here. */
+async function restart(): Promise<void> {
+  rows(worker, "update jobs set progressed_at = progressed_at - ? where pending > 0", FIVE_MINUTES_MS);
+  await worker.start();
+}
+
+// ---- An award ---------------------------------------------------------------------------------------------------------
+
+type Killed = {
+  readonly when: string;
+  readonly freeze: Freeze;
+  readonly left: Json;
+  readonly before?: () => Promise<unknown>;
+  /** Once it runs again. */
+  readonly after?: () => unknown;
+  /** In whole runs alone: each costs a start of the Worker. */
+  readonly whole?: true;
+};
+
+const OWED = { status: "resolved", refund_status: "owed", paid_out: 0, owed: AWARD, disputed: 0, payout: "waiting" };
+const UNPAID = { ...OWED, paid: [], waiting: [], received: 0 };
+const partOf = (amount: number) => ({ wanted: JSON.stringify({ before: "0", amount: String(amount) }) });
+const NO_PART = { wanted: "{}" };
+
+const KILLS: readonly Killed[] = [
+  {
+    when: "behind the commit of the award",
+    freeze: behindCommit(({ refund_status: status }) => status === "owed"),
+    left: { ...UNPAID, ...NO_PART },
+    whole: true,
+  },
+  {
+    when: "before the part is stored",
+    freeze: atRequest("answered", vaultRead),
+    left: { ...UNPAID, ...NO_PART },
+  },
+  {
+    when: "behind the part's storing, before anything is sent",
+    freeze: atRequest("arrived", about("eth_estimateGas", "payOut")),
+    left: { ...UNPAID, ...partOf(AWARD) },
+  },
+  {
+    when: "with a transaction that the signer has kept and the node has not got",
+    freeze: atRequest("arrived", about("eth_sendRawTransaction", "payOut")),
+    left: { ...UNPAID, ...partOf(AWARD) },
+    after: () => sleep(SEND_AGAIN_MS),
+    whole: true,
+  },
+  {
+    when: "behind the sending, before that is noted, and mined",
+    before: () => clientFor(worker.chain.rpcUrl).setAutomine(false),
+    freeze: atRequest("answered", about("eth_sendRawTransaction", "payOut")),
+    left: { ...UNPAID, ...partOf(AWARD), waiting: [AWARD] },
+    after: mineOnceAsked,
+  },
+  {
+    when: "behind the mined payout, before that is recorded",
+    freeze: atRequest("answered", paid),
+    left: { ...UNPAID, ...partOf(AWARD), paid: [AWARD], received: AWARD },
+  },
+  {
+    when: "behind the record, before the reserve is given back",
+    freeze: atRequest("arrived", noReserve),
+    left: {
+      ...{ status: "resolved", refund_status: "paid", paid_out: AWARD, owed: 0, disputed: 0, payout: "done" },
+      ...{ paid: [AWARD], waiting: [], received: AWARD, reserve: AWARD },
+    },
+  },
+];
+
+/** What waits in the node is mined as soon as the Worker asks for it. */
+function mineOnceAsked(): void {
+  const client = clientFor(worker.chain.rpcUrl);
+  const arrived = async (calls: readonly RpcCall[]) => {
+    if (!calls.some(({ method }) => method === "eth_getTransactionReceipt")) return;
+    await client.mine({ blocks: 1 });
+    await client.setAutomine(true);
+  };
+  worker.node.gate({ arrived });
+}
+
+describe("an award, when the runtime is killed", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
+  const kills = KILLS.filter(({ whole }) => !whole || isWhole());
+  for (const { when, freeze, left, before, after } of kills)
+    test(`${when}, is paid once`, async () => {
+      const one = await disputed(worker, consumer, "4.00");
+      await toArbiter(worker, one);
+      await before?.();
+      expect(await kill(one, freeze, () => award(worker, one))).toMatchObject(left);
+      await restart();
+      await after?.();
+      await expectPaid(one, [AWARD], ["dispute.updated paid 5.00"]);
+    });
+});
+
+describe("an award that is more than the vault holds, when the runtime is killed", {
+  timeout: START_MS + ENDS_WITHIN_MS,
+}, () => {
+  const told = ["dispute.updated owed 9.995", "dispute.updated paid 21.00"];
+
+  test("between the first part and the second, after a deposit, is paid once", async () => {
+    const one = await disputed(worker, consumer, "20.00");
+    await toArbiter(worker, one);
+    await award(worker, one);
+    const first = { ...OWED, paid_out: FIRST, owed: SECOND, ...NO_PART };
+    await expect.poll(() => recorded(worker, one), { timeout: ENDS_WITHIN_MS }).toMatchObject(first);
+    const deposited: Meets = async (calls) => vaultRead(calls, one) && (await heldBy(worker, one.provider)) === DEPOSIT;
+    const left = await kill(one, atRequest("answered", deposited), async () => {
+      await deposit(worker, one, BigInt(DEPOSIT));
+      await minute(worker);
+    });
+    expect(left).toMatchObject({ ...first, paid: [FIRST], waiting: [], received: FIRST });
+    await restart();
+    await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
+  });
+
+  test.runIf(isWhole())("before the first part is recorded, and a deposit comes meanwhile, is paid once", async () => {
+    const one = await disputed(worker, consumer, "20.00");
+    await toArbiter(worker, one);
+    const left = await kill(one, atRequest("answered", paid), () => award(worker, one));
+    const owed = { ...UNPAID, owed: FIRST + SECOND, ...partOf(FIRST) };
+    expect(left).toMatchObject({ ...owed, paid: [FIRST], received: FIRST });
+    await deposit(worker, one, BigInt(DEPOSIT));
+    await restart();
+    await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
+  });
+});
+
+// ---- A concession -----------------------------------------------------------------------------------------------------
+
+describe("a refund of the provider's own, when the runtime is killed", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
+  const unbooked = { refunds: 0, refund: "waiting", refund_status: "owed", received: DISPUTED };
+  const booked = { ...unbooked, refunds: 1, refund: "done" };
+  const kills: readonly Killed[] = [
+    { when: "once it is read", freeze: atRequest("answered", refundRead), left: unbooked, whole: true },
+    { when: "in the batch that books it", freeze: inSlowBatch, left: unbooked },
+    {
+      when: "once it is booked, before its dispute has it",
+      freeze: behindCommit(({ refunds }) => refunds === 1),
+      left: booked,
+      whole: true,
+    },
+  ];
+  for (const { when, freeze, left } of kills.filter(({ whole }) => !whole || isWhole()))
+    test(`${when}, is booked once`, async () => {
+      const one = await disputed(worker, consumer, "4.00");
+      await concede(worker, one);
+      const act = async () => {
+        await giveBack(worker, one, BigInt(DISPUTED));
+        await fireCron(worker.baseUrl);
+      };
+      expect(await kill(one, freeze, act)).toMatchObject(left);
+      await restart();
+      await expectEnd(one, {
+        ...{ ...AT_REST, refund: "done", refunds: 1, paid_out: 0, paid: [], received: DISPUTED, payouts: [] },
+        ...{ held: one.held, sum: one.held, told: [FILED, RESOLVED, "dispute.updated paid 0.00"] },
+      });
+    });
+});
+
+// ---- What is at rest --------------------------------------------------------------------------------------------------
+
+const [FILED, MOVED, RESOLVED] = ["dispute.filed none 0.00", "dispute.updated none 0.00", "dispute.resolved owed 0.00"];
+const AT_REST = {
+  ...{ status: "resolved", refund_status: "paid", owed: 0, disputed: 0, waiting: [], reserve: 0 },
+  ...{ twice: [], alerts: [] },
+};
+
+async function expectPaid(one: Purchase, parts: number[], told: string[], deposited = 0): Promise<void> {
+  const sum = parts.reduce((total, part) => total + part, 0);
+  const held = one.held + deposited - sum;
+  await expectEnd(one, {
+    ...{ ...AT_REST, payout: "done", refunds: 0, paid_out: sum, paid: parts, received: sum, payouts: parts },
+    ...{ held, sum: held, told: [FILED, MOVED, MOVED, RESOLVED, ...told] },
+  });
+}
+
+async function expectEnd(one: Purchase, end: Json): Promise<void> {
+  let askedAt = 0;
+  const look = async () => {
+    if (Date.now() > askedAt + WORKED_MS) {
+      await minute(worker);
+      askedAt = Date.now();
+    }
+    return endOf(worker, one);
+  };
+  await expect.poll(look, { timeout: ENDS_WITHIN_MS, interval: 400 }).toEqual(end);
+  worker.node.gate({});
+  settled.push({ one, end });
+}
+
+test("nothing is paid again when the contract is looked at again", { timeout: 2 * ENDS_WITHIN_MS }, async () => {
+  const done = "status = 'done' and kind in ('payout', 'reserve')";
+  rows(worker, `update chain_operations set next_check_at = ?, checks = 0 where ${done}`, Date.now());
+  const unseen = async () => {
+    await fireCron(worker.baseUrl);
+    return rows(worker, `select kind, subject from chain_operations where ${done} and checks = 0`);
+  };
+  await expect.poll(unseen, { timeout: ENDS_WITHIN_MS, interval: WORKED_MS }).toEqual([]);
+  for (const { one, end } of settled) expect(await endOf(worker, one)).toEqual(end);
+});
