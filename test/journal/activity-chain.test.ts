@@ -1,4 +1,5 @@
 // The running hash and the signed heads (EVT-12, EVT-13).
+import { decodeProtectedHeader } from "jose";
 import { describe, expect, it } from "vitest";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { runMessage } from "../../src/jobs/run.ts";
@@ -93,10 +94,12 @@ describe("the signed heads", () => {
     for (const { seq, hash, jws, signed_at } of data) {
       expect(hash).toBe(rows[seq - 1]?.hash);
       const checked = await verifyActivityHead(jws, verification, { issuer: world.deps.config.issuer });
+      const { kid } = decodeProtectedHeader(jws);
       const iat = Math.floor(Date.parse(signed_at) / 1000);
       expect(checked).toEqual({
         ok: true,
         claims: { iss: world.deps.config.issuer, sub: world.platformId, seq, hash, iat },
+        kid,
       });
     }
   });
@@ -122,9 +125,9 @@ describe("the signed heads", () => {
   });
 
   it.each([
-    ["another issuer", { iss: "https://other.example" }, "issuer_mismatch"],
-    ["no number", { seq: 0 }, "claims_malformed"],
-  ])("are refused with %s", async (_what, change, reason) => {
+    ["another issuer", { iss: "https://other.example" }, { reason: "issuer_mismatch" }],
+    ["no number", { seq: 0 }, { reason: "claims_malformed", claim: "seq" }],
+  ])("are refused with %s", async (_what, change, fault) => {
     const { world } = await logOf(1);
     await world.run(signActivityHeads);
     const [{ jws }] = (await heads(world)).data;
@@ -133,7 +136,7 @@ describe("the signed heads", () => {
     const text = new TextEncoder().encode(JSON.stringify({ ...claims, ...change }));
     const forged = await signJws(text, "aeap-activity-head+jwt", signing);
     const options = { issuer: world.deps.config.issuer };
-    expect(await verifyActivityHead(forged, verification, options)).toEqual({ ok: false, reason });
+    expect(await verifyActivityHead(forged, verification, options)).toEqual({ ok: false, ...fault });
     const other = await signJws(text, "aeap-receipt+jwt", signing);
     expect(await verifyActivityHead(other, verification, options)).toEqual({ ok: false, reason: "type_not_allowed" });
   });
