@@ -22,9 +22,6 @@ export default defineConfig({
           provide,
           include: ["test/**/*.test.ts"],
           exclude: ["test/**/*.node.test.ts"],
-          setupFiles: ["./test/support/each-file.ts"],
-          // Workers begin with loading a thousand modules, so they are kept; `each-file.ts` empties what they store.
-          isolate: false,
           globalSetup: ["./test/support/global-setup.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,

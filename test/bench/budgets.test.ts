@@ -62,11 +62,11 @@ const READS: readonly Call[] = [
     status: 200,
     options: none,
   },
-  ...["aid", "status", "rating", "certificate", "did.json", "did-web/did.json"].map(
+  ...["aid", "status (in a sandbox)", "rating (in a sandbox)", "certificate", "did.json", "did-web/did.json"].map(
     (part): Call => ({
       budget: `GET /v1/agents/{did}/${part}`,
       method: "GET",
-      path: () => `${agent()}/${part}`,
+      path: () => `${agent()}/${part.split(" ")[0]}`,
       status: 200,
       options: none,
     }),

@@ -216,6 +216,8 @@ describe("npm start", { timeout: START_MS }, () => {
         const runtime = started.find((pid) => pid !== listener && /\bworkerd serve\b/.test(nameOf(pid)));
         const victim = which === "the process that listens" ? listener : runtime;
         expect(victim).toBeGreaterThan(0);
+        // The stack is described before it has printed that it is ready.
+        await expect.poll(() => running.output()).toMatch(/\nReady after \d+\.\d s;/);
         const before = running.output();
         process.kill(victim ?? 0, "SIGKILL");
         expect(await running.ended).toBe(1);

@@ -2,7 +2,7 @@
 // Every answer is checked against the OpenAPI document before a test sees it.
 import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
 import { type Meter, openMeter } from "../../bench/meter.ts";
 import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
@@ -20,7 +20,7 @@ import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS, type Chain, headOf } from "./chain.ts";
 import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
-import type { Traffic } from "./plans.ts";
+import { checkPlans, type Traffic } from "./plans.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
@@ -43,14 +43,9 @@ const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.s
 
 /** Of all worlds of this file. */
 export const traffic: Traffic = { statements: new Set(), callersAnswered: 0 };
+afterAll(() => checkPlans(env.DB, traffic));
 
 let migrated: Promise<void> | undefined;
-/** A file has begun, with a database that has no tables. */
-export function forgetWorlds(): void {
-  migrated = undefined;
-  traffic.statements.clear();
-  traffic.callersAnswered = 0;
-}
 const migrate = () => {
   migrated ??= applyD1Migrations(env.DB, inject("migrations") as never);
   return migrated;
