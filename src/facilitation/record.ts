@@ -165,5 +165,16 @@ function taskOf(transaction: TransactionRow): TaskRow | null {
   const undisputed = { heldMs: 0, verdict: null, verdictScore: null };
   const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
   const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
-  return { taskId, ...settled, status: "open", ...nothing, ...unrated, ...undisputed, ...window };
+  const { consumerPlatformId, providerPlatformId } = transaction;
+  const ofTwoClocks = environment === "sandbox" && consumerPlatformId !== providerPlatformId;
+  return {
+    taskId,
+    ruledBy: ofTwoClocks ? consumerPlatformId : null,
+    ...settled,
+    status: "open",
+    ...nothing,
+    ...unrated,
+    ...undisputed,
+    ...window,
+  };
 }

@@ -69,9 +69,10 @@ function isShownAs(status: IntentStatus, now: number): SQL {
 
 /**
  * Which intents count as open: those that are so at an instant on the agent's clock (milliseconds), and with `ahead`, by how much the service's
- * clock is ahead of the chains', also those that may have been paid in time: each until its hold has ended (PAY-11).
+ * clock is ahead of the chains', also those that may have been paid in time: each until its hold has ended (PAY-11). `real`: real time, where the
+ * agent's clock is another.
  */
-export type OpenAt = { readonly now: number; readonly ahead?: number };
+export type OpenAt = { readonly now: number; readonly ahead?: number; readonly real?: number };
 
 /**
  * The open intents of an agent, as an expression: those that wait for a payment, and those that were paid. A provider's are a range of their

@@ -2,16 +2,17 @@
 import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";
-import { present } from "../db/batch.ts";
+import { SIDES } from "../core/vocabulary.ts";
 import { listTransactions } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/schema.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { listEventsAbout } from "../journal/event-list-store.ts";
 import type { EventView } from "../journal/event-schema.ts";
 import { firstListed, toEventView } from "../journal/event-views.ts";
-import { listTasks } from "../tasks/list-store.ts";
+import { clocksOf } from "../tasks/clocks.ts";
+import { taskReads, tasksOf } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/schema.ts";
-import { toTaskView } from "../tasks/views.ts";
+import { pageOfTasks } from "../tasks/views.ts";
 import { positionOf } from "./account.ts";
 import type { ReportQuery, TaskQuery } from "./schema.ts";
 import { findReported } from "./store.ts";
@@ -24,30 +25,17 @@ const asked = (call: ManagementCall, did: string, query: ReportQuery, listing: L
   askedPage(call, query, listing, precheckReported(call, did));
 
 export async function getAgentTasks(call: ManagementCall, did: string, query: TaskQuery): Promise<Page<TaskView>> {
-  const { db, tenant, now, deps, environment } = call;
+  const { db, tenant, deps, environment } = call;
   const { status, outcome, since } = query;
   const filter = { status, outcome, since };
   const page = await asked(call, did, query, listingOf("agent tasks", [environment, did], filter));
-  const of = { did, environment };
-  const {
-    agent,
-    sold = [],
-    bought = [],
-  } = await call.read(
-    present({
-      agent: findReported(db, tenant, did),
-      sold: listTasks(db, "provider", of, filter, now, page),
-      bought: listTasks(db, "consumer", of, filter, now, page),
-    }),
-  );
+  const clocks = clocksOf(call);
+  const { agent, ...found } = await call.read({
+    agent: findReported(db, tenant, did),
+    ...taskReads(db, SIDES, { did, environment }, filter, clocks, page),
+  });
   if (!agent) throw new ServiceError("not_found");
-  return toPage(
-    // An agent is on one side.
-    [...sold, ...bought],
-    page,
-    ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
-    (task) => toTaskView(deps.config, task, now),
-  );
+  return pageOfTasks(deps.config, tasksOf(found), page, clocks);
 }
 
 export async function getAgentTransactions(

@@ -11,6 +11,7 @@ import { listEventsAbout } from "../journal/event-list-store.ts";
 import { firstListed, toEventView } from "../journal/event-views.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
+import { clocksOf } from "../tasks/clocks.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { OverviewView } from "./schema.ts";
 
@@ -22,7 +23,7 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
-    open: findOpen(db, { did, environment }, { now }, OPEN_COUNTED_MAX),
+    open: findOpen(db, { did, environment }, { now, real: clocksOf(call).real }, OPEN_COUNTED_MAX),
     events: listEventsAbout(db, tenant, did, firstListed(now), newest),
   });
   if (!found) throw new ServiceError("not_found");

@@ -3,11 +3,11 @@ import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
 import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
-import { present } from "../db/batch.ts";
 import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
-import { listTasks } from "../tasks/list-store.ts";
+import { clocksOf } from "../tasks/clocks.ts";
+import { taskReads, tasksOf } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/schema.ts";
-import { toTaskView } from "../tasks/views.ts";
+import { pageOfTasks, toTaskView } from "../tasks/views.ts";
 import { exportAll } from "./export.ts";
 import type { AccountTaskQuery } from "./schema.ts";
 
@@ -24,25 +24,17 @@ export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQue
   call.surface === "agent" ? getOwnTasks(call, query) : getAccountTasks(call, query);
 
 async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
-  const { db, deps, did, now } = call;
+  const { db, deps, did } = call;
   const { did: asked, role, ...filter } = filterOf(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent lists its own tasks alone.";
     throw validationError([fieldError("did", "invalid_value", message)]);
   }
   const page = await askedPage(call, query, listingOf("own tasks", [did], { role, ...filter }));
-  const of = { did, environment: null };
-  const [sold, bought] = SIDES.map((side) =>
-    role === undefined || role === side ? listTasks(db, side, of, filter, now, page) : null,
-  );
-  const found = await call.read(present({ sold: sold ?? null, bought: bought ?? null }));
-  return toPage(
-    // An agent is on one side.
-    [...(found.sold ?? []), ...(found.bought ?? [])],
-    page,
-    ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
-    (task) => toTaskView(deps.config, task, now),
-  );
+  const clocks = clocksOf(call);
+  const sides = role === undefined ? SIDES : [role];
+  const found = await call.read(taskReads(db, sides, { did, environment: null }, filter, clocks, page));
+  return pageOfTasks(deps.config, tasksOf(found), page, clocks);
 }
 
 const positionOf = ({ settledAt, settlementId }: ListedTask): Position => ({ at: settledAt, id: settlementId });

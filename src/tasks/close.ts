@@ -53,7 +53,7 @@ export function closeTask(
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { transaction } = facts.task;
-  const answered = taskMove.to === "confirmed" ? { answer: closing.outcome } : {};
+  const answered = answeredBy(taskMove.to, closing.outcome, at > deps.clock.now());
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const signals = signalsOf(deps, task, transaction, at);
   const rated =
@@ -89,6 +89,12 @@ export function closeTask(
       closed_at: toIso(at),
     },
   };
+}
+
+/** Its place in the lists: `early` where a window ends on a moved clock. */
+function answeredBy(to: TaskStatus, outcome: TaskOutcome, early: boolean): Partial<Pick<TaskRow, "answer">> {
+  if (to === "confirmed") return { answer: outcome };
+  return early ? { answer: "early" } : {};
 }
 
 /** Of each side that was rated, the principal that answered for the other one: a reorganisation takes the signals back (FAC-18). */

@@ -5,9 +5,10 @@ import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
 import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
-import { type Database, type Read, readAll } from "../db/batch.ts";
+import { type Database, present, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
+import { type ClockedTask, type Clocks, rulingNow, rulingOffsetFor } from "./clocks.ts";
 
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;
@@ -20,22 +21,62 @@ export type TaskFilter = {
 const shown = bareColumns(tasks);
 const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
-/** `environment`: null for that of the agent. Null where no task can be what is asked for. D1 merges at most five ranges: each side has a read of its own. */
-export const listTasks = (
+
+/** `environment`: null for that of the agent. */
+type Listed = { readonly did: string; readonly environment: Environment | null };
+type Asked = { readonly limit: number; readonly after: Position | null };
+
+/**
+ * The reads of a page: none of a side where no task can be what is asked for. D1 merges at most five ranges, so each side has a read of its own, and
+ * what ended early has.
+ */
+export const taskReads = (
+  db: Database,
+  sides: readonly Side[],
+  of: Listed,
+  filter: TaskFilter,
+  clocks: Clocks,
+  page: Asked,
+) => {
+  const list = (side: Side, early: boolean) => {
+    if (!sides.includes(side) || (early && of.environment === "production")) return null;
+    const answers = answersOf(filter, boundOf(side, clocks)).filter(({ answer }) => (answer === "early") === early);
+    return listOf(db, side, of, rangesOf(filter, answers, side, clocks, page.after), page);
+  };
+  return present({
+    sold: list("provider", false),
+    soldEarly: list("provider", true),
+    bought: list("consumer", false),
+    boughtEarly: list("consumer", true),
+  });
+};
+
+/** All that the reads of a page have found, in the order of the list. */
+export const tasksOf = (found: { readonly [K in keyof ReturnType<typeof taskReads>]?: ClockedTask[] }): ClockedTask[] =>
+  [found.sold, found.soldEarly, found.bought, found.boughtEarly]
+    .flatMap((rows) => rows ?? [])
+    .sort((a, b) => b.confirmBy - a.confirmBy || (a.taskId < b.taskId ? 1 : -1));
+
+/** The windows of what it sold end on clocks that are not behind real time, each on its own. */
+const boundOf = (side: Side, { own, real }: Clocks): number => (side === "provider" ? real : own);
+
+function listOf(
   db: Database,
   side: Side,
-  { did, environment }: { readonly did: string; readonly environment: Environment | null },
-  filter: TaskFilter,
-  now: number,
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<TaskRow[]> | null => {
-  const from = rangesOf(filter, now, page.after).map(
+  { did, environment }: Listed,
+  ranges: readonly (SQL | undefined)[],
+  page: Asked,
+): Read<ClockedTask[]> | null {
+  if (ranges.length === 0) return null;
+  const from = ranges.map(
     (range) =>
       sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment ?? ownOf(did)}`, range)}`,
   );
-  if (from.length === 0) return null;
-  return readAll(db.select(shown).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)));
-};
+  const clockOffsetMs = rulingOffsetFor(side).as("clock_offset_ms");
+  return readAll(
+    db.select({ ...shown, clockOffsetMs }).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)),
+  );
+}
 
 const ownOf = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
 
@@ -58,17 +99,23 @@ function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   return [
     ...given.map((answer) => ({ answer })),
     ...(among("void") && outcome === undefined ? [{ answer: "void" } as const] : []),
+    ...(ended ? [{ answer: "early" } as const] : []),
     ...(open || ended
       ? [{ answer: null, ...held, ...(open ? {} : { by: now }), ...(ended ? {} : { after: now }) }]
       : []),
   ];
 }
 
-function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL | undefined)[] {
-  const { since, until } = filter;
+function rangesOf(
+  { since, until }: TaskFilter,
+  answers: readonly Answered[],
+  side: Side,
+  clocks: Clocks,
+  after: Position | null,
+): (SQL | undefined)[] {
   const began = since === undefined ? undefined : since + WINDOW_MS - 1;
   const before = until === undefined ? undefined : until + WINDOW_MS - 1;
-  return answersOf(filter, now).map(({ answer, held, after: open, by: ended }) => {
+  return answers.map(({ answer, held, after: open, by: ended }) => {
     // One bound: of two, SQLite would compare the other row by row.
     const bounds = [open, began].filter((bound) => bound !== undefined);
     const ends = [ended, before].filter((end) => end !== undefined);
@@ -79,6 +126,8 @@ function rangesOf(filter: TaskFilter, now: number, after: Position | null): (SQL
       held === false ? sql`status <> 'disputed'` : undefined,
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
       below(sql`confirm_by`, sql`task_id`, after, by),
+      // What has ended on the clock of its buyer, and no job has recorded yet, is not open.
+      open !== undefined && side === "provider" ? sql`confirm_by > ${rulingNow(clocks)}` : undefined,
     );
   });
 }

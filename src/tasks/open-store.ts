@@ -4,6 +4,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import { hasOpenIntent, type OpenAt, openIntentsOf } from "../intents/list-store.ts";
+import { rulingNow } from "./clocks.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
@@ -11,20 +12,25 @@ type Party = { readonly did: string; readonly environment: Environment };
 export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
   read(
     db
-      .select({ intents: openIntentsOf(of, at, most).as("intents"), tasks: openTasksOf(of, at.now, most).as("tasks") })
+      .select({ intents: openIntentsOf(of, at, most).as("intents"), tasks: openTasksOf(of, at, most).as("tasks") })
       .from(sql`(select 1)`),
     ([row]) => row ?? { intents: 0, tasks: 0 },
   );
 
 /** A condition: it has neither. */
 export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
-  sql`not ${hasOpenIntent(of, at)} and ${openTasksOf(of, at.now, 1)} = 0`;
+  sql`not ${hasOpenIntent(of, at)} and ${openTasksOf(of, at, 1)} = 0`;
 
 /** As an expression. */
-const openTasksOf = ({ did, environment }: Party, now: number, most: number): SQL<number> => {
-  const each = Object.values(SIDE_COLUMNS).map(
-    (side) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
-      and answer is null and confirm_by > ${now} and status = 'open'`,
-  );
+const openTasksOf = ({ did, environment }: Party, { now, real = now }: OpenAt, most: number): SQL<number> => {
+  const open = (
+    side: SQL,
+    from: number,
+  ) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
+      and answer is null and confirm_by > ${from} and status = 'open'`;
+  const each = [
+    open(SIDE_COLUMNS.consumer, now),
+    sql`${open(SIDE_COLUMNS.provider, real)} and confirm_by > ${rulingNow({ own: now, real })}`,
+  ];
   return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
 };

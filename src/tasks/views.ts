@@ -1,8 +1,10 @@
-// Maps rows to the task of schema.ts at an instant.
+// Maps rows to the task of schema.ts at an instant, and to pages of them.
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { type Listing, type Page, toPage } from "../core/page.ts";
 import type { TaskRow } from "../db/tables/money.ts";
+import { type ClockedTask, type Clocks, nowOf } from "./clocks.ts";
 import type { TaskView } from "./schema.ts";
 import { effectiveTask } from "./states.ts";
 
@@ -28,3 +30,17 @@ export function toTaskView(config: Config, task: TaskRow, now: number): TaskView
     closed_at: toIsoOrNull(closedAt),
   };
 }
+
+/** A page of an agent's tasks, each on the clock that rules it. */
+export const pageOfTasks = (
+  config: Config,
+  found: readonly ClockedTask[],
+  page: { readonly limit: number; readonly listing: Listing },
+  clocks: Clocks,
+): Page<TaskView> =>
+  toPage(
+    found,
+    page,
+    ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
+    (task) => toTaskView(config, task, nowOf(clocks, task)),
+  );

@@ -269,14 +269,19 @@ export const tasks = sqliteTable(
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
     providerDid: text().notNull(),
+    /** The consumer's platform, whose sandbox's clock rules it, where the provider is of another one; null else. */
+    ruledBy: text(),
     // What a task shows of its transaction, so that a page of tasks reads no other table.
     intentId: text().notNull().default(""),
     network: text().notNull().default(""),
     currency: text().notNull().default(""),
     gross: integer().notNull().default(0),
     status: text().$type<TaskStatus>().notNull(),
-    /** What the consumer has answered, or `void`; null where neither, also once the window has ended: the end moves no place in the lists. */
-    answer: text().$type<TaskOutcome | "void">(),
+    /**
+     * What the consumer has answered, or `void`; null where neither, also once the window has ended: the end moves no place in the lists. `early`: it has
+     * ended on a sandbox's clock before it has in real time, so that a range by any other clock tells the others apart.
+     */
+    answer: text().$type<TaskOutcome | "void" | "early">(),
     outcome: text().$type<TaskOutcome>(),
     score: real(),
     note: text(),
