@@ -2,7 +2,6 @@
 // what the Worker serves; `--check` exits non-zero when one of them is behind the routes, or is not what it should be.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { brotliCompressSync, constants } from "node:zlib";
 import { buildDocument } from "./openapi/document.ts";
 import { OPERATORS, PLACEHOLDER, PUBLIC } from "./openapi/documents.ts";
 import { reviewDocument } from "./openapi/review.ts";
@@ -15,22 +14,10 @@ const root = join(import.meta.dirname, "..");
 const sentences = new Sentences();
 const [open, operators] = [PUBLIC, OPERATORS].map((routes) => buildDocument(routes, SERVER_URL, sentences));
 const pretty = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
-const served = `// Printed by scripts/openapi.ts from the routes: \`npm run generate\`.
-export const SERVER_PLACEHOLDER = ${JSON.stringify(PLACEHOLDER)};
-/** Compressed by Brotli, as base64: the text would be a sixth of the Worker. */
-export const PACKED_DOCUMENT =
-  "${packed(JSON.stringify(buildDocument(PUBLIC, PLACEHOLDER)))}";
-`;
-function packed(text: string): string {
-  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN } = constants;
-  return brotliCompressSync(text, { params: { [BROTLI_PARAM_QUALITY]: 11, [BROTLI_PARAM_LGWIN]: 22 } }).toString(
-    "base64",
-  );
-}
 const files: Readonly<Record<string, string>> = {
   "docs/openapi.json": pretty(open),
   "docs/openapi-operator.json": pretty(operators),
-  "src/http/openapi-document.ts": served,
+  "src/http/assets/openapi.json": JSON.stringify(buildDocument(PUBLIC, PLACEHOLDER)),
 };
 
 if (process.argv.includes("--check")) {

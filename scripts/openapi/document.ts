@@ -10,6 +10,7 @@ import { refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from ".
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
+import { shortened } from "./shorten.ts";
 import type { Document, Json, Operation } from "./types.ts";
 
 /** `serverUrl` is the issuer, whatever Host a request names. */
@@ -109,7 +110,7 @@ function descriptionOf({ summary, description = `${summary}.`, deprecated }: Rou
   return `${description} Deprecated since ${since}${end}${link === undefined ? "" : `; see ${link}`}.`;
 }
 
-const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
+const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example: shortened(example) });
 
 /** The headers of a successful answer. */
 export const headersOf = (route: Route): readonly string[] => [

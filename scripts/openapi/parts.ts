@@ -9,7 +9,7 @@ export const INFO = {
   summary: "Who answers for a software agent.",
   description:
     "Identity, certificates, on-chain settlement, escrow and ratings for software agents that trade with each other. " +
-    "Every error has the same flat envelope; branch on `code`. " +
+    "Every error has the same flat envelope; branch on `code`. Certificates and tokens are shortened in the examples. " +
     "The operator tells of incidents at the `status_page` of `/.well-known/aeap`.",
   contact: { name: "The operator of this service" },
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },

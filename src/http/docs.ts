@@ -1,5 +1,5 @@
-// The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The reference's
-// script and style are assets of this Worker.
+// The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The document and
+// the reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
 import type { AppEnv } from "./app-env.ts";
@@ -9,10 +9,11 @@ import { PAGE_FILES } from "./page-files.ts";
 import { jsonResponse } from "./responses.ts";
 
 export function bindService(app: HonoBase<AppEnv>): void {
-  app.get("/openapi.json", (context) => {
+  app.get("/openapi.json", async (context) => {
     const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
     const { issuer, statusPage } = depsOf(context).config;
-    return new Response(openapiDocument(issuer, statusPage), { headers });
+    const source = { assets: context.env.ASSETS, url: context.req.url };
+    return new Response(await openapiDocument(source, issuer, statusPage), { headers });
   });
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));

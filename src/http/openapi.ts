@@ -1,20 +1,25 @@
-// The OpenAPI document as it is served: printed from the routes at build time (scripts/openapi.ts), with the issuer as its one server
+// The OpenAPI document as it is served: printed from the routes (scripts/openapi.ts) into the Worker's own assets, with the issuer as its one server
 // (HTTP-31), and the operator's status page (HTTP-39).
-import { Buffer } from "node:buffer";
-import { brotliDecompressSync } from "node:zlib";
-import { PACKED_DOCUMENT, SERVER_PLACEHOLDER } from "./openapi-document.ts";
 
-let unpacked: string | undefined;
+/** The service's own address in the printed document. */
+const SERVER_PLACEHOLDER = "https://issuer.example";
 
-/** As printed, with a placeholder for its server. Unpacked once, when it is first asked for. */
-export function printedDocument(): string {
-  unpacked ??= brotliDecompressSync(Buffer.from(PACKED_DOCUMENT, "base64")).toString("utf8");
-  return unpacked;
-}
+let printed: string | undefined;
 
-export function openapiDocument(issuer: string, statusPage: string | null): string {
-  const document = printedDocument().replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
+export async function openapiDocument(
+  { assets, url }: { readonly assets: Fetcher; readonly url: string },
+  issuer: string,
+  statusPage: string | null,
+): Promise<string> {
+  printed ??= await readPrinted(assets, url);
+  const document = printed.replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
   if (statusPage === null) return document;
   const externalDocs = { description: "Incidents and maintenance of this service.", url: statusPage };
   return document.replace("{", () => `{"externalDocs":${JSON.stringify(externalDocs)},`);
+}
+
+async function readPrinted(assets: Fetcher, url: string): Promise<string> {
+  const stored = await assets.fetch(new URL("/openapi.json", url));
+  if (!stored.ok) throw new Error(`the asset openapi.json answers ${stored.status}`);
+  return stored.text();
 }

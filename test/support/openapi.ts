@@ -2,7 +2,7 @@
 // (HTTP-31).
 import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
-import { printedDocument } from "../../src/http/openapi.ts";
+import printed from "../../src/http/assets/openapi.json" with { type: "json" };
 
 type Schema = Record<string, unknown>;
 type Answer = { $ref?: string; content?: Record<string, { schema?: Schema }> };
@@ -24,7 +24,7 @@ type Document = {
 };
 
 /** The public document and the operators', as one; no answer has a field that it does not name. */
-const DOCUMENT = closed(merge(JSON.parse(printedDocument()) as Document, operators as unknown as Document)) as Document;
+const DOCUMENT = closed(merge(printed as unknown as Document, operators as unknown as Document)) as Document;
 const validators = new Map<string, Validator>();
 
 function merge(one: Document, other: Document): Document {
