@@ -2,7 +2,7 @@
 // document becomes stale and is signed at its next reading.
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { type EscrowChange, rated, thresholdMoved } from "../escrow/changes.ts";
+import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
 import { movedStates, moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
@@ -12,8 +12,8 @@ import { addSignal, type SignalChange } from "../ratings/signals.ts";
 import { addedVolume, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** The rows of an agent that a signal can move. */
-export type RatedSource = Omit<AidSource, "certificate">;
+/** The rows of an agent that a signal can move. `turned`: the batch brings an escrow to another state already, and this tells of it. */
+export type RatedSource = Omit<AidSource, "certificate"> & { readonly turned?: boolean };
 /** What a closed task was paid, in base units of its currency; it is added to the settled volume. */
 export type Volume = { readonly currency: string; readonly units: number };
 type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
@@ -27,8 +27,9 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
   const signal = addSignal(db, before, { ...change, by: ratingMethod(deps.env, before.environment) });
   const rating = signal.columns.agentRating;
   const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
-  const turned = moved.filter(stateMoved).map((escrow) => escrow.after);
-  const listed = rating !== before.agentRating || turned.length > 0;
+  const turned = moved.filter(hasTurned).map((escrow) => escrow.after);
+  const toldOf = turned.length > 0 || source.turned === true;
+  const listed = rating !== before.agentRating || toldOf;
   const set = { ...signal.columns, ...(listed && { updatedAt: now }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
   return {
@@ -37,25 +38,23 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
       ...updateRating(db, before, { ...set, ...movedStates(turned), ...(volume && addedVolume(volume)) }),
       ...signal.statements,
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
-      ...recordEscrowChange(db, deps, after, moved, listed, now),
+      ...recordEscrowChange(db, deps, after, toldOf, listed, now),
     ],
   };
 }
 
-const stateMoved = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
-
-/** The event of an escrow that changed its state, and the directory's record of it. */
+/** The event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's record. */
 export function recordEscrowChange(
   db: Database,
   deps: Deps,
   after: RatedSource,
-  moved: readonly EscrowChange[],
+  turned: boolean,
   listed: boolean,
   now: number,
 ): Statement[] {
   const { agent } = after;
   return [
-    ...(moved.some(stateMoved)
+    ...(turned
       ? [
           recordEvent(db, agent, now, {
             type: "agent.escrow_state_changed",

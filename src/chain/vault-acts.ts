@@ -58,6 +58,12 @@ export const driveAct = (
   return driveOperation(tools, operation, until);
 };
 
+/** Whether the contract has it by now. */
+export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createRpc()): Promise<ChainResult<boolean>> {
+  const judged = await readAct(rpc, network, act);
+  return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
+}
+
 /** Editions of the contract have vaults of their own: an act on one replaces none on another. */
 export const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
   const subject = act.kind === "payout" ? act.settlement.key : act.providerDidHash;
@@ -77,25 +83,34 @@ async function planAct(
   act: VaultAct,
   { by, known }: Asked,
 ): Promise<ChainResult<Plan<ActOnChain>>> {
+  const judged = await readAct(rpc, network, act);
+  if (!judged.ok) return judged;
+  const { is, data } = judged.value;
+  const planned = (value: Plan<ActOnChain>): ChainResult<Plan<ActOnChain>> => ({ ok: true, value });
+  if (typeof is === "object") return planned({ state: "impossible", reason: is.impossible });
+  if (is === "done") return planned({ state: "done", onChain: { scheduled: null } });
+  const caller = await by();
+  if (!caller.ok) return caller;
+  const next = await planDelayed(rpc, network, { by: caller.value, data, known });
+  if (!next.ok) return next;
+  return next.value.state === "scheduled"
+    ? planned({ state: "done", onChain: { scheduled: next.value.until } })
+    : planned(next.value);
+}
+
+type Judged = { readonly is: ReturnType<Reading["judge"]>; readonly data: Hex };
+
+/** What the contract says of an act, and the call towards it. */
+async function readAct(rpc: Rpc, network: Network, act: VaultAct): Promise<ChainResult<Judged>> {
   const { read, judge, data } = readingOf(network, act);
   const view = { method: "eth_call", params: [{ to: network.settlement_contract, data: read }, "latest"] };
   const answered = await rpc(network, "read", [view]);
   if (!answered.ok) return answered;
   const [reply] = answered.value;
-  const planned = (value: Plan<ActOnChain>): ChainResult<Plan<ActOnChain>> => ({ ok: true, value });
   if (reply?.ok !== true || typeof reply.result !== "string") return unavailable(network.network, "bad_answer");
   const answer = reply.result as Hex;
-  const judged = tryJudge(judge, answer);
-  if (judged === null) return unavailable(network.network, "bad_answer");
-  if (typeof judged === "object") return planned({ state: "impossible", reason: judged.impossible });
-  if (judged === "done") return planned({ state: "done", onChain: { scheduled: null } });
-  const caller = await by();
-  if (!caller.ok) return caller;
-  const next = await planDelayed(rpc, network, { by: caller.value, data: data(answer), known });
-  if (!next.ok) return next;
-  return next.value.state === "scheduled"
-    ? planned({ state: "done", onChain: { scheduled: next.value.until } })
-    : planned(next.value);
+  const is = tryJudge(judge, answer);
+  return is === null ? unavailable(network.network, "bad_answer") : { ok: true, value: { is, data: data(answer) } };
 }
 
 function tryJudge(judge: Reading["judge"], answer: Hex): ReturnType<Reading["judge"]> | null {

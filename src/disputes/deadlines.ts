@@ -179,7 +179,7 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
   const effect = { provider: back(provider), consumer: back(consumer), claim: { disputed, owed: 0 } };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
-    ...applyEffect(deps, before, facts, effect, now),
+    ...applyEffect(deps, before, facts, effect, now).statements,
     ...told(deps, row, now),
   ]);
   return row;

@@ -1,17 +1,30 @@
 // What a dispute does to its provider's escrow and to the counts of both agents (DSP-10, DSP-15), as statements of the batch that moves it.
-import { recordEscrowChange } from "../agents/rate.ts";
+import { type RatedSource, recordEscrowChange } from "../agents/rate.ts";
 import { type Counted, countDisputes } from "../agents/store.ts";
 import { wantAgain } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { type Claim, claimed } from "../escrow/changes.ts";
+import { type Claim, claimed, hasTurned } from "../escrow/changes.ts";
+import { escrowOn } from "../escrow/states.ts";
 import { moveClaim, movedStates } from "../escrow/store.ts";
+import type { Seller } from "../identity/owned-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Parties = Pick<DisputeRow, "environment" | "providerDid" | "consumerDid" | "network">;
-type Found = { readonly provider: AgentWithPrincipal | null; readonly escrow: EscrowRow | null };
+/** The provider, with its markets and escrows in the dispute's environment. */
+export type Found = {
+  readonly provider: AgentWithPrincipal | null;
+  readonly markets: readonly MarketRow[];
+  readonly escrows: readonly EscrowRow[];
+};
+
+export const foundOf = (seller: Seller | null): Found =>
+  seller
+    ? { provider: seller, markets: seller.markets, escrows: seller.escrows }
+    : { provider: null, markets: [], escrows: [] };
 
 export type Effect = {
   readonly provider: Counted;
@@ -19,31 +32,36 @@ export type Effect = {
   readonly claim: Claim;
 };
 
-/** `escrow`: after the claim, for what follows in the batch; null where the provider has none on the network any more. */
-export type Applied = { readonly escrow: EscrowRow | null; readonly turned: boolean; readonly statements: Statement[] };
+/** `escrows`: as the claim leaves them. `told`: the event and the record of an escrow that turned, where nothing else of the batch tells of it. */
+export type Applied = {
+  readonly escrow: EscrowRow | null;
+  readonly escrows: readonly EscrowRow[];
+  readonly turned: boolean;
+  readonly statements: Statement[];
+  readonly told: Statement[];
+};
 
+/** An escrow that the provider has no more on the network is claimed from no more. */
 export function applyClaim(deps: Deps, of: Parties, found: Found, claim: Claim, now: number): Applied {
   const { db } = deps;
-  const { provider, escrow: before } = found;
-  if (!before || (claim.disputed === 0 && claim.owed === 0)) return { escrow: before, turned: false, statements: [] };
+  const { provider, escrows } = found;
+  const before = escrowOn(escrows, of);
+  if (!before || (claim.disputed === 0 && claim.owed === 0))
+    return { escrow: before, escrows, turned: false, statements: [], told: [] };
   const after = claimed(before, claim);
-  const turned = before.state !== after.state && provider?.agent.environment === of.environment;
-  const source = provider && {
-    ...provider,
-    agent: { ...provider.agent, updatedAt: now },
-    markets: [],
-    escrows: [after],
-  };
+  const turned = hasTurned({ before, after }) && provider?.agent.environment === of.environment;
+  const left = escrows.map((row) => (row === before ? after : row));
   return {
     escrow: after,
+    escrows: left,
     turned,
-    statements: [
-      ...moveClaim(db, before, after, claim),
-      wantReserve(db, of),
-      ...(turned && source ? recordEscrowChange(db, deps, source, [{ before, after }], true, now) : []),
-    ],
+    statements: [...moveClaim(db, before, after, claim), wantReserve(db, of)],
+    told: turned && provider ? turnedStatements(deps, { ...provider, markets: found.markets, escrows: left }, now) : [],
   };
 }
+
+const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "turned">, now: number): Statement[] =>
+  recordEscrowChange(deps.db, deps, { ...source, agent: { ...agent, updatedAt: now } }, true, true, now);
 
 /** The contract keeps so much back (CHN-23); the queue brings it there. */
 export const wantReserve = (
@@ -71,7 +89,8 @@ export const countBoth = (
 };
 
 /** Of an act that rates nobody. */
-export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number): Statement[] {
-  const applied = applyClaim(deps, of, found, effect.claim, now);
-  return [...applied.statements, ...countBoth(deps, of, effect, applied, now)];
+export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number) {
+  const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
+  const counted = countBoth(deps, of, effect, applied, now);
+  return { escrows, statements: [...applied.statements, ...applied.told, ...counted] };
 }

@@ -7,18 +7,18 @@ import type { Database, ReadResults, Statement } from "../db/batch.ts";
 import { rulingOffset } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
+import type { Turned } from "../tasks/close.ts";
 import { closeHeld, replaceVerdict, resumedUntil, resumeTask, type Verdicted, verdictReads } from "../tasks/verdict.ts";
 import { applyClaim, countBoth, type Effect } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
-import { findDispute, findEscrowOfDispute, findRefundedOf, moveDispute, taskOf } from "./store.ts";
+import { findDispute, findRefundedOf, moveDispute, taskOf } from "./store.ts";
 import { payableOf, scoreAfter } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 /** The reads of an end, in one trip and of constant size. */
 export const endingReads = (db: Database, disputeId: string) => ({
   found: findDispute(db, disputeId),
-  escrow: findEscrowOfDispute(db, disputeId),
   refunded: findRefundedOf(db, disputeId),
   ...verdictReads(db, taskOf(disputeId)),
 });
@@ -48,7 +48,7 @@ export function endDispute(
   const row: DisputeRow = { ...before, ...set, status: "resolved" };
   const effect = effectOf(row);
   const applied = applyClaim(deps, before, facts, effect.claim, now);
-  const task = endTask(deps, withEscrow(facts, applied.escrow), row, now);
+  const task = endTask(deps, { ...facts, escrows: [...applied.escrows], turned: applied.turned }, row, now);
   const view = toDisputeView(deps.config, row, now);
   return {
     row,
@@ -56,6 +56,8 @@ export function endDispute(
     statements: [
       ...moveDispute(db, before, move(disputeMachine, before.status, trigger), set),
       ...applied.statements,
+      // The rating tells of it together with itself.
+      ...(task.rated.provider ? [] : applied.told),
       ...countBoth(deps, before, effect, applied, now, task.rated),
       ...task.statements,
       ...owingStatements(deps, row, now),
@@ -63,14 +65,6 @@ export function endDispute(
     ],
   };
 }
-
-/** Further statements of the batch start from the escrow as the claim leaves it. */
-const withEscrow = (facts: EndingFacts, after: EndingFacts["escrow"]): EndingFacts => ({
-  ...facts,
-  escrows: facts.escrows.map((one) =>
-    after && one.network === after.network && one.environment === after.environment ? after : one,
-  ),
-});
 
 function columnsOf({ task, refunded }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
   const { resolution, refund, from, endedBy, finding = null } = ending;
@@ -131,7 +125,7 @@ const VERDICTS: Readonly<Record<Resolution, Verdict | null>> = {
 
 const UNTOUCHED: Verdicted = { statements: [], rated: { provider: false, consumer: false } };
 
-function endTask(deps: Deps, facts: EndingFacts, row: DisputeRow, now: number): Verdicted {
+function endTask(deps: Deps, facts: EndingFacts & Turned, row: DisputeRow, now: number): Verdicted {
   const task = facts.task?.task;
   const { resolution, heldMs, filedAt } = row;
   if (!task || resolution === null || task.status === "void") return UNTOUCHED;

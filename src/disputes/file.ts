@@ -11,17 +11,17 @@ import { Conflict } from "../core/retry.ts";
 import { type ReadResults, readBatch } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
-import { findPublicAgent } from "../identity/store.ts";
+import { findSellerIn } from "../identity/owned-store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmed } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
-import { applyEffect } from "./effects.ts";
+import { applyEffect, foundOf } from "./effects.ts";
 import { type Caller, CLOCK, noteAct, type PartyCall, readAs, sidesOf } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
-import { findDisputable, findEscrowOf, findLatest, insertDispute, providerOf } from "./store.ts";
+import { findDisputable, findLatest, insertDispute } from "./store.ts";
 import { bountyOf, reasonOf } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
@@ -33,8 +33,7 @@ const idIn = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): strin
 const filingReads = ({ db }: PartyCall, id: string) => ({
   found: findDisputable(db, id),
   latest: findLatest(db, id),
-  provider: findPublicAgent(db, providerOf(id)),
-  escrow: findEscrowOf(db, id),
+  seller: findSellerIn(db, id),
 });
 type Filing = ReadResults<ReturnType<typeof filingReads>>;
 
@@ -67,7 +66,7 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
     [
       insertDispute(db, dispute),
       ...(held ? holdTask(db, task) : []),
-      ...applyEffect(deps, dispute, facts, effect, now),
+      ...applyEffect(deps, dispute, foundOf(facts.seller), effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
       ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
     ],

@@ -1,6 +1,6 @@
 // Pays an award out of the provider's vault (DSP-12): by the arbiter's operation, at most what the vault holds and the gross, in as many parts as that
 // takes. A part is stored before it is sent, and the contract pays it once, because each is bound to what was paid before it.
-import { didHash } from "../chain/hashes.ts";
+import type { Signer } from "../chain/gateway.ts";
 import { type Network, networkNamed, onEdition } from "../chain/networks.ts";
 import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
 import {
@@ -13,7 +13,7 @@ import {
   whileOperation,
 } from "../chain/store.ts";
 import { readVault } from "../chain/surplus.ts";
-import { type ActOnChain, driveAct, type SettlementFacts } from "../chain/vault-acts.ts";
+import { type ActOnChain, driveAct, hasAct, purposeOf, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -28,11 +28,13 @@ import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
 import { claimed } from "../escrow/changes.ts";
 import { moveClaim } from "../escrow/store.ts";
 import { findTransaction } from "../facilitation/store.ts";
+import { findFollower } from "../follower/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 import { told } from "./deadlines.ts";
 import { wantReserve } from "./effects.ts";
+import { refundedAhead, settlementFacts } from "./payout-chain.ts";
 import { nudgeReserve } from "./reserve.ts";
 import { findDispute, findEscrowOfDispute, findPaidOut, findRefundedOf, noteRefund, transactionOf } from "./store.ts";
 import { payableOf } from "./terms.ts";
@@ -44,6 +46,7 @@ const reads = ({ db }: Deps, network: string, disputeId: string) => ({
   escrow: findEscrowOfDispute(db, disputeId),
   refunded: findRefundedOf(db, disputeId),
   booked: findPaidOut(db, disputeId),
+  place: findFollower(db, network),
 });
 
 type At = {
@@ -52,8 +55,10 @@ type At = {
   readonly transaction: TransactionRow;
   readonly escrow: EscrowRow | null;
   readonly on: Network;
-  /** What wallets gave back beside it. */
+  /** What wallets gave back beside it, as it is booked. */
   readonly refunded: number;
+  /** The same in the blocks that are not booked yet. */
+  readonly ahead: number;
   /** On the clock that rules the dispute. */
   readonly now: number;
 };
@@ -77,7 +82,7 @@ export async function payAward(
 }
 
 async function drive(deps: Deps, name: string, disputeId: string, until: number): Promise<boolean> {
-  const { operation, found, transaction, escrow, refunded, booked } = await readBatch(
+  const { operation, found, transaction, escrow, refunded, booked, place } = await readBatch(
     deps.db,
     reads(deps, name, disputeId),
   );
@@ -87,11 +92,13 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const { dispute } = found;
   if (!on || dispute.refundFrom !== "vault") return true;
   const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
-  const at: At = { operation, dispute, transaction, escrow, on, refunded, now };
+  const ahead = await refundedAhead(deps, transaction, place);
+  if (ahead === "unavailable") return false;
+  const at: At = { operation, dispute, transaction, escrow, on, refunded, ahead, now };
   const part = partOf(operation) ?? (await nextPart(at));
   if (part === "unavailable") return false;
   if (part === null) return later(deps, at);
-  const facts = await factsOf(deps, at, part);
+  const facts = await settlementFacts(deps, transaction, on, part.before);
   if (facts === "unavailable") return false;
   if (facts === null) return givenUp(deps, at, "UnknownSettlement");
   if (!partOf(operation)) {
@@ -100,8 +107,37 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   }
   const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
   const tools = { chain: deps.chain, signer: signerOn(deps.env, "arbiter", name) };
+  if (operation.status !== "done" && part.amount > leftOf(at, part.before)) {
+    const dropped = await drop(deps, at, part, act, tools.signer, until);
+    return dropped === "dropped" ? drive(deps, name, disputeId, until) : dropped;
+  }
   const driven = await driveAct(tools, on, act, knownOf(operation), until);
   return noted(deps, at, part, driven, booked);
+}
+
+/** A part of which the provider has given something back since: it is paid only where the contract has done it already. */
+async function drop(
+  deps: Deps,
+  at: At,
+  part: Part,
+  act: Extract<VaultAct, { kind: "payout" }>,
+  signer: Signer,
+  until: number,
+): Promise<"dropped" | boolean> {
+  const { db } = deps;
+  const { operation, on } = at;
+  // One that is scheduled is not executed, and the authority forgets it.
+  const withdrawn = await signer.withdraw(purposeOf(on, act), until);
+  if (!withdrawn.ok || withdrawn.value.state !== "clear") return false;
+  const has = await hasAct(on, act);
+  if (!has.ok) return false;
+  if (has.value) return hasPaid(deps, at, part, null);
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    wantAgain(db, operation, {}, Date.now()),
+    ...progress(deps, at, { refundStatus: "owed" }),
+  ]);
+  return "dropped";
 }
 
 const partOf = ({ wanted }: OperationRow): Part | null => {
@@ -114,8 +150,10 @@ const knownOf = ({ wanted }: OperationRow) => {
 };
 
 /** What the vault still owes, whatever was paid of it. */
-const leftOf = ({ dispute, refunded }: Pick<At, "dispute" | "refunded">, paidOut = dispute.paidOut): number =>
+const owedOf = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
   Math.max(0, payableOf(dispute) - refunded - paidOut);
+/** The same as far as the chain is read, for what is paid next. */
+const leftOf = (at: At, paidOut = at.dispute.paidOut): number => Math.max(0, owedOf(at, paidOut) - at.ahead);
 
 /** Null where nothing is owed, or the vault holds nothing: later contributions pay. */
 async function nextPart(at: At): Promise<Part | null | "unavailable"> {
@@ -126,29 +164,6 @@ async function nextPart(at: At): Promise<Part | null | "unavailable"> {
   if (!read.ok) return "unavailable";
   const amount = Math.min(left, Number(read.value.balance));
   return amount > 0 ? { before: dispute.paidOut, amount } : null;
-}
-
-/** The settlement as its contract knows it. Null: the chain does not have it any more. */
-async function factsOf(
-  { chain }: Deps,
-  { transaction, on }: At,
-  part: Part,
-): Promise<SettlementFacts | null | "unavailable"> {
-  const read = await chain.readSettlement(transaction.network, transaction.txHash);
-  if (!read.ok || read.value.state === "pending") return "unavailable";
-  if (read.value.state !== "mined") return null;
-  const { settlements, minedAt } = read.value;
-  const settled = settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
-  if (!settled) return null;
-  return {
-    key: settled.settlementKey,
-    providerDidHash: didHash(transaction.providerDid),
-    token: on.token.toLowerCase(),
-    gross: settled.gross,
-    refundTo: settled.refundTo,
-    settledAt: minedAt / SECOND_MS,
-    paidOut: BigInt(part.before),
-  };
 }
 
 /** The part is stored before anything is sent, so that a crash repeats just this one. */
@@ -166,13 +181,17 @@ async function begin({ db }: Deps, { operation }: At, { before, amount }: Part):
 async function later(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
   const { operation, transaction } = at;
-  const over = leftOf(at) === 0;
+  const over = owedOf(at) === 0;
   const now = Date.now();
   if (!over && now > transaction.settledAt + PAYOUT_DAYS_MAX * DAY_MS) return givenUp(deps, at, "expired");
   await commitAll(deps, [
     whileOperation(db, operation),
-    checkAt(db, operation, over ? null : now + HOUR_MS, now),
-    ...progress(deps, at, { refundStatus: over ? "paid" : "owed", owed: leftOf(at) }),
+    checkAt(db, operation, over ? null : now + (leftOf(at) === 0 ? MINUTE_MS : HOUR_MS), now),
+    ...progress(deps, at, {
+      ...paidColumns(at, at.dispute.paidOut),
+      refundStatus: over ? "paid" : "owed",
+      owed: owedOf(at),
+    }),
   ]);
   return true;
 }
@@ -227,7 +246,7 @@ async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | null): P
     return true;
   }
   const paidOut = part.before + part.amount;
-  const owed = leftOf(at, paidOut);
+  const owed = owedOf(at, paidOut);
   // Of one that goes on the next part is looked for at its next check.
   const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
   const status = owed === 0 ? "done" : "waiting";
@@ -254,7 +273,7 @@ async function failed(deps: Deps, at: At, part: Part, reason: string, booked: nu
   const now = Date.now();
   const forgotten = reason === "UnknownSettlement" && booked !== part.before;
   if (forgotten || reason === "ExceedsVault") {
-    const owed = leftOf(at, booked);
+    const owed = owedOf(at, booked);
     await commitAll(deps, [
       whileOperation(db, operation),
       wantAgain(db, operation, {}, now),

@@ -5,31 +5,34 @@ import { move } from "../core/machine.ts";
 import type { Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { applyEffect } from "./effects.ts";
+import { applyEffect, type Found } from "./effects.ts";
 import { countedOf } from "./end.ts";
 import { disputeMachine } from "./states.ts";
 import { moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
-/** `escrow`: as the batch leaves it before this. */
+/** `found`: as the batch leaves it before this; `escrows`: behind it. */
 export function reverseDispute(
   deps: Deps,
   before: DisputeRow | null,
-  found: { readonly provider: AgentWithPrincipal; readonly escrow: EscrowRow | null },
+  found: Found,
   now: number,
-): Statement[] {
-  if (before === null || before.status === "resolved") return [];
+): { readonly escrows: readonly EscrowRow[]; readonly statements: Statement[] } {
+  if (before === null || before.status === "resolved") return { escrows: found.escrows, statements: [] };
   const set = { resolution: "withdrawn", endedBy: "reversal", resolvedAt: now, dueAt: null } as const;
   const ended: DisputeRow = { ...before, ...set, status: "resolved" };
   const effect = { ...countedOf("withdrawn"), claim: { disputed: -before.disputed, owed: 0 } };
-  return [
-    ...moveDispute(deps.db, before, move(disputeMachine, before.status, "reverse"), set),
-    ...applyEffect(deps, before, found, effect, now),
-    ...recordEventForParties(deps.db, before, now, {
-      type: "dispute.resolved",
-      object: toDisputeView(deps.config, ended, now),
-    }),
-  ];
+  const applied = applyEffect(deps, before, found, effect, now);
+  return {
+    escrows: applied.escrows,
+    statements: [
+      ...moveDispute(deps.db, before, move(disputeMachine, before.status, "reverse"), set),
+      ...applied.statements,
+      ...recordEventForParties(deps.db, before, now, {
+        type: "dispute.resolved",
+        object: toDisputeView(deps.config, ended, now),
+      }),
+    ],
+  };
 }

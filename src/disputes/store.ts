@@ -98,22 +98,7 @@ export const findLatest = (db: Database, transactionId: string): Read<DisputeRow
       .limit(1),
   );
 
-export const providerOf = (transactionId: string): SQL<string> =>
-  sql<string>`(select provider_did from transactions where transaction_id = ${transactionId})`;
-
-/** The provider's escrow in the settlement's environment and network. */
-export const findEscrowOf = (db: Database, transactionId: string): Read<EscrowRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(escrows)
-      .where(
-        sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) =
-          (select provider_did, environment, network from transactions where transaction_id = ${transactionId})`,
-      ),
-  );
-
-/** The same of a dispute. */
+/** The provider's escrow in the dispute's environment and network. */
 export const findEscrowOfDispute = (db: Database, disputeId: string): Read<EscrowRow | null> =>
   readOne(
     db

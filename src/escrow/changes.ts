@@ -6,6 +6,8 @@ import { escrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
 
+export const hasTurned = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
+
 /** A rating moves the threshold of every network. */
 export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   const threshold = escrowThreshold(escrow.baseThreshold, rating);

@@ -1,14 +1,15 @@
 // Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
-import { findPublicAgent } from "../identity/store.ts";
+import { escrowOn } from "../escrow/states.ts";
+import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
 import { ofIntent } from "../intents/store.ts";
 import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findBuyer, findEscrowOfIntent, findIntentToSettle, findUsedSettlements } from "./store.ts";
+import { findBuyer, findIntentToSettle, findUsedSettlements } from "./store.ts";
 import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";
 import { requireWallet } from "./wallet.ts";
@@ -24,7 +25,7 @@ type IntentClaim = {
 export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
   const { config, chain } = call.deps;
-  const { intent, used, bound, provider, consumer, escrow, caller } = await readFacts(call, claim);
+  const { intent, used, bound, provider, consumer, caller } = await readFacts(call, claim);
   if (!intent) return refuseUnknownIntent(call, claim.said);
   await proveParty(call, intent, claim.said);
   const network = networkNamed(config.networks, intent.network);
@@ -44,6 +45,7 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
     return { mined, minedAt, settlement: judgePayment(network, mined, intent, used, at) };
   });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
+  const escrow = escrowOn(provider.escrows, network);
   await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
   // confirmed or disputed (FAC-4).
@@ -59,9 +61,8 @@ function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
     intent: findIntentToSettle(db, intentId),
     used: findUsedSettlements(db, txHash, of.network),
     bound: findIntentsPaidBy(db, of.network, txHash),
-    provider: findPublicAgent(db, of.providerDid),
+    provider: findSeller(db, of.providerDid),
     consumer: findBuyer(db, of.consumerDid),
-    escrow: findEscrowOfIntent(db, intentId),
   };
   return call.read(reads, { clock: ({ intent }) => intent?.clockOffsetMs });
 }

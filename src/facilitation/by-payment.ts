@@ -5,7 +5,8 @@ import type { Settled } from "../chain/gateway.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { environmentOf, findPublicAgent } from "../identity/store.ts";
+import { escrowOn } from "../escrow/states.ts";
+import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
 import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
 import {
@@ -21,7 +22,7 @@ import {
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findEscrow, findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
+import { findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
 import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";
 import { requireWallet } from "./wallet.ts";
@@ -41,12 +42,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const reading = await call.deps.chain.readSettlement(network.network, txHash);
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
-  const { known, used, bound, provider, consumer, escrow, caller, ...found } = await readFacts(
-    call,
-    claim,
-    early,
-    settled,
-  );
+  const { known, used, bound, provider, consumer, caller, ...found } = await readFacts(call, claim, early, settled);
   // The one that the follower has bound it to comes first.
   const intent = bound.find((one) => boundLogOf(one, txHash) === settled?.logIndex) ?? found.intent;
   refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
@@ -62,6 +58,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
     const settlement = judgePayment(network, mined, intent, used, at);
     return { mined, minedAt, settlement, intent, provider, consumer };
   });
+  const escrow = escrowOn(judged.provider.escrows, network);
   await requireWallet(call, { ...judged.intent, settlement: judged.settlement, minedAt: judged.mined.minedAt }, escrow);
   const evidence = { network, txHash, escrow, ...judged };
   return recordSettlement(call, evidence);
@@ -83,9 +80,8 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
     known: findFacilitatedPair(db, txHash, network.network, pair),
     used: findUsedSettlements(db, txHash, network.network),
     bound: findIntentsPaidBy(db, network.network, txHash),
-    provider: findPublicAgent(db, providerDid),
+    provider: findSeller(db, providerDid),
     consumer: findTimedBuyer(db, consumerDid),
-    escrow: findEscrow(db, providerDid, environmentOf(providerDid), network.network),
   });
   return call.read(reads, { clock: ({ consumer }) => consumer?.clockOffsetMs });
 }

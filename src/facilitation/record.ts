@@ -9,10 +9,10 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
-import { gained } from "../escrow/changes.ts";
+import { gained, hasTurned } from "../escrow/changes.ts";
 import { editionOf, shownBalance } from "../escrow/states.ts";
 import { moveBalance, movedStates } from "../escrow/store.ts";
-import type { AgentWithPrincipal } from "../identity/store.ts";
+import type { Seller } from "../identity/owned-store.ts";
 import { settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { spendStatements } from "../payments/spend-store.ts";
@@ -32,7 +32,7 @@ export type Evidence = {
   readonly minedAt: number;
   readonly settlement: Settled;
   readonly intent: IntentRow;
-  readonly provider: AgentWithPrincipal;
+  readonly provider: Seller;
   readonly consumer: Buyer;
   /** The provider's escrow on this network; null where it has none. */
   readonly escrow: EscrowRow | null;
@@ -47,15 +47,15 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   // What another edition took stands in another vault than the one that counts (CHN-22).
   const present = escrow && editionOf(escrow, evidence.network) === settlement.contract;
   const change = present ? { before: escrow, after: gained(escrow, gain) } : null;
-  const moved = change !== null && change.before.state !== change.after.state;
+  const moved = change !== null && hasTurned(change);
   const transaction = transactionOf(call, evidence, change?.after ?? escrow);
   const receipt = await sign(call, evidence.network, transaction);
   const task = taskOf(transaction);
   const source = {
     agent: { ...provider.agent, ...(moved && { updatedAt: now }) },
     principal: provider.principal,
-    markets: [],
-    escrows: change ? [change.after] : [],
+    markets: provider.markets,
+    escrows: provider.escrows.map((row) => (row === change?.before ? change.after : row)),
   };
   const settled = { type: "transaction.settled", object: toTransactionView(deps.config, transaction) } as const;
   const opened = task && ({ type: "task.opened", object: toTaskView(deps.config, task, now) } as const);
@@ -69,7 +69,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       // Guards that the recorded version is still the provider's.
       ...touchDocument(db, provider.agent, moved ? { updatedAt: now, ...movedStates([change.after]) } : {}),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
-      ...(change ? recordEscrowChange(db, deps, source, [change], moved, now) : []),
+      ...(change ? recordEscrowChange(db, deps, source, moved, moved, now) : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),
     ],

@@ -1,6 +1,5 @@
 // Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once: none counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
-import type { Environment } from "../core/vocabulary.ts";
 import {
   columnsOf,
   type Database,
@@ -13,15 +12,7 @@ import {
 } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import {
-  type EscrowRow,
-  escrows,
-  type IntentRow,
-  paymentIntents,
-  receipts,
-  type TransactionRow,
-  transactions,
-} from "../db/tables/money.ts";
+import { type IntentRow, paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
@@ -178,29 +169,4 @@ export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | n
       .select({ ...buyer, clockOffsetMs: clockOffsetOf(agents.platformId) })
       .from(agents)
       .where(eq(agents.did, did)),
-  );
-
-/** The provider's escrow in the intent's environment and network. */
-export const findEscrowOfIntent = (db: Database, intentId: string): Read<EscrowRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(escrows)
-      .where(
-        sql`(${escrows.did}, ${escrows.environment}, ${escrows.network}) =
-            (select provider_did, environment, network from payment_intents where intent_id = ${intentId})`,
-      ),
-  );
-
-export const findEscrow = (
-  db: Database,
-  did: string,
-  environment: SQL<Environment>,
-  network: string,
-): Read<EscrowRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(escrows)
-      .where(and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network))),
   );

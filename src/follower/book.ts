@@ -11,7 +11,7 @@ import { readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { type EscrowChange, gained } from "../escrow/changes.ts";
+import { gained, hasTurned } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
@@ -155,8 +155,6 @@ export async function gainStatements(
     ...(await turnedStatements(deps, changes.filter(hasTurned))),
   ];
 }
-
-const hasTurned = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
 
 /** What is missing is told, and stays as it is. */
 export const differenceStatements = ({ db }: Deps, differences: readonly Difference[]): Statement[] => [

@@ -10,6 +10,7 @@ import { type Database, type ReadResults, readTogether, type Statement } from ".
 import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
+import { foundOf } from "../disputes/effects.ts";
 import { reverseDispute } from "../disputes/reverse.ts";
 import { findLatest } from "../disputes/store.ts";
 import { type EscrowChange, gained } from "../escrow/changes.ts";
@@ -17,7 +18,7 @@ import { editionOf } from "../escrow/states.ts";
 import { moveBalance, movedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
-import { type AgentWithPrincipal, findEscrows, findPublicAgent } from "../identity/store.ts";
+import { findSellerIn, type Seller } from "../identity/owned-store.ts";
 import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -61,42 +62,39 @@ function paymentIn(reading: SettlementReading, { txHash, logIndex }: Transaction
   return settled ? { ...settled, kind: "settled", txHash, blockNumber, blockHash, minedAt } : null;
 }
 
-const factsOf = (db: Database, { transactionId, intentId, providerDid, environment }: TransactionRow) => ({
+const factsOf = (db: Database, { transactionId, intentId }: TransactionRow) => ({
   transaction: findTransaction(db, transactionId),
   dispute: findLatest(db, transactionId),
   intent: findIntent(db, intentId),
-  provider: findPublicAgent(db, providerDid),
-  escrows: findEscrows(db, providerDid, environment),
+  seller: findSellerIn(db, transactionId),
 });
 type Facts = ReadResults<ReturnType<typeof factsOf>>;
 
 function reversal(
   deps: Deps,
   network: Network,
-  { transaction, dispute, intent, provider, escrows }: Facts,
+  { transaction, dispute, intent, seller }: Facts,
   task: ClosingFacts | null,
   payment: PaymentAt | null,
 ): Statement[] {
-  if (!transaction || !intent || !provider) throw new Error("a settlement without its intent or its provider");
+  if (!transaction || !intent || !seller) throw new Error("a settlement without its intent or its provider");
   const { db, config, clock } = deps;
   // On the clock that rules the purchase (ACC-9).
   const now = clock.now() + intent.clockOffsetMs;
-  const change = escrowChange(network, escrows, transaction);
-  const left = change ? escrows.map((row) => (row === change.before ? change.after : row)) : escrows;
+  const change = escrowChange(network, seller.escrows, transaction);
+  const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
+  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }), now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
     ...intentStatements(deps, network, intent, transaction, payment),
-    ...(change ? escrowStatements(deps, provider, left, change, now) : []),
-    ...reverseDispute(deps, dispute, { provider, escrow: escrowOn(left, transaction) }, now),
-    ...(task ? reverseTask(deps, task, left, now) : []),
+    ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now) : []),
+    ...ended.statements,
+    ...(task ? reverseTask(deps, task, ended.escrows, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
     raiseAlert(db, reversed(transaction)),
   ];
 }
-
-const escrowOn = (escrows: readonly EscrowRow[], { network }: TransactionRow): EscrowRow | null =>
-  escrows.find((row) => row.network === network) ?? null;
 
 /** What it was spent for is held again until the intent's end, and where the payment is in another block without an end. */
 function intentStatements(
@@ -134,19 +132,17 @@ function escrowChange(
 /** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. */
 function escrowStatements(
   deps: Deps,
-  { agent, principal }: AgentWithPrincipal,
-  left: readonly EscrowRow[],
+  { agent, ...source }: Seller,
   { before, after }: EscrowChange,
   now: number,
 ): Statement[] {
   const { db } = deps;
   const moved = moveBalance(db, before, after, { amount: after.balance - before.balance, settled: true });
   if (before.state === after.state || agent.environment !== before.environment) return moved;
-  const source = { agent: { ...agent, updatedAt: now }, principal, markets: [], escrows: [...left] };
   return [
     ...moved,
     ...touchDocument(db, agent, { updatedAt: now, ...movedStates([after]) }),
-    ...recordEscrowChange(db, deps, source, [{ before, after }], true, now),
+    ...recordEscrowChange(db, deps, { ...source, agent: { ...agent, updatedAt: now } }, true, true, now),
   ];
 }
 

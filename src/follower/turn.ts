@@ -10,7 +10,7 @@ import type { Actor } from "../core/vocabulary.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import type { EscrowChange } from "../escrow/changes.ts";
+import { type EscrowChange, hasTurned } from "../escrow/changes.ts";
 import { movedStates } from "../escrow/store.ts";
 import { type AidSource, certificateIn } from "../identity/aid.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
@@ -52,7 +52,7 @@ async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[
       db,
       deps,
       { ...source, agent: { ...agent, updatedAt: now }, escrows: held },
-      own,
+      own.some(hasTurned),
       listed(source),
       now,
     ),

@@ -1,9 +1,12 @@
 // What each agent of a statement owns, as JSON beside the agent's own row: another statement would read the agents again.
-import { getTableColumns, type SQL, sql } from "drizzle-orm";
+import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
-import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows } from "../db/tables/money.ts";
+import { type Database, type Read, readOne } from "../db/batch.ts";
+import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
+import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
+import { principals } from "../db/tables/principals.ts";
+import { type AgentWithPrincipal, withPrincipal } from "./store.ts";
 
 type Owned = typeof agentMarkets | typeof escrows;
 
@@ -13,18 +16,20 @@ const valuesOf = (table: Owned): SQL =>
     sql`, `,
   )})`;
 
-/** The rows of an agent, in the order of the key. */
-const ofAgent = (table: Owned): SQL =>
-  sql`from ${table} where ${table.did} = agents.did and ${table.environment} = agents.environment`;
+const OWN = sql`agents.environment`;
 
-const listOf = (table: Owned): SQL =>
-  sql`(select json_group_array(${valuesOf(table)}) from (select * ${ofAgent(table)}) as ${table})`;
+/** The rows of an agent, in the order of the key. */
+const ofAgent = (table: Owned, environment: SQL): SQL =>
+  sql`from ${table} where ${table.did} = agents.did and ${table.environment} = ${environment}`;
+
+const listOf = (table: Owned, environment = OWN): SQL =>
+  sql`(select json_group_array(${valuesOf(table)}) from (select * ${ofAgent(table, environment)}) as ${table})`;
 
 /** A list with the first row alone: a range reads one row beyond its end. `more` holds in that row where there may be others. */
 const firstOf = (table: Owned, more?: SQL): SQL => {
   const alone = sql`json_array(${valuesOf(table)})`;
   const list = more ? sql`case when ${more} then ${listOf(table)} else ${alone} end` : alone;
-  return sql`coalesce((select ${list} ${ofAgent(table)} limit 1), '[]')`;
+  return sql`coalesce((select ${list} ${ofAgent(table, OWN)} limit 1), '[]')`;
 };
 
 const MARKETS = firstOf(agentMarkets, sql`not sole`);
@@ -49,3 +54,39 @@ export const ownedRows = (only = sql`true`) => ({
   markets: toRows<MarketRow>(agentMarkets, MARKETS, only).as("markets"),
   escrows: toRows<EscrowRow>(escrows, VAULTS, only).as("escrows"),
 });
+
+/**
+ * The same in an environment that the agent may have left, an expression of the statement: of that one the agent's own row says nothing, and its
+ * markets there count for nothing.
+ */
+const ownedRowsIn = (environment: SQL) => {
+  const still = sql`${environment} = ${OWN}`;
+  const escrowRows = sql`case when ${still} then ${VAULTS} else ${listOf(escrows, environment)} end`;
+  return {
+    markets: ownedRows(still).markets,
+    escrows: toRows<EscrowRow>(escrows, escrowRows, sql`true`).as("escrows"),
+  };
+};
+
+/** An agent that sells, with its markets and vaults. */
+export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; readonly escrows: EscrowRow[] };
+
+export const findSeller = (db: Database, did: string | SQL<string>): Read<Seller | null> =>
+  readOne(
+    db
+      .select({ ...withPrincipal, ...ownedRows() })
+      .from(agents)
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(eq(agents.did, did)),
+  );
+
+/** The provider of a settlement, with its vaults in the environment of that. */
+export const findSellerIn = (db: Database, transactionId: string): Read<Seller | null> =>
+  readOne(
+    db
+      .select({ ...withPrincipal, ...ownedRowsIn(sql`${transactions.environment}`) })
+      .from(transactions)
+      .innerJoin(agents, eq(agents.did, transactions.providerDid))
+      .innerJoin(principals, eq(principals.principalId, agents.principalId))
+      .where(eq(transactions.transactionId, transactionId)),
+  );

@@ -7,6 +7,7 @@ import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
+import { hasTurned } from "../escrow/changes.ts";
 import { escrowStateAt } from "../escrow/states.ts";
 import { linkThresholds, moveVault, putEscrow, restoreThreshold, whileNewest } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
@@ -119,7 +120,14 @@ function stateMoved(
 ): Statement[] {
   if (!found || environment !== found.agent.environment) return [];
   const held = escrows.map((row) => (row === before ? after : row));
-  return recordEscrowChange(deps.db, deps, { ...found, markets, escrows: held }, [{ before, after }], false, now);
+  return recordEscrowChange(
+    deps.db,
+    deps,
+    { ...found, markets, escrows: held },
+    hasTurned({ before, after }),
+    false,
+    now,
+  );
 }
 
 const onNetwork = (rows: readonly EscrowRow[], { network }: Job): EscrowRow | undefined =>

@@ -33,7 +33,9 @@ export const closingReads = (db: Database, taskId: TaskRef) => {
     consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
 };
-export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>>;
+/** `turned`: the batch brings an escrow of the provider to another state already. */
+export type Turned = { readonly turned?: boolean };
+export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & Turned;
 
 /** The end of a task; `at` is its own instant, however late it is recorded. The others are set where a dispute ends it. */
 export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs">> & {
@@ -139,6 +141,12 @@ export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolea
 export const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
   provider !== null && provider.agent.principalId === consumer?.agent.principalId;
 
+/** The provider as the signal finds it. */
+export const sellerIn = (
+  { markets, escrows, turned = false }: ClosingFacts,
+  provider: Pick<RatedSource, "agent" | "principal">,
+): RatedSource => ({ ...provider, markets, escrows, turned });
+
 function rateBoth(
   deps: Deps,
   facts: ClosingFacts,
@@ -153,17 +161,14 @@ function rateBoth(
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
   return {
-    provider: rate(
-      { ...provider, markets: facts.markets, escrows: facts.escrows },
-      {
-        ...providersClock(facts, at, now),
-        volume,
-        add: signals.provider,
-        counterpartyPrincipalId: consumer.agent.principalId,
-        counterparty: facts.providerCounterparty,
-        heaviest: facts.providerHeaviest,
-      },
-    ),
+    provider: rate(sellerIn(facts, provider), {
+      ...providersClock(facts, at, now),
+      volume,
+      add: signals.provider,
+      counterpartyPrincipalId: consumer.agent.principalId,
+      counterparty: facts.providerCounterparty,
+      heaviest: facts.providerHeaviest,
+    }),
     consumer: rate(
       { ...consumer, markets: [], escrows: [] },
       {

@@ -16,6 +16,7 @@ import {
   givesSignals,
   isOfOnePrincipal,
   providersClock,
+  sellerIn,
   signalsOf,
 } from "./close.ts";
 import { taskMachine } from "./states.ts";
@@ -101,7 +102,7 @@ export function replaceVerdict(
   const providerAt = before.providerRatedAt ?? (before.providerRatedBy === null ? dated.at : closedAt);
   const sides = {
     provider: rate(
-      { ...provider, markets: facts.markets, escrows: facts.escrows },
+      sellerIn(facts, provider),
       before.providerRatedBy,
       consumer.agent.principalId,
       [old.provider, next.provider],

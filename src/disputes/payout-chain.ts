@@ -1,0 +1,66 @@
+// What the payment of an award asks the chain (DSP-12): the settlement as its contract knows it, and what wallets have given back since the follower
+// booked last.
+import type { EventAt } from "../chain/gateway.ts";
+import { didHash } from "../chain/hashes.ts";
+import type { Network } from "../chain/networks.ts";
+import type { SettlementFacts } from "../chain/vault-acts.ts";
+import type { Deps } from "../context.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
+import type { TransactionRow } from "../db/tables/money.ts";
+
+type Refund = Extract<EventAt, { kind: "refund" }>;
+
+/** A follower that is further behind closes its network anyway. */
+const RANGES = 5;
+
+/**
+ * What wallets gave back up to the network's head, in base units: a part is not paid of what its provider has just given back itself. `place`: of the
+ * follower; null before its first run.
+ */
+export async function refundedAhead(
+  { chain }: Deps,
+  { network, settlementKey, contract, blockNumber }: TransactionRow,
+  place: FollowerRow | null,
+): Promise<number | "unavailable"> {
+  let [number, hash, sum]: [number, string | null, number] = place
+    ? [place.bookedBlock, place.bookedHash, 0]
+    : [blockNumber, null, 0];
+  for (let range = 0; range < RANGES; range++) {
+    const read = await chain.readEvents(network, { number, hash });
+    // Before a reorganisation is followed: later.
+    if (!read.ok || read.value.state !== "read") return "unavailable";
+    const { events, end, head } = read.value;
+    sum += events
+      .filter((event): event is Refund => event.kind === "refund")
+      .filter((event) => event.settlementKey === settlementKey && event.contract === contract)
+      .reduce((all, { amount }) => all + Number(amount), 0);
+    if (end.number === head.number) return sum;
+    [number, hash] = [end.number, end.hash];
+  }
+  return "unavailable";
+}
+
+/** The settlement, of which `before` was paid out. Null: the chain does not have it any more. */
+export async function settlementFacts(
+  { chain }: Deps,
+  transaction: TransactionRow,
+  on: Network,
+  before: number,
+): Promise<SettlementFacts | null | "unavailable"> {
+  const read = await chain.readSettlement(transaction.network, transaction.txHash);
+  if (!read.ok || read.value.state === "pending") return "unavailable";
+  if (read.value.state !== "mined") return null;
+  const { settlements, minedAt } = read.value;
+  const settled = settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
+  if (!settled) return null;
+  return {
+    key: settled.settlementKey,
+    providerDidHash: didHash(transaction.providerDid),
+    token: on.token.toLowerCase(),
+    gross: settled.gross,
+    refundTo: settled.refundTo,
+    settledAt: minedAt / SECOND_MS,
+    paidOut: BigInt(before),
+  };
+}
