@@ -22,6 +22,15 @@ const ENDED = {
   ...NO_NOTICE,
 } as const;
 
+/** Its vault came to be enough by it, which one event and one record tell. */
+const RELEASED = {
+  ...ENDED,
+  events: {
+    provider: ["agent.escrow_state_changed", "dispute.resolved", "task.closed"],
+    consumer: ["dispute.resolved", "task.closed"],
+  },
+} as const;
+
 export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
   fileDispute: [
     {
@@ -88,6 +97,18 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["dispute.accepted"],
       ...ENDED,
     },
+    {
+      when: "it held the task and constrained the escrow",
+      states: [
+        "chain operation none → waiting",
+        "dispute pre_arbitration → resolved",
+        "escrow CONSTRAINED → FUNDING",
+        "task disputed → confirmed",
+      ],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      activity: ["dispute.accepted"],
+      ...RELEASED,
+    },
   ],
   concedeDispute: [
     {
@@ -96,6 +117,18 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
       activity: ["dispute.conceded"],
       ...ENDED,
+    },
+    {
+      when: "it held the task and constrained the escrow",
+      states: [
+        "chain operation none → waiting",
+        "dispute pre_arbitration → resolved",
+        "escrow CONSTRAINED → FUNDING",
+        "task disputed → confirmed",
+      ],
+      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      activity: ["dispute.conceded"],
+      ...RELEASED,
     },
   ],
   withdrawDispute: [
@@ -141,6 +174,27 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       ],
       activity: OPERATORS,
       ...ENDED,
+    },
+    {
+      when: "upheld, and it held the task and constrained the escrow",
+      states: [
+        "chain operation none → waiting",
+        "dispute arbitration → resolved",
+        "escrow CONSTRAINED → FUNDING",
+        "task disputed → confirmed",
+      ],
+      tables: [
+        "agents",
+        "chain_operations",
+        "dispute_awards",
+        "disputes",
+        "escrows",
+        "operator_entries",
+        "rating_counterparties",
+        "tasks",
+      ],
+      activity: OPERATORS,
+      ...RELEASED,
     },
     {
       when: "rejected, and the task was closed",

@@ -158,14 +158,21 @@ export const DISPUTE_PLAYS: Plays = {
     always: byProvider((of) => act(of, "evidence", { description: "The note." }, 201)),
   },
   escalateDispute: { "the provider has answered": playing(escalate, [respond]) },
-  acceptOffer: { "it held the task": playing(accept, [respond], covered) },
-  concedeDispute: { "it held the task": byProvider(concede, covered) },
+  acceptOffer: {
+    "it held the task": playing(accept, [respond], covered),
+    "it held the task and constrained the escrow": playing(accept, [respond]),
+  },
+  concedeDispute: {
+    "it held the task": byProvider(concede, covered),
+    "it held the task and constrained the escrow": byProvider(concede),
+  },
   withdrawDispute: {
     "it held the task": playing(withdraw, [], covered),
     "it held the task and constrained the escrow": playing(withdraw),
   },
   resolveDispute: {
     "upheld, and it held the task": playing(upheld, [arbitrate], covered),
+    "upheld, and it held the task and constrained the escrow": playing(upheld, [arbitrate]),
     "rejected, and the task was closed": playing(resolve({ resolution: "rejected" }), [arbitrate], async (of) => {
       await covered(of);
       await confirmTask(of);

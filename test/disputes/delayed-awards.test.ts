@@ -1,0 +1,156 @@
+// Awards where the arbiter's payouts wait a day, as in production (DSP-12, CHN-20): scheduled, executed once the delay is over, cancelled by the
+// guardian, and less where the provider gives something back itself meanwhile. The network `lab-award` belongs to this file alone.
+import { parseAbi } from "viem";
+import { decodeEventLog, encodeFunctionData } from "viem/utils";
+import { beforeAll, describe, expect, it } from "vitest";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { authorityAbi } from "../../src/chain/contracts/abi.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { follow, heldBy, refundOf } from "../follower/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { account, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { arbitrated, escrowOf, eventsAbout, file, payOut, read, resolve } from "./support.ts";
+
+const LAB = "lab-award";
+const GUARDIAN = account(4);
+/** Of a refund of 4 and a bounty of 1. */
+const [AWARD, BALANCE] = [5_000_000, 20_000_000];
+
+type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: string; readonly transaction: string };
+
+let world: World;
+const cases: Record<string, Case> = {};
+
+/** Filed, brought to the arbiter and decided; its payout is scheduled. */
+async function awarded(): Promise<Case> {
+  const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
+  const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
+  const tx = await payOnChain(consumer.did, provider.did, 10_000_000, { network: LAB, intentId: intent.intent_id });
+  const fac = expectStatus(await asProvider(world, { provider, consumer, intent, tx }), 200);
+  await deposit(provider.did, BALANCE, LAB);
+  const bought = { provider, consumer, intent, tx, fac, task: fac.task_id };
+  const { dispute_id: id } = expectStatus(await file(world, bought), 201);
+  await arbitrated(world, { ...bought, id });
+  expectStatus(await resolve(world, id, { resolution: "partially_upheld", refund_amount: "4" }), 200);
+  expect(await payOut(world, id, LAB)).toBe(true);
+  return { provider, consumer, id, transaction: fac.transaction_id };
+}
+
+const operationOf = async ({ id }: Case): Promise<Json> =>
+  (await rows("select * from chain_operations where kind = 'payout' and subject = ?", id))[0];
+const shown = ({ consumer, id }: Case): Promise<Json> => read(world, consumer, id);
+
+async function pass(seconds: number): Promise<void> {
+  await rpc(LAB, "evm_increaseTime", [seconds]);
+  await rpc(LAB, "anvil_mine", ["0x1"]);
+}
+
+/** What the authority keeps scheduled of a payout: its last schedule, as the chain's event tells it. */
+async function cancelLast(): Promise<void> {
+  const { authority } = chainOf(LAB);
+  const abi = parseAbi([
+    "event OperationScheduled(bytes32 indexed operationId, uint32 indexed nonce, uint48 schedule, address caller, address target, bytes data)",
+  ]);
+  const logs = await rpc<Json[]>(LAB, "eth_getLogs", [{ address: authority, fromBlock: "0x0" }]);
+  const scheduled = logs.flatMap(({ data, topics }) => {
+    try {
+      return [decodeEventLog({ abi, data, topics }).args];
+    } catch {
+      return [];
+    }
+  });
+  const last = scheduled.at(-1);
+  if (!last) throw new Error("nothing is scheduled");
+  const args = [last.caller, last.target, last.data] as const;
+  await send(LAB, GUARDIAN, authority, encodeFunctionData({ abi: authorityAbi, functionName: "cancel", args }));
+}
+
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+  for (const name of ["paid", "given back", "given back in part", "cancelled"]) cases[name] = await awarded();
+}, 120_000);
+
+const the = (name: string): Case => {
+  const found = cases[name];
+  if (!found) throw new Error(`no case ${name}`);
+  return found;
+};
+
+describe("an award whose payout waits", () => {
+  it("is sent, and not paid before the delay is over", async () => {
+    const one = the("paid");
+    expect(await shown(one)).toMatchObject({
+      refund_status: "sent",
+      paid_from_vault: "0.00",
+      bounty_outstanding: "1.00",
+    });
+    const { status, reason, wanted, next_check_at } = await operationOf(one);
+    expect([status, reason]).toEqual(["waiting", "scheduled"]);
+    const { effective_at } = JSON.parse(wanted);
+    expect(next_check_at).toBe(Number(effective_at) + 1_000);
+    expect(Number(effective_at) - Date.now()).toBeGreaterThan((DELAYS.payOut - 3_600) * 1_000);
+    const before = await rpc<string>(LAB, "eth_blockNumber", []);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await rpc<string>(LAB, "eth_blockNumber", [])).toBe(before);
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
+  });
+
+  it("is cancelled by the guardian: nobody pays it, and an operator is told", async () => {
+    const one = the("cancelled");
+    const held = await heldBy(one.provider.did, LAB);
+    await cancelLast();
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
+    expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+    const alerts = await rows("select kind from alerts where subject = ?", `${one.id} on ${LAB}`);
+    expect(alerts).toEqual([{ kind: "award" }]);
+    expect(await heldBy(one.provider.did, LAB)).toBe(held);
+  });
+
+  it("is not paid where the provider has given all of it back meanwhile, as soon as the chain shows it", async () => {
+    const one = the("given back");
+    const held = await heldBy(one.provider.did, LAB);
+    await refundOf(one.transaction, AWARD, LAB);
+    // Nothing of it is booked yet.
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await shown(one)).toMatchObject({ refund_status: "owed", paid_from_vault: "0.00" });
+    expect(JSON.parse((await operationOf(one)).wanted)).toEqual({});
+    await follow(world, LAB);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await shown(one)).toMatchObject({
+      refund_status: "paid",
+      paid_from_vault: "0.00",
+      bounty_outstanding: "0.00",
+    });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+    expect(await heldBy(one.provider.did, LAB)).toBe(held);
+  });
+
+  it("is scheduled anew for the rest where the provider has given a part of it back", async () => {
+    const one = the("given back in part");
+    await refundOf(one.transaction, 3_000_000, LAB);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    const operation = await operationOf(one);
+    expect(operation).toMatchObject({ status: "waiting", reason: "scheduled" });
+    expect(JSON.parse(operation.wanted)).toMatchObject({ before: "0", amount: "2000000" });
+    await follow(world, LAB);
+  });
+
+  it("is paid once the delay is over, once", async () => {
+    const [whole, rest, back] = [the("paid"), the("given back in part"), the("given back")];
+    const held = await Promise.all([whole, rest, back].map(({ provider }) => heldBy(provider.did, LAB)));
+    await pass(DELAYS.payOut + 60);
+    for (let again = 0; again < 2; again++)
+      for (const { id } of [whole, rest, back]) expect(await payOut(world, id, LAB)).toBe(true);
+    const paid = { refund_status: "paid", bounty_outstanding: "0.00" };
+    expect(await shown(whole)).toMatchObject({ ...paid, paid_from_vault: "5.00" });
+    expect(await shown(rest)).toMatchObject({ ...paid, paid_from_vault: "2.00" });
+    expect(await shown(back)).toMatchObject({ ...paid, paid_from_vault: "0.00" });
+    const left = await Promise.all([whole, rest, back].map(({ provider }) => heldBy(provider.did, LAB)));
+    expect(held.map((before, place) => before - (left[place] ?? 0))).toEqual([AWARD, 2_000_000, 0]);
+    for (const { provider } of [whole, rest]) expect((await escrowOf(provider.did)).owed).toBe(0);
+    expect((await eventsAbout(whole.id)).filter((type) => type === "dispute.updated").length).toBeGreaterThanOrEqual(2);
+  });
+});
