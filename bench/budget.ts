@@ -9,6 +9,8 @@ export type Budget = {
   readonly queues: number;
   readonly fetches: number;
   readonly bytes: number;
+  /** Milliseconds of one call, of an answer that its caller waits for however much it does. */
+  readonly ms?: number;
 };
 
 export const KIB = 1_024;

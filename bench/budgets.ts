@@ -238,7 +238,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/payment-address (intent)": mutation(35, 9, KIB, { objects: 1 }),
   "POST /v1/facilitate (retry)": read(25, 4 * KIB, { objects: 1 }),
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
-  "POST /v1/tasks/{task_id}/confirm": mutation(44, 16, 2 * KIB, { objects: 1 }),
+  "POST /v1/tasks/{task_id}/confirm": mutation(36, 16, 2 * KIB, { objects: 1 }),
 
   // A dispute. Two agents, the escrow, the task, the dispute and the places in its lists, one event for both, and what the chain is to keep.
   "POST /v1/disputes": mutation(16, 20, 2 * KIB, { objects: 1, queues: 2 }),
@@ -247,14 +247,14 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/disputes": read(60, 24 * KIB),
   "POST /v1/disputes/{dispute_id}/respond": mutation(7, 5, 2 * KIB, { objects: 1 }),
   "POST /v1/disputes/{dispute_id}/evidence": mutation(7, 5, KIB, { objects: 1 }),
-  "POST /v1/disputes/{dispute_id}/accept": mutation(58, 30, 2 * KIB, { objects: 1, queues: 2 }),
-  "POST /v1/disputes/{dispute_id}/concede": mutation(58, 30, 2 * KIB, { objects: 1, queues: 2 }),
-  "POST /v1/disputes/{dispute_id}/withdraw": mutation(51, 17, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/accept": mutation(54, 30, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/concede": mutation(54, 30, 2 * KIB, { objects: 1, queues: 2 }),
+  "POST /v1/disputes/{dispute_id}/withdraw": mutation(47, 17, 2 * KIB, { objects: 1, queues: 2 }),
   "POST /v1/disputes/{dispute_id}/escalate": mutation(7, 6, 2 * KIB, { objects: 1 }),
   "GET /v1/operator/disputes": read(60, 24 * KIB),
   "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
-  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(52, 33, 4 * KIB, { queues: 3 }),
-  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(52, 31, 4 * KIB, { queues: 2 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(49, 33, 4 * KIB, { queues: 3 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(49, 31, 4 * KIB, { queues: 2 }),
 
   // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB),
@@ -272,11 +272,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
     trips: 8,
     objects: 15,
     fetches: 1,
+    ms: 5_000,
   }),
   "POST /v1/sandbox/clock/advance (100 tasks, 100 intents and 10 disputes)": mutation(1_380, 7, KIB, {
     trips: 8,
     objects: 16,
     fetches: 1,
+    ms: 5_000,
   }),
   "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),

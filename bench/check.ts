@@ -26,11 +26,19 @@ export function checkCosts(outcomes: readonly Outcome[]): string[] {
     const { cost } = outcome;
     const budget = BUDGETS[cost.name];
     if (!budget) return [`${cost.name}: has no budget (bench/budgets.ts)`];
-    const most = (key: keyof Budget) => budget[key] + (key === "rowsRead" ? cost.moreRows : 0);
+    const most = (key: (typeof LIMITS)[number][0]) => budget[key] + (key === "rowsRead" ? cost.moreRows : 0);
     const over = LIMITS.filter(([key]) => cost[key] > most(key));
     const unmetered =
       cost.unmetered > 0 ? [`${cost.name}: ${cost.unmetered} statements outside a batch, of unknown cost`] : [];
-    return [...over.map(([key, what]) => `${cost.name}: ${what} ${cost[key]}, at most ${most(key)}`), ...unmetered];
+    const late =
+      budget.ms !== undefined && cost.elapsedMs > budget.ms
+        ? [`${cost.name}: ${cost.elapsedMs.toFixed(0)} ms, at most ${budget.ms}`]
+        : [];
+    return [
+      ...over.map(([key, what]) => `${cost.name}: ${what} ${cost[key]}, at most ${most(key)}`),
+      ...unmetered,
+      ...late,
+    ];
   });
 }
 

@@ -49,11 +49,18 @@ export const respond = (call: PartyCall, disputeId: string, input: ResponseInput
     return updated(call, before, set, [insertMessage(deps.db, message)]);
   });
 
-function offerOf({ deps }: PartyCall, { network, disputed }: DisputeRow, { offer_amount: offered }: ResponseInput) {
+/** It only rises: who accepts what it has seen never gets less. */
+function offerOf(
+  { deps }: PartyCall,
+  { network, disputed, offer }: DisputeRow,
+  { offer_amount: offered }: ResponseInput,
+) {
   if (offered === undefined || offered === null) return null;
   const parsed = parseAmount(offered, networkNamed(deps.config.networks, network).decimals);
   if (!parsed.ok) throw validationError([fieldError("offer_amount", parsed.fault)]);
   if (parsed.units === 0) throw validationError([fieldError("offer_amount", "too_small")]);
+  if (offer !== null && parsed.units < offer)
+    throw validationError([fieldError("offer_amount", "too_small", "An offer is at least the one before.")]);
   if (parsed.units <= disputed) return parsed.units;
   throw validationError([fieldError("offer_amount", "too_big", "An offer is at most what is disputed.")]);
 }
