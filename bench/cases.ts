@@ -15,7 +15,7 @@ import { PROFILE } from "./cases/profile.ts";
 import { PROMOTION } from "./cases/promotion.ts";
 import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
-import { SANDBOX_CASES } from "./cases/sandbox.ts";
+import { SANDBOX_CASES, SANDBOX_SWEEP } from "./cases/sandbox.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 import { VERIFIERS } from "./cases/verifiers.ts";
@@ -40,4 +40,5 @@ export const CASES: readonly Case[] = [
   ...OPERATORS,
   ...SWEEP_CASES,
   ...FOLLOWER_CASES,
+  ...SANDBOX_SWEEP,
 ];

@@ -57,6 +57,7 @@ async function forEachCase<T>(cases: readonly Case[], measure: (known: Case) => 
 
 async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   const ask = await known.ask(play);
+  await stampKeys(play);
   const moreRows = (await known.moreRows?.(play)) ?? 0;
   const { reply, metered } = await sendMetered(play, ask);
   if (reply.status !== known.status) {
@@ -84,6 +85,10 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
     each,
   };
 }
+
+/** A key's use is written once an hour: no case falls upon it. */
+const stampKeys = ({ stage }: Play) =>
+  stage.sql([{ sql: "update management_keys set last_used_at = max(last_used_at, ?)", params: [Date.now()] }]);
 
 /** The hops that each call waits for, one after the other, before its answer. */
 export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutcome[]> =>

@@ -36,11 +36,12 @@ const across =
 
 const askOverview = ({ stage, provider }: Play): Ask => manage(stage, "GET", `${agentPath(provider.did)}/overview`);
 
-/** Each intent that is stored as open, and each open task, is counted by its row. */
+/** Each intent that waits for its payment or for what was paid, and each task whose window runs, is counted by its row. */
 async function countOpen({ stage, provider: { did } }: Play): Promise<number> {
-  const of = (table: string) => `(select count(*) from ${table} where provider_did = ? and upper(status) = 'OPEN')`;
-  const text = `select ${of("payment_intents")} + ${of("tasks")} as open`;
-  const [rows = []] = await stage.sql([{ sql: text, params: [did, did] }]);
+  const intents = `select count(*) from payment_intents where provider_did = ? and status in ('OPEN', 'PAID') and spent_at is null`;
+  const tasks = "select count(*) from tasks where provider_did = ? and answer is null and confirm_by > ?";
+  const text = `select (${intents}) + (${tasks}) as open`;
+  const [rows = []] = await stage.sql([{ sql: text, params: [did, did, Date.now()] }]);
   return Number(rows[0]?.["open"]);
 }
 

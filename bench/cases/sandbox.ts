@@ -5,6 +5,7 @@ import { copyRows } from "../copies.ts";
 import {
   agent,
   as,
+  DAYS_AHEAD,
   facilitated,
   follow,
   json,
@@ -31,16 +32,22 @@ async function open({ stage, next }: Play): Promise<Platform> {
   const platform = await accredit(stage.origin, `Platform of the clock ${next()}`);
   // A call writes no use of its key.
   const used = "update management_keys set last_used_at = ? where platform_id = ?";
-  // An advance looks at the intents that are open in all sandboxes: those of other cases are not its cost.
-  const ended = "update payment_intents set status = 'ABANDONED' where status = 'OPEN'";
+  // An advance looks at the intents that are open or unrated in all sandboxes: those of other cases are not its cost.
+  const ended =
+    "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status in ('OPEN', 'ABANDONED')";
   await stage.sql([{ sql: used, params: [Date.now(), platform.platformId] }, { sql: ended }]);
   return platform;
 }
 
-/** The clocks that the cases before have moved stand still again, and what fell due in the others is recorded. */
-async function sweeping({ stage }: Play): Promise<Ask> {
-  const [, , [row] = []] = await stage.sql([
+/** The clocks that the cases before have moved stand still again, and what fell due in the others is recorded: by then no case reads it. */
+async function sweeping({ stage, ahead: { platform } }: Play): Promise<Ask> {
+  const [, , , [row] = []] = await stage.sql([
     { sql: "update platforms set clock_offset_ms = 0 where clock_moved_at is not null" },
+    {
+      sql: `update principals set status = 'ATTESTATION_EXPIRED' where platform_id = ? and environment = 'sandbox' and status = 'ACTIVE'
+        and attestation_expires_at <= ? + ${DAYS_AHEAD} * ${DAY} * 1000`,
+      params: [platform.platformId, Date.now()],
+    },
     {
       sql: "update platforms set clock_recorded_to = ? + clock_offset_ms where clock_offset_ms > 0",
       params: [Date.now()],
@@ -128,5 +135,6 @@ export const SANDBOX_CASES: readonly Case[] = [
       return advanceBy(play, many, EIGHT_DAYS);
     },
   },
-  { route: "job sweep_sandboxes", status: 200, ask: sweeping },
 ];
+
+export const SANDBOX_SWEEP: readonly Case[] = [{ route: "job sweep_sandboxes", status: 200, ask: sweeping }];

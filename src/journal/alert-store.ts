@@ -22,22 +22,20 @@ export function listAlerts(
   filter: { readonly open: boolean },
   page: { readonly limit: number; readonly after: Position | null },
 ): Read<AlertRow[]> {
-  // The sign keeps SQLite from walking all alerts by time past those that are acknowledged: the open ones have an index of their own.
-  const raisedAt = filter.open ? sql`+${alerts.raisedAt}` : alerts.raisedAt;
   return readAll(
     db
       .select()
       .from(alerts)
       .where(
         and(
-          // Literal, as the partial index says it.
-          filter.open ? sql`acknowledged_at is null` : isNotNull(alerts.acknowledgedAt),
+          // Literal, as the partial index says it; the bound makes a range of it.
+          filter.open ? sql`acknowledged_at is null and raised_at >= 0` : isNotNull(alerts.acknowledgedAt),
           page.after === null
             ? undefined
-            : sql`(${raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
+            : sql`(${alerts.raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
         ),
       )
-      .orderBy(desc(raisedAt), desc(alerts.alertId))
+      .orderBy(desc(alerts.raisedAt), desc(alerts.alertId))
       .limit(page.limit + 1),
   );
 }

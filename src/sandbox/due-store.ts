@@ -8,7 +8,6 @@ import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts
 import { platforms } from "../db/tables/accounts.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_MS, PAID_MS } from "../intents/states.ts";
 import { readThrough } from "../intents/store.ts";
-import { ENDLESS } from "../payments/spend-store.ts";
 import { FARTHEST_NOTICE_DAYS } from "../principals/notices.ts";
 
 export type Sandbox = {
@@ -120,34 +119,33 @@ export const findEndingNetworks = (
   );
 };
 
-/** The agents of the platform, in either environment: what one bought in the sandbox stays there. */
-const agentsOf = (platformId: string): SQL =>
-  sql`(select did from agents indexed by agents_by_platform where platform_id = ${platformId}) a`;
-
-/** Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). */
+/**
+ * Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). Those of other clocks stand in the range for as long as
+ * they are unrated.
+ */
 export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
   due(
     db,
-    sql`i.expires_at`,
-    sql`i.intent_id`,
-    // An intent lives for less than a day.
-    sql`${agentsOf(platformId)} cross join payment_intents i indexed by payment_intents_bought on i.consumer_did = a.did
-      and i.environment = 'sandbox' and i.created_at > ${since - LATE_MS - DAY_MS} and i.created_at <= ${now - LATE_MS}
-      and i.status = 'ABANDONED' and i.abandon_rated = 0 and i.opened_by = i.consumer_did
-      and i.consumer_platform_id = ${platformId} and i.expires_at <= ${now - LATE_MS}`,
+    sql`expires_at`,
+    sql`intent_id`,
+    // Literal text, so that SQLite uses the partial index.
+    sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_unrated
+      where status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did
+      and expires_at > ${since - LATE_MS - DAY_MS} and expires_at <= ${now - LATE_MS}
+      and environment = 'sandbox' and consumer_platform_id = ${platformId}) left_unpaid`,
     limit,
   );
 
-/** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. */
-export const findUnspentIntentsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
+/** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. A range for each network that is followed. */
+export const findUnspentIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
   due(
     db,
     sql`i.paid_at`,
     sql`i.intent_id`,
-    sql`${agentsOf(platformId)} cross join spend_holds h on h.did = a.did and h.environment = 'sandbox'
-      and h.expires_at = ${ENDLESS} cross join payment_intents i on i.intent_id = h.intent_id
-      and i.consumer_did = a.did and i.consumer_platform_id = ${platformId}
-      and i.status = 'PAID' and i.spent_at is null and i.paid_at <= ${now - PAID_MS}`,
+    sql`followers f cross join payment_intents i indexed by payment_intents_paid on f.network >= '' and i.network = f.network
+      and i.status = 'PAID' and i.spent_at is null
+      and i.paid_at > ${since - PAID_MS - DAY_MS} and i.paid_at <= ${now - PAID_MS}
+      and i.environment = 'sandbox' and i.consumer_platform_id = ${platformId}`,
     limit,
   );
 

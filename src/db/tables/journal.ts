@@ -189,6 +189,7 @@ export const alerts = sqliteTable(
   (t) => [
     uniqueIndex("alerts_open").on(t.kind, t.subject).where(sql`acknowledged_at is null`),
     index("alerts_by_time").on(t.raisedAt, t.alertId),
+    index("alerts_standing").on(t.raisedAt, t.alertId).where(sql`acknowledged_at is null`),
     index("alerts_unmailed").on(t.kind, t.raisedAt).where(sql`mailed_at is null and acknowledged_at is null`),
   ],
 );
