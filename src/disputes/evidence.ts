@@ -4,17 +4,27 @@ import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
+import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { CLOCK, noteAct, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceInput, EvidenceView } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
 import { findDispute, insertEvidence, moveDispute } from "./store.ts";
 import { toDisputeView, toEvidenceView } from "./views.ts";
 
-export async function addEvidence(call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> {
+export const addEvidence = (call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> =>
+  retryUnderLocks(call.deps.env, (touches) => addOne(call, disputeId, input, touches));
+
+async function addOne(
+  call: PartyCall,
+  disputeId: string,
+  input: EvidenceInput,
+  touches: (dids: readonly string[]) => void,
+): Promise<EvidenceView> {
   const { db, deps, now } = call;
   const { caller, found } = await readAs(call, { found: findDispute(db, disputeId) }, CLOCK);
   if (!found) throw new ServiceError("not_found");
   const before = found.dispute;
+  touches([before.providerDid, before.consumerDid]);
   const submittedBy = submitter(refuseStranger(call, caller, before), input);
   if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
     throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });

@@ -8,7 +8,7 @@ import { intentView } from "../payments/schema.ts";
 import { taskView } from "../tasks/schema.ts";
 import { disputeFile, disputeStatus, WORDS_MAX } from "./schema.ts";
 
-export const operatorDisputeQuery = z.object({
+export const operatorDisputeQuery = z.strictObject({
   ...pageQuery,
   status: disputeStatus.optional(),
   platform_id: z.string().min(1).max(100).optional(),

@@ -8,6 +8,7 @@ import {
   amountInput,
   currencyInput,
   did,
+  didInput,
   environment,
   httpUrl,
   idInput,
@@ -132,9 +133,9 @@ export type DisputeFile = z.infer<typeof disputeFile>;
 
 export const disputeList = listOf(disputeView).register(z.globalRegistry, { id: "DisputeList" });
 
-export const disputeQuery = z.object({
+export const disputeQuery = z.strictObject({
   ...pageQuery,
-  did: z.string().min(1).max(100).optional(),
+  did: didInput.optional(),
   role: side.optional(),
   status: disputeStatus.optional(),
   since: instantInput.optional(),

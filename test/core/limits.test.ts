@@ -28,6 +28,14 @@ it.each([
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],
   ["decimals of a token", limits.TOKEN_DECIMALS_MAX, 14],
+  // Disputes
+  ["the parties' own days", limits.DISPUTE_ANSWER_DAYS, 7],
+  ["the arbiter's days", limits.DISPUTE_ARBITRATION_DAYS, 14],
+  ["a refund of the provider's own is awaited, days", limits.DISPUTE_REFUND_DAYS, 7],
+  ["bounty, percent", limits.DISPUTE_BOUNTY_PERCENT, 5],
+  ["answers of a dispute", limits.DISPUTE_MESSAGES_MAX, 50],
+  ["pieces of evidence of a dispute", limits.DISPUTE_EVIDENCE_MAX, 50],
+  ["a task's window after a dispute is withdrawn, hours at least", limits.RESUMED_WINDOW_HOURS_MIN, 1],
   // Idempotency
   ["idempotency window, hours", limits.IDEMPOTENCY_WINDOW_HOURS, 24],
   ["a crashed request frees its key, seconds", limits.IDEMPOTENCY_LEASE_SECONDS, 30],

@@ -1,8 +1,10 @@
 // Lists of disputes (DSP-9): an agent's own, an account's by every filter and as CSV, the operator's of all; and the whole file of one (DSP-16).
 import { beforeAll, describe, expect, it } from "vitest";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
 import { type Pair, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
+import { copyRow } from "../support/copies.ts";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import { act, arbitrated, byOperator, disputed, OPERATOR_PATH, PATH, pass, resolve } from "./support.ts";
 
@@ -66,13 +68,6 @@ describe("an account", () => {
     expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
   });
 
-  it("as CSV, without the words of the parties", async () => {
-    const { text } = await here.call("GET", PATH, { headers: { Accept: "text/csv" } });
-    const [head, ...lines] = text.trim().split("\r\n");
-    expect(head).not.toContain("description");
-    expect(lines.map((line) => line.split(",")[0])).toEqual([third, second, first]);
-  });
-
   it("each in the state that counts at this instant", async () => {
     await pass(second, 7);
     try {
@@ -84,13 +79,105 @@ describe("an account", () => {
   });
 });
 
-it("an agent lists its own", async () => {
-  expect(await own(here, within.consumer)).toEqual([third, first]);
-  expect(await own(here, within.provider, "role=provider")).toEqual([third, second, first]);
-  expect(await own(here, within.provider, "role=consumer")).toEqual([]);
-  expect(await own(here, within.provider, "status=resolved")).toEqual([third]);
-  const other = await here.as(within.consumer, "GET", `${PATH}?did=${within.provider.did}`);
-  expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
+describe("an account's CSV", () => {
+  const csv = async (of: World, query = ""): Promise<string[][]> => {
+    const reply = await of.call("GET", `${PATH}?${query}`, { headers: { Accept: "text/csv" } });
+    expectStatus(reply, 200);
+    expect(reply.headers.get("content-disposition")).toBe('attachment; filename="disputes.csv"');
+    const lines = reply.text.split("\r\n");
+    expect(lines.pop()).toBe("");
+    return lines.map((line) => line.split(","));
+  };
+  const csvIds = async (of: World, query = "") => (await csv(of, query)).slice(1).map(([id]) => id);
+
+  it("has a line each, with every member of the JSON but the words of the parties", async () => {
+    const [names = [], ...lines] = await csv(here, "limit=1");
+    const { data } = await read(here);
+    const words = ["description", "resolution_sought"];
+    expect(names).toEqual(Object.keys(data[0]).filter((name) => !words.includes(name)));
+    const cells = data.map((row: Json) => names.map((name) => (row[name] === null ? "" : String(row[name]))));
+    expect(lines).toEqual(cells);
+    expect(lines).toHaveLength(3);
+  });
+
+  it("goes by the same filters", async () => {
+    const queries = ["role=consumer", `did=${within.consumer.did}`, "status=resolved", "status=pre_arbitration"];
+    for (const query of queries) expect(await csvIds(here, query)).toEqual(await list(here, query));
+    expect(await csvIds(there)).toEqual([second]);
+    expect(await csvIds(here, `did=${sold.consumer.did}`)).toEqual([]);
+  });
+
+  it("covers 31 days: the last ones, those from an instant, or those before one", async () => {
+    const world = await createWorld();
+    const { id } = await disputed(world);
+    const copies = {
+      dispute_id: "printf('dsp_%d', i)",
+      transaction_id: "t.transaction_id || '-' || i",
+      filed_at: `t.filed_at - i * ${10 * DAY_MS}`,
+    };
+    await copyRow("disputes", `dispute_id = '${id}'`, copies, { to: 6 });
+    const ago = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString();
+    expect(await csvIds(world)).toEqual([id, "dsp_1", "dsp_2", "dsp_3"]);
+    expect(await csvIds(world, `since=${ago(15)}`)).toEqual([id, "dsp_1"]);
+    expect(await csvIds(world, `until=${ago(25)}`)).toEqual(["dsp_3", "dsp_4", "dsp_5"]);
+    expect(await csvIds(world, `since=${ago(45)}&until=${ago(15)}`)).toEqual(["dsp_2", "dsp_3", "dsp_4"]);
+    const { next_cursor } = await read(world, "limit=1");
+    for (const [query, field] of [
+      [`since=${ago(32)}`, "since"],
+      [`since=${ago(50)}&until=${ago(10)}`, "since"],
+      [`cursor=${next_cursor}`, "cursor"],
+    ]) {
+      const { status, body } = await world.call("GET", `${PATH}?${query}`, { headers: { Accept: "text/csv" } });
+      expect([status, body.code, body.field_errors[0].field]).toEqual([422, "validation_failed", field]);
+    }
+  });
+});
+
+describe("an agent", () => {
+  it("lists its own", async () => {
+    expect(await own(here, within.consumer)).toEqual([third, first]);
+    expect(await own(here, within.provider, "role=provider")).toEqual([third, second, first]);
+    expect(await own(here, within.provider, "role=consumer")).toEqual([]);
+    expect(await own(here, within.provider, "status=resolved")).toEqual([third]);
+    const other = await here.as(within.consumer, "GET", `${PATH}?did=${within.provider.did}`);
+    expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
+  });
+
+  it("lists those that were filed from an instant on, and before one", async () => {
+    const { data } = await read(here);
+    const [newest, middle, oldest] = data.map(({ filed_at }: Json) => filed_at);
+    const { consumer, provider } = within;
+    expect(await own(here, provider, `since=${middle}`)).toEqual([third, second]);
+    expect(await own(here, provider, `until=${middle}`)).toEqual([first]);
+    expect(await own(here, provider, `since=${oldest}&until=${newest}`)).toEqual([second, first]);
+    expect(await own(here, provider, `since=${newest}&until=${oldest}`)).toEqual([]);
+    // The other agent's stands between its own.
+    expect(await own(here, consumer, `since=${middle}`)).toEqual([third]);
+    expect(await own(here, consumer, `until=${newest}&role=consumer&status=pre_arbitration`)).toEqual([first]);
+    const page = expectStatus(await here.as(provider, "GET", `${PATH}?until=${newest}&limit=1`), 200);
+    expect(await own(here, provider, `until=${newest}&limit=1&cursor=${page.next_cursor}`)).toEqual([first]);
+    const turned = await here.as(provider, "GET", `${PATH}?since=${oldest}&limit=1&cursor=${page.next_cursor}`);
+    expect([turned.status, turned.body.field_errors[0].field]).toEqual([422, "cursor"]);
+  });
+
+  it("gets JSON also where it would rather have CSV", async () => {
+    const reply = await here.as(within.consumer, "GET", PATH, undefined, { Accept: "text/csv" });
+    expect([reply.headers.get("content-type"), ids(reply.body)]).toEqual(["application/json", [third, first]]);
+  });
+});
+
+it("an unknown parameter is a fault of an account's list, of an agent's and of the operator's", async () => {
+  const replies = [
+    await here.call("GET", `${PATH}?state=resolved`),
+    await here.call("GET", `${PATH}?state=resolved`, { headers: { Accept: "text/csv" } }),
+    await here.as(within.consumer, "GET", `${PATH}?state=resolved`),
+    await byOperator(here, "GET", `${OPERATOR_PATH}?state=resolved`),
+  ];
+  for (const { status, body } of replies)
+    expect([status, body.field_errors.map(({ field, code }: Json) => [field, code])]).toEqual([
+      422,
+      [["state", "unknown_field"]],
+    ]);
 });
 
 describe("an operator", () => {

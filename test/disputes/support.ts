@@ -1,12 +1,16 @@
 // What the tests of disputes share.
 
+import { encodeEventTopics } from "viem/utils";
 import { inject } from "vitest";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { payAward } from "../../src/disputes/payout.ts";
 import { setReserve } from "../../src/disputes/reserve.ts";
 import { facilitated, type Pair } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
+import { chainOf, rpc } from "../support/chain.ts";
 import { type Agent, type CallOptions, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export const PATH = "/v1/disputes";
@@ -80,6 +84,19 @@ export const keepReserve = (world: World, did: string, network = "base-sepolia")
   untilDone((until) => setReserve(world.deps, { network, did }, until));
 export const payOut = (world: World, id: string, network = "base-sepolia"): Promise<boolean> =>
   untilDone((until) => payAward(world.deps, { network, disputeId: id }, until));
+
+/** What a provider's vault has paid out, as the contract's own events tell: base units of each. */
+export async function paidOutOf(did: string, network = "base-sepolia"): Promise<number[]> {
+  const { settlement_contract: address } = chainOf(network);
+  const topics = encodeEventTopics({
+    abi: settlementAbi,
+    eventName: "PaidOut",
+    args: { providerDidHash: didHash(did) },
+  });
+  const logs = await rpc<{ data: string }[]>(network, "eth_getLogs", [{ address, topics, fromBlock: "0x0" }]);
+  // Token, amount, and what the vault holds after it.
+  return logs.map(({ data }) => Number(`0x${data.slice(66, 130)}`));
+}
 
 export const escrowOf = async (did: string): Promise<Json> => {
   const [escrow] = await rows("select state, balance, disputed, owed, threshold from escrows where did = ?", did);

@@ -1,0 +1,145 @@
+// What the parties hand in and say (DSP-8): its form, how much of it a dispute takes, and who hands it in.
+import { beforeAll, describe, expect, it } from "vitest";
+import { rows } from "../promotion/support.ts";
+import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { act, disputed, eventsAbout, PATH, read } from "./support.ts";
+
+let world: World;
+let one: Awaited<ReturnType<typeof disputed>>;
+beforeAll(async () => {
+  world = await createWorld();
+  one = await disputed(world);
+});
+
+const DIGEST = "ab".repeat(32);
+const piece = (more: Record<string, unknown> = {}) => ({ description: "The delivery note.", ...more });
+const hand = (id: string, more: Record<string, unknown> = {}): Promise<Reply> =>
+  act(world, one.consumer, id, "evidence", piece(more));
+const faultsOf = ({ status, body }: Reply) => [status, body.field_errors.map(({ field, code }: Json) => [field, code])];
+
+describe("evidence", () => {
+  it.each<[string, unknown, string]>([
+    ["sha256", "ab".repeat(31), "invalid_format"],
+    ["sha256", "ab".repeat(33), "invalid_format"],
+    ["sha256", "zz".repeat(32), "invalid_format"],
+    ["sha256", `0x${DIGEST}`, "invalid_format"],
+    ["sha256", ` ${DIGEST}`, "invalid_format"],
+    ["sha256", `${DIGEST}\n`, "invalid_format"],
+    ["sha256", "", "invalid_format"],
+    ["sha256", 5, "invalid_type"],
+    ["uri", "ftp://files.example/note", "invalid_format"],
+    ["uri", "javascript:alert(1)", "invalid_format"],
+    ["uri", "data:text/plain,note", "invalid_format"],
+    ["uri", "files.example/note", "invalid_format"],
+    ["uri", "https://me:secret@files.example/note", "invalid_format"],
+    ["uri", "https://files.example/a note", "invalid_format"],
+    ["uri", "", "invalid_format"],
+    ["uri", `https://files.example/${"n".repeat(2_048)}`, "too_long"],
+    ["uri", ["https://files.example/note"], "invalid_type"],
+    ["media_type", "png", "invalid_format"],
+    ["media_type", "image/", "invalid_format"],
+    ["media_type", "/png", "invalid_format"],
+    ["media_type", "image/png; q=1", "invalid_format"],
+    ["media_type", "image/png\r\nX: y", "invalid_format"],
+    ["media_type", "image/*", "invalid_format"],
+    ["media_type", `image/${"p".repeat(122)}`, "too_long"],
+    ["media_type", true, "invalid_type"],
+    ["description", undefined, "required"],
+    ["description", " ", "too_short"],
+    ["description", "x".repeat(2_001), "too_long"],
+    ["submitted_by", "arbiter", "invalid_value"],
+    ["content", "bytes", "unknown_field"],
+  ])("with %s %j is a fault of that field", async (field, value, code) => {
+    expect(faultsOf(await hand(one.id, { [field]: value }))).toEqual([422, [[field, code]]]);
+  });
+
+  it("has all its faults named at once, and nothing of it is kept", async () => {
+    const reply = await hand(one.id, { sha256: "x", uri: "x", media_type: "x" });
+    expect(faultsOf(reply)).toEqual([
+      422,
+      [
+        ["uri", "invalid_format"],
+        ["sha256", "invalid_format"],
+        ["media_type", "invalid_format"],
+      ],
+    ]);
+    expect((await read(world, one.consumer, one.id)).evidence).toEqual([]);
+  });
+
+  it("may say as much as its fields hold, and null says nothing", async () => {
+    const { id } = await disputed(world, { pair: await fresh() });
+    const most = {
+      description: "x".repeat(2_000),
+      sha256: DIGEST.toUpperCase(),
+      uri: "http://files.example/note?v=1#page",
+      media_type: `application/${"p".repeat(115)}`,
+    };
+    expect(expectStatus(await hand(id, most), 201)).toMatchObject({ ...most, number: 1, sha256: DIGEST });
+    const least = { sha256: null, uri: null, media_type: null };
+    expect(expectStatus(await hand(id, least), 201)).toMatchObject({ ...least, number: 2, submitted_by: "consumer" });
+  });
+});
+
+/** The same consumer, so that its key signs, and a provider of its own: one that is CONSTRAINED sells no more. */
+const fresh = async () => ({ consumer: one.consumer, provider: await world.provider() });
+
+describe("a dispute takes fifty", () => {
+  const FIFTY = Array.from({ length: 50 }, (_, n) => n + 1);
+
+  it("pieces of evidence of both sides together, and no more by anybody", async () => {
+    const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
+    for (const number of FIFTY) {
+      const by = number % 2 ? consumer : provider;
+      expect(expectStatus(await act(world, by, id, "evidence", piece()), 201).number).toBe(number);
+    }
+    const before = await rows("select * from disputes where dispute_id = ?", id);
+    const more = { ...piece(), submitted_by: "consumer" };
+    for (const reply of [
+      await act(world, consumer, id, "evidence", piece()),
+      await act(world, provider, id, "evidence", piece()),
+      await world.call("POST", `${PATH}/${id}/evidence`, { body: more }),
+    ])
+      expect([reply.status, reply.body.code, reply.body.message]).toEqual([
+        409,
+        "invalid_status",
+        "A dispute takes 50 pieces of evidence.",
+      ]);
+    const { evidence } = await read(world, consumer, id);
+    expect(evidence.map(({ number }: Json) => number)).toEqual(FIFTY);
+    expect(await rows("select * from disputes where dispute_id = ?", id)).toEqual(before);
+    expect((await eventsAbout(id)).length).toBe(51);
+    // Nothing else of it has ended.
+    expectStatus(await act(world, provider, id, "respond", { message: "It was delivered." }), 200);
+  });
+
+  it("answers, and the fifty-first changes neither the offer nor anything else", async () => {
+    const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
+    for (const number of FIFTY) {
+      const answer = { message: `Answer ${number}.`, offer_amount: String(number / 10) };
+      expectStatus(await act(world, provider, id, "respond", answer), 200);
+    }
+    const reply = await act(world, provider, id, "respond", { message: "All of it.", offer_amount: "10" });
+    expect([reply.status, reply.body.code, reply.body.message]).toEqual([
+      409,
+      "invalid_status",
+      "A dispute takes 50 answers.",
+    ]);
+    const { messages, offer_amount } = await read(world, consumer, id);
+    expect(messages.map(({ message }: Json) => message)).toEqual(FIFTY.map((number) => `Answer ${number}.`));
+    expect(offer_amount).toBe("5.00");
+    const settled = expectStatus(await act(world, consumer, id, "accept"), 200);
+    expect(settled.refund_amount).toBe("5.00");
+  });
+
+  it("pieces that come at once, each with a number of its own, and of one too many just one is refused", async () => {
+    const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
+    for (let number = 1; number <= 31; number++) expectStatus(await act(world, consumer, id, "evidence", piece()), 201);
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => act(world, n % 2 ? consumer : provider, id, "evidence", piece())),
+    );
+    const codes = replies.map(({ status, body }) => (status === 201 ? "taken" : body.code)).sort();
+    expect(codes).toEqual(["invalid_status", ...Array(19).fill("taken")]);
+    const { evidence } = await read(world, consumer, id);
+    expect(evidence.map(({ number }: Json) => number)).toEqual(FIFTY);
+  });
+});

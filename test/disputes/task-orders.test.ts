@@ -1,0 +1,173 @@
+// Filing, confirming and auto-confirming one task at once (DSP-13, TSK-3 to TSK-5): at the last millisecond of its window and at its end, and in the
+// middle of it. Each order is played where one act overtakes another between its trips, and then they race as it comes.
+import { beforeAll, describe, expect, it } from "vitest";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { confirm, facilitated } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { createWorld, type Json, type World } from "../support/world.ts";
+import { at, overtaken } from "./instants.ts";
+import { type Bought, countsOf, escrowOf, file } from "./support.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+/** What an act has answered, in a word or two. */
+type Said = string;
+type Rival = { readonly ms: number; readonly act: (world: World, of: Bought) => Promise<Said> };
+
+const fileIt = async (on: World, of: Bought): Promise<Said> => {
+  const { status, body } = await file(on, of);
+  return status === 201 ? "filed" : body.code;
+};
+const confirmIt = async (on: World, { consumer, task }: Bought): Promise<Said> => {
+  const { status, body } = await confirm(on, consumer, task, { outcome: "rejected" });
+  return status === 200 ? "confirmed" : body.code;
+};
+const endIt = async (on: World, { task }: Bought): Promise<Said> =>
+  (await on.serve(() => autoConfirmTasks.record(on.deps, task))) === true ? "recorded" : "nothing to do";
+
+/** Each with its instant on the window's end. */
+const RIVALS = {
+  "a dispute in time": { ms: -1, act: fileIt },
+  "a confirmation in time": { ms: -1, act: confirmIt },
+  "the job": { ms: 0, act: endIt },
+  "a late dispute": { ms: 0, act: fileIt },
+  "a late confirmation": { ms: 0, act: confirmIt },
+} as const satisfies Record<string, Rival>;
+type Name = keyof typeof RIVALS;
+const play = (name: Name, of: Bought, on: World = at(world, endOf(of) + RIVALS[name].ms)) => RIVALS[name].act(on, of);
+const endOf = ({ fac }: Bought): number => Date.parse(fac.confirm_by);
+
+/** The ways in which it ends. `held_ms`: of its dispute, if there is one. */
+const HELD = { task: "disputed", outcome: null, held_ms: 1, disputes: 1 };
+const CONFIRMED = { task: "confirmed", outcome: "rejected", held_ms: null, disputes: 0 };
+const ENDED = { task: "auto_confirmed", outcome: "confirmed", held_ms: null, disputes: 0 };
+const DISPUTED = { disputes: 1 };
+
+/** What is stored, after a proof that its parts agree: the task, its one end, its dispute, both counts, both ratings, and what is kept back. */
+async function endingOf({ task, fac, provider, consumer }: Bought): Promise<typeof HELD | typeof ENDED> {
+  const [row]: Json[] = await rows("select * from tasks where task_id = ?", task);
+  const disputes = await rows("select * from disputes where transaction_id = ?", fac.transaction_id);
+  const closings = await rows("select id from events where type = 'task.closed' and object ->> 'task_id' = ?", task);
+  // Both agents are of one platform: one event tells both.
+  expect(closings).toHaveLength(row.closed_at === null ? 0 : 1);
+  expect(row.closed_at === null).toBe(row.status === "disputed");
+  for (const { did } of [provider, consumer]) {
+    expect(await countsOf(did)).toEqual({ open: disputes.length, won: 0, lost: 0 });
+    const [agent] = await rows("select rating_interactions as n from agents where did = ?", did);
+    // The consumer has opened the intent: an auto-confirmation rates both (TSK-12).
+    expect(agent).toEqual({ n: closings.length });
+  }
+  expect((await escrowOf(provider.did)).disputed).toBe(disputes.length * 10_000_000);
+  const held_ms = disputes[0]?.held_ms ?? null;
+  expect(held_ms !== null).toBe(row.status === "disputed");
+  return { task: row.status, outcome: row.outcome, held_ms, disputes: disputes.length };
+}
+
+describe("at the end of the window", () => {
+  it.each<[Name, number, Name, Said, Said, object]>([
+    ["a dispute in time", 2, "a confirmation in time", "filed", "confirmed", { ...CONFIRMED, ...DISPUTED }],
+    ["a dispute in time", 2, "the job", "filed", "recorded", { ...ENDED, ...DISPUTED }],
+    ["a dispute in time", 2, "a late confirmation", "filed", "confirmation_window_closed", { ...ENDED, ...DISPUTED }],
+    ["a dispute in time", 2, "a late dispute", "dispute_exists", "filed", { ...ENDED, ...DISPUTED }],
+    ["a confirmation in time", 2, "a dispute in time", "invalid_status", "filed", HELD],
+    ["a confirmation in time", 2, "the job", "task_already_closed", "recorded", ENDED],
+    ["a confirmation in time", 2, "a late confirmation", "task_already_closed", "confirmation_window_closed", ENDED],
+    ["a confirmation in time", 2, "a late dispute", "task_already_closed", "filed", { ...ENDED, ...DISPUTED }],
+    ["the job", 2, "a dispute in time", "nothing to do", "filed", HELD],
+    ["the job", 2, "a confirmation in time", "nothing to do", "confirmed", CONFIRMED],
+    ["the job", 2, "the job", "nothing to do", "recorded", ENDED],
+    ["the job", 2, "a late dispute", "nothing to do", "filed", { ...ENDED, ...DISPUTED }],
+    ["the job", 2, "a late confirmation", "nothing to do", "confirmation_window_closed", ENDED],
+    // A late dispute records the end with its third trip, and is filed with its fifth.
+    ["a late dispute", 3, "a dispute in time", "dispute_exists", "filed", HELD],
+    ["a late dispute", 3, "a confirmation in time", "filed", "confirmed", { ...CONFIRMED, ...DISPUTED }],
+    ["a late dispute", 3, "the job", "filed", "recorded", { ...ENDED, ...DISPUTED }],
+    ["a late dispute", 5, "a dispute in time", "dispute_exists", "filed", { ...ENDED, ...DISPUTED }],
+    ["a late dispute", 5, "a late confirmation", "filed", "task_already_closed", { ...ENDED, ...DISPUTED }],
+    ["a late confirmation", 2, "a dispute in time", "invalid_status", "filed", HELD],
+    ["a late confirmation", 2, "a confirmation in time", "task_already_closed", "confirmed", CONFIRMED],
+    ["a late confirmation", 2, "the job", "task_already_closed", "recorded", ENDED],
+    ["a late confirmation", 2, "a late dispute", "task_already_closed", "filed", { ...ENDED, ...DISPUTED }],
+  ])(
+    "%s that before its trip %i is overtaken by %s: %s, %s",
+    async (slow, beforeTrip, fast, saidSlow, saidFast, ending) => {
+      const bought = await facilitated(world);
+      let answered: Said | undefined;
+      const other = async () => {
+        answered = await play(fast, bought);
+      };
+      const instant = at(world, endOf(bought) + RIVALS[slow].ms);
+      const answer = await overtaken(instant, (on) => play(slow, bought, on), other, beforeTrip);
+      expect([answer, answered]).toEqual([saidSlow, saidFast]);
+      expect(await endingOf(bought)).toEqual(ending);
+    },
+  );
+
+  it.each([0, 1, 2, 3, 4])("all at once it has one end, which each was told (%i)", async () => {
+    const bought = await facilitated(world);
+    const names = Object.keys(RIVALS) as Name[];
+    const answers = await Promise.all(names.map((name) => play(name, bought)));
+    const said = Object.fromEntries(names.map((name, n) => [name, answers[n]]));
+    const ending = await endingOf(bought);
+    expect(ending.disputes).toBe(1);
+    expect(answers.filter((one) => one === "filed")).toHaveLength(1);
+    expect(said["a confirmation in time"] === "confirmed").toBe(ending.task === "confirmed");
+    if (ending.task === "disputed")
+      expect([said["a dispute in time"], said["the job"]]).toEqual(["filed", "nothing to do"]);
+    else expect(ending.held_ms).toBeNull();
+    if (ending.task === "auto_confirmed") expect(answers).not.toContain("confirmed");
+    else expect(answers).not.toContain("recorded");
+  });
+});
+
+describe("in the middle of the window", () => {
+  const HOURS = 3_600_000;
+  const middle = (of: Bought) => at(world, endOf(of) - 30 * HOURS);
+  const left = { ...HELD, held_ms: 30 * HOURS };
+
+  it("a dispute that a confirmation overtakes is about a closed task", async () => {
+    const bought = await facilitated(world);
+    const confirmed = () => confirmIt(middle(bought), bought);
+    expect(await overtaken(middle(bought), (on) => fileIt(on, bought), confirmed)).toBe("filed");
+    expect(await endingOf(bought)).toEqual({ ...CONFIRMED, ...DISPUTED });
+  });
+
+  it("a confirmation that a dispute overtakes is refused, and the task is held", async () => {
+    const bought = await facilitated(world);
+    const filed = () => fileIt(middle(bought), bought);
+    expect(await overtaken(middle(bought), (on) => confirmIt(on, bought), filed)).toBe("invalid_status");
+    expect(await endingOf(bought)).toEqual(left);
+  });
+
+  it("raced, one of both comes first, whichever it is, and both orders are met", async () => {
+    const met = new Set<string>();
+    // Each has a head start in turn, and the first time none.
+    for (const [file, confirmation] of [
+      [0, 0],
+      [0, 0],
+      [0, 5],
+      [5, 0],
+      [0, 15],
+      [15, 0],
+      [0, 60],
+      [60, 0],
+      [0, 250],
+      [250, 0],
+    ] as const) {
+      const bought = await facilitated(world);
+      const then = middle(bought);
+      const [filed, confirmed] = await Promise.all([
+        scheduler.wait(file).then(() => fileIt(then, bought)),
+        scheduler.wait(confirmation).then(() => confirmIt(then, bought)),
+      ]);
+      expect(filed).toBe("filed");
+      expect(["confirmed", "invalid_status"]).toContain(confirmed);
+      expect(await endingOf(bought)).toEqual(confirmed === "confirmed" ? { ...CONFIRMED, ...DISPUTED } : left);
+      met.add(confirmed);
+    }
+    expect(met).toEqual(new Set(["confirmed", "invalid_status"]));
+  });
+});

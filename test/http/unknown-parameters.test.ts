@@ -1,0 +1,38 @@
+// A query parameter that a route does not know is a fault (HTTP-11), on every route.
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
+import type { Route } from "../../src/http/route.ts";
+import { send, withRoute } from "../support/variants.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+/** A DID URL has whatever parameters it likes: those that the resolver does not have it refuses in its own words (IDN-35). */
+const OF_A_DID_URL = "resolveDid";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const routes = ROUTES.filter(({ operationId }) => operationId !== OF_A_DID_URL);
+
+function emptyRequest({ method, multipart }: Route): RequestInit {
+  if (method === "get") return { method: "GET" };
+  if (multipart) return { method: "POST", body: new FormData() };
+  return { method: method.toUpperCase(), headers: { "Content-Type": "application/json" }, body: "{}" };
+}
+
+describe("an unknown query parameter", () => {
+  it.each(routes)("is a fault of $operationId", async (route) => {
+    // Without what comes before the values: a credential, and the path's object.
+    const { precheck: _precheck, withoutCredential: _code, ...rest } = route;
+    const open: Route = { ...rest, surfaces: ["public"] };
+    const path = `${route.path.replace(/\{\w+\}/g, "x")}?colour=red`;
+    const { response, body } = await send(withRoute(world, open), path, emptyRequest(route));
+    expect([response.status, body.code ?? body]).toEqual([422, "validation_failed"]);
+    expect(body.field_errors).toContainEqual(expect.objectContaining({ field: "colour", code: "unknown_field" }));
+  });
+
+  it("is looked for on all routes but that of a DID URL", () => {
+    expect(ROUTES.length - routes.length).toBe(1);
+  });
+});
