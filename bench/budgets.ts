@@ -178,8 +178,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/documents/{document_id}": read(5, KIB),
   "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),
   // A slice at most: for each agent about eight rows read and eleven written, the first slice's alone, whatever the account has.
-  "POST /v1/platform/close": mutation(81, 40, KIB, { objects: 2 }),
-  "POST /v1/platform/close (eleven agents)": mutation(154, 150, KIB, { objects: 2 }),
+  "POST /v1/platform/close": mutation(80, 40, KIB, { objects: 2 }),
+  "POST /v1/platform/close (eleven agents)": mutation(153, 150, KIB, { objects: 2 }),
   "POST /v1/operator/platforms/{platform_id}/suspend": mutation(29, 26, KIB),
   "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(102, 146, KIB),
   "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(20, 24, KIB),

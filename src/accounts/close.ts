@@ -1,13 +1,13 @@
 // Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links and password; from that commit all of its
 // agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
-import { findDisputedOf, someDisputedOf } from "../agents/slice-store.ts";
+import { someDisputedOf } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import { findHolding, refuseHolding } from "../escrow/store.ts";
+import { refuseHolding } from "../escrow/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
 import { refuseLeft } from "../standing/store.ts";
@@ -21,7 +21,7 @@ import { deletePassword, findPassword, keepsPassword } from "./password-store.ts
 import { deleteSessions } from "./session-store.ts";
 import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
-import { findPlatform, updatePlatform } from "./store.ts";
+import { type Blocking, findBlocking, findPlatform, updatePlatform } from "./store.ts";
 
 const DISPUTED = "An agent of the account is party to an open dispute in production.";
 const TRIGGER = "principal_closes";
@@ -33,23 +33,19 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     caller,
     platform: before,
     stored,
-    holding,
-    disputed,
+    blocking,
     ...found
   } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
-    holding: findHolding(db, tenant.platformId),
-    disputed: findDisputedOf(db, tenant.platformId),
+    blocking: findBlocking(db, tenant.platformId),
     ...accountReads(db, tenant.platformId, TRIGGER),
   });
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
   const password = await requireCurrentPassword(call, stored, before.email, current_password);
-  if (disputed) throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED, detail: disputed });
-  if (holding)
-    throw new ServiceError("close_blocked_escrow", { detail: { did: holding.did, network: holding.network } });
+  refuseBlocked(blocking);
   const moved = move(platformMachine, before.status, "close");
   const view = { platform_id: platformId, platform_status: moved.to, closed_at: toIso(now) };
   const above = {
@@ -96,6 +92,14 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
 }
 
 /** The legal name as it stands in the profile; where there is none yet, the address of the account. */
+function refuseBlocked(blocking: Blocking | null): void {
+  if (!blocking) return;
+  const { disputed, did, network } = blocking;
+  if (disputed !== null)
+    throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED, detail: { did: disputed } });
+  if (did !== null && network !== null) throw new ServiceError("close_blocked_escrow", { detail: { did, network } });
+}
+
 function refuseUnconfirmed({ legalName, email }: PlatformRow, confirmation: string): void {
   const typed = confirmation.trim().normalize("NFC");
   const matches =

@@ -90,6 +90,33 @@ export const listContacts = (db: Database, after: string, limit: number): Read<C
       .limit(limit),
   );
 
+/** What keeps an account from closing (ACC-27): an agent with an open dispute, and a vault with funds, one of each in production. */
+export type Blocking = {
+  readonly disputed: string | null;
+  readonly did: string | null;
+  readonly network: string | null;
+};
+
+/** In one statement, which finds the account once. Literal text, so that SQLite uses the partial indexes. */
+export const findBlocking = (db: Database, platformId: string | SQL<string>): Read<Blocking | null> =>
+  readOne(
+    db
+      .select({
+        disputed: sql<string | null>`(select a.did from agents a
+          where a.platform_id = owner.platform_id and a.environment = 'production' and a.disputes_open > 0 limit 1)`.as(
+          "disputed",
+        ),
+        did: sql<string | null>`held.did`.as("did"),
+        network: sql<string | null>`held.network`.as("network"),
+      })
+      .from(
+        sql`platforms owner
+          left join escrows held on held.platform_id = owner.platform_id and held.environment = 'production' and held.balance > 0`,
+      )
+      .where(sql`owner.platform_id = ${platformId}`)
+      .limit(1),
+  );
+
 export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);
 
 /**

@@ -152,14 +152,11 @@ const inPrincipal = (principalId: string): SQL =>
 const inAccount = (platformId: PlatformId): SQL =>
   disputedIn(sql`platform_id = ${platformId} and environment = 'production'`);
 
-const findDisputed = (db: Database, where: SQL): Read<{ did: string } | null> =>
-  readOne(db.select({ did: agents.did }).from(agents).where(where).limit(1));
-
-/** One of the agents of a principal, and of an account in production, that are party to an open dispute. */
+/** One of the agents of a principal that are party to an open dispute. */
 export const findDisputedIn = (db: Database, principalId: string): Read<{ did: string } | null> =>
-  findDisputed(db, inPrincipal(principalId));
-export const findDisputedOf = (db: Database, platformId: PlatformId): Read<{ did: string } | null> =>
-  findDisputed(db, inAccount(platformId));
+  readOne(db.select({ did: agents.did }).from(agents).where(inPrincipal(principalId)).limit(1));
+
+/** Whether one of a principal is, and one of an account in production. */
 
 export const someDisputedIn = (principalId: string): SQL => someAgent(inPrincipal(principalId));
 export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

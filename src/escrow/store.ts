@@ -257,10 +257,7 @@ export const movedStates = (moved: Parameters<typeof statesOf>[0]): MovedStates 
 const heldBy = (platformId: string | SQL<string>) =>
   and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
 
-/** One of the production escrows of an account that hold funds. */
-export const findHolding = (db: Database, platformId: string | SQL<string>): Read<Vault | null> =>
-  readOne(db.select({ did: escrows.did, network: escrows.network }).from(escrows).where(heldBy(platformId)).limit(1));
-
+/** Refuses an account whose production escrows hold funds. */
 export const refuseHolding = (db: Database, platformId: string): Statement =>
   guard(db, sql`not exists (select 1 from escrows where ${heldBy(platformId)})`);
 

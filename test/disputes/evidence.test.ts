@@ -112,6 +112,20 @@ describe("a dispute takes fifty", () => {
     expectStatus(await act(world, provider, id, "respond", { message: "It was delivered." }), 200);
   });
 
+  it("offers that rise: a lower one is a fault, so that who accepts gets at least what it has seen", async () => {
+    const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
+    const offer = (offer_amount: string) => act(world, provider, id, "respond", { message: "An offer.", offer_amount });
+    expectStatus(await offer("5"), 200);
+    const lower = await offer("4.999999");
+    expect([lower.status, lower.body.field_errors]).toEqual([
+      422,
+      [{ field: "offer_amount", code: "too_small", message: "An offer is at least the one before." }],
+    ]);
+    expectStatus(await offer("5"), 200);
+    expectStatus(await act(world, provider, id, "respond", { message: "Nothing new." }), 200);
+    expect(expectStatus(await act(world, consumer, id, "accept"), 200).refund_amount).toBe("5.00");
+  });
+
   it("answers, and the fifty-first changes neither the offer nor anything else", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
     for (const number of FIFTY) {

@@ -1,0 +1,16 @@
+// The clock that rules each task of a provider (ACC-9), as expressions for stores.
+import { type SQL, sql } from "drizzle-orm";
+import type { Side } from "../core/vocabulary.ts";
+import type { Clocks } from "./clocks.ts";
+
+const RULING_OFFSET = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ruled_by)`;
+
+/** The instant on it. */
+export const rulingNow = ({ own, real }: Clocks): SQL =>
+  sql`case when ruled_by is null then ${own} else ${real} + ${RULING_OFFSET} end`;
+
+/** Its offset; null where it is the asking agent's. What an agent bought is never ruled by another's. */
+export const rulingOffsetFor = (side: Side): SQL<number | null> =>
+  side === "consumer"
+    ? sql<number | null>`null`
+    : sql<number | null>`case when ruled_by is null then null else ${RULING_OFFSET} end`;
