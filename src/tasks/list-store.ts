@@ -8,7 +8,8 @@ import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, present, type Read, readAll } from "../db/batch.ts";
 import { bareColumns, below, pageOf } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
-import { type ClockedTask, type Clocks, rulingNow, rulingOffsetFor } from "./clocks.ts";
+import { rulingNow, rulingOffsetFor } from "./clock-store.ts";
+import type { ClockedTask, Clocks } from "./clocks.ts";
 
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;

@@ -4,7 +4,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import { hasOpenIntent, type OpenAt, openIntentsOf } from "../intents/list-store.ts";
-import { rulingNow } from "./clocks.ts";
+import { rulingNow } from "./clock-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
