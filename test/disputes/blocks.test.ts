@@ -1,11 +1,14 @@
 // What an open dispute keeps from happening until it has ended, and what goes on (DSP-8, DSP-10, ACC-27, AGT-17, AGT-34, MKT-29).
 import { beforeAll, describe, expect, it } from "vitest";
-import { facilitated, pairOf } from "../facilitation/support.ts";
-import { follow } from "../follower/support.ts";
-import { deposit, rows } from "../promotion/support.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
+import { follow, heldBy } from "../follower/support.ts";
+import { marketsPath } from "../markets/support.ts";
+import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
-import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
-import { act, disputed, file, filing, PATH, resolve } from "./support.ts";
+import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+import { chainThreshold, drive } from "../vaults/support.ts";
+import { act, countsOf, disputed, file, filing, keepReserve, PATH, resolve } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -34,19 +37,45 @@ describe("closing a principal", () => {
 });
 
 describe("an account", () => {
-  it("is not closed while an agent is party to one in production; the sandbox's block nobody", async () => {
+  /** Both sides in production, each of an account of its own. */
+  async function live(): Promise<{ buying: World; selling: World; pair: Pair }> {
+    const [buying, selling] = [await createWorld(), await createWorld()];
+    for (const own of [buying, selling]) await givePassword(own);
+    const [consumer, provider] = [await buying.consumer(), await selling.provider()];
+    await openLive(selling, provider.did);
+    const moved = async (own: World, agent: Agent) => {
+      const principal_id = await livePrincipal(own);
+      return under(agent, await promoted(own, agent.did, { principal_id }));
+    };
+    const pair = { consumer: await moved(buying, consumer), provider: await moved(selling, provider) };
+    await deposit(provider.did, 15_000_000);
+    await follow(selling);
+    return { buying, selling, pair };
+  }
+
+  it("is not closed while an agent is party to one in production, on either side", async () => {
+    const { buying, selling, pair } = await live();
+    const one = await disputed(buying, { pair });
+    expect(one.dispute.environment).toBe("production");
+    for (const [own, { did }] of [
+      [buying, pair.consumer],
+      [selling, pair.provider],
+    ] as const) {
+      const refused = await close(own);
+      expect([...said(refused), refused.body.detail]).toEqual([409, "close_blocked_open_disputes", { did }]);
+    }
+    expectStatus(await act(buying, pair.consumer, one.id, "withdraw"), 200);
+    expectStatus(await close(buying), 200);
+    // The vault still holds money.
+    expect(said(await close(selling))).toEqual([409, "close_blocked_escrow"]);
+  });
+
+  it("is closed while one of the sandbox is open", async () => {
     const own = await createWorld();
     await givePassword(own);
     const one = await disputed(own);
-    await rows("update agents set environment = 'production' where did = ?", one.provider.did);
-    const refused = await close(own);
-    expect([...said(refused), refused.body.detail]).toEqual([
-      409,
-      "close_blocked_open_disputes",
-      { did: one.provider.did },
-    ]);
-    await rows("update agents set environment = 'sandbox' where did = ?", one.provider.did);
     expectStatus(await close(own), 200);
+    expect(await countsOf(one.provider.did)).toMatchObject({ open: 1 });
   });
 });
 
@@ -99,5 +128,27 @@ describe("an agent", () => {
     expectStatus(await act(world, bought.provider, dispute_id, "respond", { message: "It was delivered." }), 200);
     expectStatus(await post(`${PATH}/${dispute_id}/escalate`), 200);
     expectStatus(await resolve(world, dispute_id, { resolution: "upheld" }), 200);
+  });
+});
+
+describe("the vault of a provider that leaves", () => {
+  it("stays as it is after its windows while a dispute is open, and is released once that has ended", async () => {
+    const own = await createWorld();
+    const pair = await pairOf(own);
+    const { did } = pair.provider;
+    // Less than the vault holds, so that nothing but the dispute keeps it.
+    const one = await disputed(own, { pair, more: { disputed_amount: "0.50" } });
+    await keepReserve(own, did);
+    await deposit(did, 10_000_000);
+    await follow(own);
+    expectStatus(await own.call("DELETE", `${marketsPath(did)}/GLOBAL-USDC?network=base-sepolia`), 204);
+    own.advance(15 * DAY_MS);
+    expect(await drive(did, own)).toBe(true);
+    expect([await chainThreshold(did), await heldBy(did)]).toEqual([15_000_000, 10_999_500]);
+    expect(await rows("select subject from chain_operations where kind = 'release' and subject = ?", did)).toEqual([]);
+    expectStatus(await resolve(own, one.id, { resolution: "rejected" }), 200);
+    await keepReserve(own, did);
+    expect(await drive(did, own)).toBe(true);
+    expect([await chainThreshold(did), await heldBy(did)]).toEqual([0, 0]);
   });
 });

@@ -8,7 +8,7 @@ import { facilitated, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf, releaseSurplus } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
-import { reserveOf } from "../vaults/support.ts";
+import { reserveOf, THRESHOLD } from "../vaults/support.ts";
 import {
   act,
   arbitrated,
@@ -46,8 +46,7 @@ describe("the reserve", () => {
     });
     await deposit(pair.provider.did, 20_000_000);
     await releaseSurplus(pair.provider.did);
-    const left = await heldBy(pair.provider.did);
-    expect(left).toBeGreaterThanOrEqual(5_000_000);
+    expect(await heldBy(pair.provider.did)).toBe(THRESHOLD + 5_000_000);
     expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
     await keepReserve(world, pair.provider.did);
     expect(await reserveOf(pair.provider.did)).toBe(0);

@@ -1,11 +1,11 @@
-// Who may file what and when (DSP-1 to DSP-6), and what every state of a dispute says to every act of every party (DSP-7, DSP-8).
+// Who may file what and when (DSP-1 to DSP-6).
 import { beforeAll, describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { DISPUTE_TRIGGERS, disputeMachine } from "../../src/disputes/states.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
-import { act, arbitrated, type Bought, disputed, file, filing, PATH, pass, resolve } from "./support.ts";
+import { act, type Bought, disputed, file, filing, PATH } from "./support.ts";
 
 let world: World;
 let stranger: World;
@@ -188,114 +188,6 @@ describe("when", () => {
     const { dispute_id } = expectStatus(await file(world, bought), 201);
     expectStatus(await act(world, bought.consumer, dispute_id, "withdraw"), 200);
     expect(said(await file(world, bought))).toEqual([409, "dispute_exists"]);
-  });
-});
-
-/** Each state, by a dispute of its own. */
-const STATES = {
-  "pre_arbitration, not answered": async () => disputed(world),
-  "pre_arbitration, with an offer": async () => {
-    const one = await disputed(world);
-    expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
-    return one;
-  },
-  "pre_arbitration, whose days are over": async () => {
-    const one = await disputed(world);
-    expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
-    await pass(one.id, 7);
-    return one;
-  },
-  arbitration: async () => {
-    const one = await disputed(world);
-    await arbitrated(world, one);
-    return one;
-  },
-  resolved: async () => {
-    const one = await disputed(world);
-    expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
-    return one;
-  },
-} as const;
-type State = keyof typeof STATES;
-const ACTS = ["respond", "accept", "concede", "withdraw", "escalate", "evidence"] as const;
-const BODIES: Partial<Record<(typeof ACTS)[number], unknown>> = {
-  respond: { message: "It was delivered." },
-  evidence: { description: "The delivery note.", sha256: "ab".repeat(32) },
-};
-/** Who may, and in which states. */
-const MAY: Readonly<Record<(typeof ACTS)[number], { readonly by: readonly string[]; readonly in: readonly State[] }>> =
-  {
-    respond: { by: ["provider"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
-    accept: { by: ["consumer"], in: ["pre_arbitration, with an offer"] },
-    concede: { by: ["provider"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
-    withdraw: { by: ["consumer"], in: ["pre_arbitration, not answered", "pre_arbitration, with an offer"] },
-    escalate: { by: ["provider", "consumer"], in: ["pre_arbitration, with an offer"] },
-    evidence: {
-      by: ["provider", "consumer"],
-      in: [
-        "pre_arbitration, not answered",
-        "pre_arbitration, with an offer",
-        "pre_arbitration, whose days are over",
-        "arbitration",
-      ],
-    },
-  };
-const CREDENTIALS = [
-  "provider",
-  "consumer",
-  "another agent",
-  "the account's key",
-  "another account's key",
-  "none",
-] as const;
-
-const REFUSED: Readonly<Record<(typeof CREDENTIALS)[number], readonly [number, string]>> = {
-  "another agent": [403, "forbidden"],
-  "another account's key": [404, "not_found"],
-  none: [401, "invalid_credentials"],
-  provider: [403, "forbidden"],
-  consumer: [403, "forbidden"],
-  "the account's key": [403, "forbidden"],
-};
-
-describe.each(Object.keys(STATES) as State[])("in %s", (state) => {
-  let refusing: Awaited<ReturnType<(typeof STATES)[State]>>;
-  let other: Agent;
-  beforeAll(async () => {
-    refusing = await STATES[state]();
-    other = await world.consumer();
-  });
-
-  it.each(ACTS)("%s", async (verb) => {
-    for (const credential of CREDENTIALS) {
-      const party = MAY[verb].by.includes(credential) || credential === "the account's key";
-      const fits = MAY[verb].in.includes(state);
-      // What is refused changes nothing, so that one dispute takes all of it.
-      const one = party && fits ? await STATES[state]() : refusing;
-      const body = BODIES[verb];
-      const { provider, consumer } = one;
-      const agents: Partial<Record<string, Agent>> = { provider, consumer, "another agent": other };
-      const agent = agents[credential];
-      const path = `${PATH}/${one.id}/${verb}`;
-      // Both agents are the account's: the key stands for both sides, and evidence says for which.
-      const sent = verb === "evidence" ? { ...(body as object), submitted_by: "provider" } : body;
-      const named = sent === undefined ? {} : { body: sent };
-      const reply = agent
-        ? await act(world, agent, one.id, verb, body)
-        : credential === "none"
-          ? await world.call("POST", path, { key: null, ...named })
-          : await (credential === "the account's key" ? world : stranger).call("POST", path, named);
-      const done = [verb === "evidence" ? 201 : 200, undefined];
-      const expected = party ? (fits ? done : [409, "invalid_status"]) : REFUSED[credential];
-      expect([credential, ...said(reply)]).toEqual([credential, ...expected]);
-    }
-  });
-
-  it("an arbiter's award", async () => {
-    const one = await STATES[state]();
-    const fits = state === "arbitration" || state === "pre_arbitration, whose days are over";
-    const reply = await resolve(world, one.id, { resolution: "rejected" });
-    expect(said(reply)).toEqual(fits ? [200, undefined] : [409, "invalid_status"]);
   });
 });
 

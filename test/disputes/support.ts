@@ -29,11 +29,12 @@ export const filing = (bought: Bought, more: Record<string, unknown> = {}) => ({
 export const file = (world: World, bought: Bought, more: Record<string, unknown> = {}): Promise<Reply> =>
   world.as(bought.consumer, "POST", PATH, filing(bought, more));
 
+export type Disputed = Bought & { dispute: Json; id: string };
 /** A purchase and its dispute. */
 export async function disputed(
   world: World,
   { pair, amount = "10.00", more = {} }: { pair?: Pair; amount?: string; more?: Record<string, unknown> } = {},
-): Promise<Bought & { dispute: Json; id: string }> {
+): Promise<Disputed> {
   const bought = await facilitated(world, pair, amount);
   const dispute = expectStatus(await file(world, bought, { disputed_amount: amount, ...more }), 201);
   return { ...bought, dispute, id: dispute.dispute_id };
@@ -63,6 +64,21 @@ export async function arbitrated(world: World, { provider, consumer, id }: Bough
   expectStatus(await act(world, consumer, id, "escalate"), 200);
 }
 
+/** Conceded and not paid in time, so that it comes to its arbiter again. */
+export async function overdue(world: World, { provider, id }: Bought & { id: string }): Promise<void> {
+  expectStatus(await act(world, provider, id, "concede"), 200);
+  await pass(id, 7);
+  await rows(
+    `update chain_operations set status = 'failed', reason = 'unpaid', next_check_at = null
+      where kind = 'refund' and subject = (select settlement_key from disputes where dispute_id = ?)`,
+    id,
+  );
+  await recordDays(world, id);
+}
+
+/** What fell due in one dispute. */
+export const recordDays = (world: World, id: string): Promise<unknown> =>
+  world.serve(() => endDisputeDays.record(world.deps, id));
 export const endDays = (world: World): Promise<number> => world.run(endDisputeDays);
 /** Moves all that a dispute is dated by into the past, so that a test needs no seven days. */
 export const pass = (id: string, days: number): Promise<unknown> =>

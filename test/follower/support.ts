@@ -1,11 +1,16 @@
 // What the follower's tests do to a vault, and what they read of its ledger.
+import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
+import { networkNamed } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { commit } from "../../src/db/batch.ts";
+import { followers } from "../../src/db/tables/chain.ts";
+import { transactions } from "../../src/db/tables/money.ts";
 import { followChain } from "../../src/follower/job.ts";
 import { awaitRefund } from "../../src/follower/refunds.ts";
+import { reverseSettlement } from "../../src/follower/reverse.ts";
 import { rows } from "../promotion/support.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import type { Json, World } from "../support/world.ts";
@@ -104,6 +109,25 @@ export async function robVault(vault: string, units: number, network = "base-sep
   const args = [account(9) as Hex, BigInt(units)] as const;
   await send(network, vault, token, encodeFunctionData({ abi: tokenAbi, functionName: "transfer", args }));
   await rpc(network, "anvil_stopImpersonatingAccount", [vault]);
+}
+
+/** A reorganisation takes the settlement's block away for good: its row names a block that the chain does not have. */
+export async function takenAway(world: World, transactionId: string): Promise<void> {
+  const { deps } = world;
+  const { db } = deps;
+  const its = eq(transactions.transactionId, transactionId);
+  await db
+    .update(transactions)
+    .set({ blockHash: `0x${"0".repeat(64)}` })
+    .where(its);
+  const [gone] = await db.select().from(transactions).where(its);
+  const [known] = await db
+    .select()
+    .from(followers)
+    .where(eq(followers.network, gone?.network ?? ""));
+  if (!gone || !known) throw new Error("a settlement without its follower");
+  const network = networkNamed(deps.config.networks, gone.network);
+  if (!(await world.serve(() => reverseSettlement(deps, network, known, gone)))) throw new Error("it was not reversed");
 }
 
 /** A provider's present wallet names another one. */

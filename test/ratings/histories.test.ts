@@ -3,14 +3,17 @@
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { moveClock } from "../support/clock.ts";
 import { isWhole, runs } from "../support/scale.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { computed } from "./computed.ts";
 import { type Cast, expectRounded, Play } from "./history-play.ts";
 
-const [HISTORIES, TIMEOUT_MS] = isWhole() ? [5_000, 3_600_000] : [50, 120_000];
+const [HISTORIES, TIMEOUT_MS] = isWhole() ? [5_000, 7_200_000] : [50, 120_000];
 const OTHERS = 5;
 const PRINCIPALS = OTHERS + 3;
+/** By so much the sandbox of another platform is ahead of the first one's. */
+const AHEAD_MS = 45 * DAY_MS;
 
 /** Other methods than the one of the rules: what is published of each is all that the model knows. */
 const METHODS = [
@@ -34,7 +37,9 @@ beforeAll(async () => {
   for (let n = 0; n < PRINCIPALS; n++) principals.push(await first.world.principal());
   for (const principal_id of principals.slice(0, 1 + OTHERS))
     dids.push((await first.world.consumer({ principal_id })).did);
-  cast = { dids, principals };
+  const other = await createWorld();
+  await moveClock(other, AHEAD_MS);
+  cast = { dids, principals, ahead: { id: other.platformId, offsetMs: AHEAD_MS } };
 });
 
 // ---- What a history is made of ---------------------------------------------------------------------------------------------
@@ -48,6 +53,8 @@ const units = fc.double({ min: 0, max: 15, noNaN: true }).map((digits) => Math.f
 const late = fc.integer({ min: 0, max: 72 * HOUR_MS });
 const which = fc.nat(99);
 
+const verdict = fc.record({ name: fc.constantFrom("upheld", "partially_upheld", "rejected"), score });
+
 const task = fc.record({
   act: fc.constant("task" as const),
   other,
@@ -58,18 +65,15 @@ const task = fc.record({
   outcome: fc.constantFrom("confirmed", "confirmed", "partial", "rejected", "auto_confirmed"),
   prompt: fc.boolean(),
   silent: fc.boolean(),
+  held: fc.option(verdict, { nil: undefined, freq: 3 }),
+  ahead: fc.constantFrom(null, null, "provider" as const, "consumer" as const),
 });
 const step = fc.oneof(
   { weight: 8, arbitrary: task },
   { weight: 1, arbitrary: fc.record({ act: fc.constant("abandoned" as const), other, provides, units, late }) },
   {
     weight: 4,
-    arbitrary: fc.record({
-      act: fc.constant("verdict" as const),
-      which,
-      score,
-      name: fc.constantFrom("upheld", "partially_upheld", "rejected"),
-    }),
+    arbitrary: fc.record({ act: fc.constant("verdict" as const), which, verdict }),
   },
   { weight: 1, arbitrary: fc.record({ act: fc.constant("takeBack" as const), which }) },
   {
@@ -88,7 +92,7 @@ const history = fc.record({
   method: fc.nat(METHODS.length - 1),
 });
 
-const met = { clipped: 0, rated: 0, replaced: 0, takenBack: 0, silent: 0 };
+const met = { clipped: 0, rated: 0, replaced: 0, takenBack: 0, verdictsTakenBack: 0, silent: 0, held: 0, apart: 0 };
 
 async function take(play: Play, world: World, one: Step): Promise<void> {
   if (one.act === "clock") {
@@ -103,9 +107,9 @@ async function take(play: Play, world: World, one: Step): Promise<void> {
     return play.abandoned(consumer, provider, one.units, play.now - one.late);
   }
   if (one.act === "task") {
-    const { outcome, prompt, score } = one;
+    const { outcome, prompt, score, held, ahead } = one;
     const [provider, consumer] = one.provides ? [0, one.other] : [one.other, 0];
-    const auto = outcome === "auto_confirmed";
+    const auto = outcome === "auto_confirmed" && !held;
     const answered = prompt ? "answered_promptly" : "answered";
     const own = {
       provider: { name: outcome, score },
@@ -113,16 +117,20 @@ async function take(play: Play, world: World, one: Step): Promise<void> {
     };
     const silent = auto && one.silent;
     met.silent += Number(silent);
-    return play.task({ provider, consumer, at: play.now - one.late, units: one.units, own, silent });
+    met.held += Number(held !== undefined);
+    met.apart += Number(ahead !== null && play.environment === "sandbox");
+    const at = play.now - one.late;
+    return play.task({ provider, consumer, at, units: one.units, own, silent, ahead, ...(held && { held }) });
   }
   const chosen = play.tasks[one.which % Math.max(1, play.tasks.length)];
   if (!chosen) return;
   if (one.act === "takeBack") {
     met.takenBack += 1;
+    met.verdictsTakenBack += Number(chosen.verdict !== null);
     return play.takeBack(chosen);
   }
   met.replaced += Number(chosen.verdict !== null);
-  return play.verdict(chosen, { name: one.name, score: one.score });
+  return play.verdict(chosen, one.verdict);
 }
 
 it("of histories, every rating is that of all its signals", { timeout: TIMEOUT_MS }, async () => {

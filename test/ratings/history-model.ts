@@ -29,21 +29,22 @@ export class Model {
 
   give(agent: string, name: string, what: Case, rest: Omit<Given, "r" | "w">): void {
     const given = this.#signals.get(agent) ?? new Map<string, Given>();
-    this.#signals.set(agent, given.set(name, { ...this.#worth(what), ...rest }));
+    this.#signals.set(agent, given.set(name, { ...this.worth(what), ...rest }));
   }
 
   /** Another worth for the same interaction: nothing else of it changes. */
   replace(agent: string, name: string, what: Case): void {
     const before = this.#signals.get(agent)?.get(name);
     if (!before) throw new Error("a signal that was never given");
-    this.#signals.get(agent)?.set(name, { ...before, ...this.#worth(what) });
+    this.#signals.get(agent)?.set(name, { ...before, ...this.worth(what) });
   }
 
   takeBack(agent: string, name: string): void {
     this.#signals.get(agent)?.delete(name);
   }
 
-  #worth({ side, name, amount, score }: Case): Pick<Given, "r" | "w"> {
+  /** Its value and weight before any decay. */
+  worth({ side, name, amount, score }: Case): Pick<Given, "r" | "w"> {
     const { weight, signals } = this.#method;
     const { r, weight_factor } = signals[side][name];
     const size = Math.min(weight.max, Math.max(weight.min, Math.log10(1 + amount)));

@@ -1,69 +1,86 @@
-// Plays histories of signals on real rows: as the batches that close a task, decide a dispute and take a settlement back (tasks, disputes), with
-// the model beside them.
+// Plays histories of signals on real rows, by what closes a task, ends its dispute and takes its settlement back (tasks), with the model beside them.
 import { eq, inArray, sql } from "drizzle-orm";
 import { expect } from "vitest";
 import { rateAgent } from "../../src/agents/rate.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
+import { move } from "../../src/core/machine.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
-import { commit, readBatch, type Statement } from "../../src/db/batch.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
-import { type ConsumerCase, type ProviderCase, ratingMethod } from "../../src/ratings/method.ts";
-import { consumerSignal, providerSignal, type Signal, unroundedRating } from "../../src/ratings/rating.ts";
-import { ratingAt, ratingSums, type SignalChange } from "../../src/ratings/signals.ts";
+import { ratingMethod } from "../../src/ratings/method.ts";
+import { consumerSignal, unroundedRating } from "../../src/ratings/rating.ts";
+import { ratingAt, ratingSums } from "../../src/ratings/signals.ts";
 import { findCounterparty, findHeaviestOf, findRatedAgent } from "../../src/ratings/store.ts";
+import { closeTask, closingReads } from "../../src/tasks/close.ts";
+import { reversalReads, reverseTask } from "../../src/tasks/reverse.ts";
+import { taskMachine } from "../../src/tasks/states.ts";
+import { closeHeld, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
 import type { Json, World } from "../support/world.ts";
 import { type Case, Model, roundings, type Side } from "./history-model.ts";
+import { insertPurchase } from "./history-rows.ts";
+
+export type Platform = { readonly id: string; readonly offsetMs: number };
 
 export type Cast = {
   /** The first one trades with all others, now as provider and now as consumer. */
   readonly dids: readonly string[];
   readonly principals: readonly string[];
+  /** Of another sandbox, whose clock is ahead. */
+  readonly ahead?: Platform;
 };
 
 type Part = { readonly name: string; readonly score: number };
-export type Verdict = "upheld" | "partially_upheld" | "rejected";
+export type Verdict = { readonly name: "upheld" | "partially_upheld" | "rejected"; readonly score: number };
 type Task = {
+  /** The id of its row. */
   readonly name: string;
+  /** Its end, on the clock that rules it. */
   readonly at: number;
   readonly units: number;
   readonly did: Readonly<Record<Side, string>>;
+  readonly platform: Readonly<Record<Side, Platform>>;
   /** What the task itself gives both sides. */
-  readonly own: Readonly<Record<Side, Part>>;
-  verdict: { readonly name: Verdict; readonly score: number } | null;
+  own: Readonly<Record<Side, Part>>;
+  /** Closed by the end of a dispute: another end of that one is another end of the task. */
+  readonly held: boolean;
+  verdict: Verdict | null;
   /** The principal of the other side at the time of its signal; null where it gave none. */
   readonly ratedBy: Record<Side, string | null>;
 };
-export type NewTask = Pick<Task, "at" | "units" | "own"> & {
+export type NewTask = Readonly<Pick<Task, "at" | "units" | "own">> & {
   readonly provider: number;
   readonly consumer: number;
   /** An auto-confirmation without the consumer's will gives no signal before a verdict does (TSK-12). */
   readonly silent: boolean;
+  /** A dispute holds it, and ends it by this. */
+  readonly held?: Verdict;
+  /** Whose platform is the one whose clock is ahead. */
+  readonly ahead?: Side | null;
 };
 
 const SIDES = ["provider", "consumer"] as const;
 const OTHER = { provider: "consumer", consumer: "provider" } as const;
 const DECIMALS = 6;
+const TOOK = { answered_promptly: HOUR_MS, answered: 48 * HOUR_MS, auto_confirmed: 72 * HOUR_MS } as const;
+/** How long disputes hold what they hold: none of it is the consumer's delay. */
+const HELD_MS = 200 * HOUR_MS;
 
-type Rated = {
-  readonly did: string;
-  readonly by: string;
-  readonly change: Pick<SignalChange, "add" | "at"> &
-    Partial<Pick<SignalChange, "replaces" | "interaction" | "takenBack">>;
-};
+type Batch = Pick<ReturnType<typeof closeTask>, "statements" | "rated">;
 
 export class Play {
   readonly model: Model;
   readonly tasks: Task[] = [];
   readonly #world: World;
   readonly #cast: Cast;
-  readonly #environment: Environment;
+  readonly environment: Environment;
   /** The principal of each agent at present. */
   readonly #principalOf = new Map<string, string>();
   #names = 0;
 
   private constructor(world: World, method: Json, cast: Cast, environment: Environment) {
     this.model = new Model(method, environment);
-    [this.#world, this.#cast, this.#environment] = [world, cast, environment];
+    [this.#world, this.#cast, this.environment] = [world, cast, environment];
     for (const [n, did] of cast.dids.entries()) this.#principalOf.set(did, cast.principals[n] ?? "");
   }
 
@@ -74,10 +91,12 @@ export class Play {
     const dids = [...cast.dids];
     await db.batch([
       db.delete(ratingCounterparties).where(inArray(ratingCounterparties.did, dids)),
-      db
-        .update(agents)
-        .set({ ...none, ratingHeaviest: [], agentRating: null, environment })
-        .where(inArray(agents.did, dids)),
+      ...dids.map((did, n) =>
+        db
+          .update(agents)
+          .set({ ...none, ratingHeaviest: [], agentRating: null, environment, principalId: cast.principals[n] ?? "" })
+          .where(eq(agents.did, did)),
+      ),
     ]);
     return new Play(world, method, cast, environment);
   }
@@ -88,58 +107,91 @@ export class Play {
 
   // ---- The acts ----------------------------------------------------------------------------------------------------------
 
-  async task({ provider, consumer, silent, ...rest }: NewTask): Promise<void> {
+  async task({ provider, consumer, silent, held, ahead = null, at: end, units, own }: NewTask): Promise<void> {
+    const { db } = this.#deps;
     const did = { provider: this.#did(provider), consumer: this.#did(consumer) };
-    const task: Task = { ...rest, name: this.#name(), did, verdict: null, ratedBy: { provider: null, consumer: null } };
+    const platform = { provider: this.#platform(ahead === "provider"), consumer: this.#platform(ahead === "consumer") };
+    const now = this.#nowOf(platform);
+    const at = held ? now : end + (now - this.now);
+    const answered = own.consumer.name as keyof typeof TOOK;
+    const openedAt = at - TOOK[answered] - (held ? HELD_MS : 0);
+    const taskId = await insertPurchase(this.#world, {
+      ...{ did, units, openedAt, environment: this.environment, willed: !silent, confirmBy: openedAt + 72 * HOUR_MS },
+      platform: { provider: platform.provider.id, consumer: platform.consumer.id },
+      status: held ? "disputed" : "open",
+    });
+    const task: Task = {
+      ...{ name: taskId, at, units, did, platform, verdict: held ?? null, held: held !== undefined },
+      own: held ? { ...own, provider: partOf(held) } : own,
+      ratedBy: { provider: null, consumer: null },
+    };
     this.tasks.push(task);
-    if (!silent) await this.#rate(SIDES.flatMap((side) => this.#first(task, side)));
+    const facts = await readBatch(db, closingReads(db, taskId));
+    const batch = held
+      ? closeHeld(this.#deps, facts, { ...closedBy(held), ...columnsOf(held) }, now - HELD_MS, now)
+      : closeTask(
+          this.#deps,
+          facts,
+          move(taskMachine, "open", answered === "auto_confirmed" ? "window_ends" : "confirm"),
+          { ...outcomeOf(own.provider), note: null, at },
+          now,
+        );
+    await this.#commit(task, batch, silent ? [] : SIDES.filter((side) => this.#first(task, side, now)), now);
   }
 
   /** A verdict takes the place of what the task has given before, also of another verdict, and is dated as that. */
-  async verdict(task: Task, verdict: Task["verdict"]): Promise<void> {
+  async verdict(task: Task, verdict: Verdict): Promise<void> {
+    const { db } = this.#deps;
     const before = { ...task };
     task.verdict = verdict;
-    await this.#rate(
-      SIDES.flatMap((side) => {
-        const by = task.ratedBy[side];
-        if (by === null) return this.#first(task, side);
-        const [signal, add] = [before, task].map((one) => this.#signal(one, side)) as [Signal, Signal];
-        if (signal.r === add.r && signal.weight === add.weight) return [];
-        this.model.replace(task.did[side], task.name, caseOf(task, side));
-        const { at } = task;
-        return [{ did: task.did[side], by, change: { add, at, replaces: { signal, at } } }];
-      }),
-    );
+    if (task.held) task.own = { ...task.own, provider: partOf(verdict) };
+    const now = this.#nowOf(task.platform);
+    const facts = await readBatch(db, verdictReads(db, task.name));
+    const ended = closedBy(verdict);
+    const anew = task.held ? { ...ended, answer: ended.outcome } : {};
+    const batch = replaceVerdict(this.#deps, facts, { ...anew, ...columnsOf(verdict) }, now);
+    const moved = SIDES.filter((side) => {
+      if (task.ratedBy[side] === null) return this.#first(task, side, now);
+      this.model.replace(task.did[side], task.name, caseOf(task, side));
+      return !sameWorth(this.model.worth(caseOf(before, side)), this.model.worth(caseOf(task, side)));
+    });
+    await this.#commit(task, batch, moved, now);
   }
 
   /** A reorganisation has taken the settlement away. */
   async takeBack(task: Task): Promise<void> {
+    const { db } = this.#deps;
     this.tasks.splice(this.tasks.indexOf(task), 1);
-    await this.#rate(
-      SIDES.flatMap((side) => {
-        const by = task.ratedBy[side];
-        if (by === null) return [];
-        this.model.takeBack(task.did[side], task.name);
-        return [{ did: task.did[side], by, change: { add: this.#signal(task, side), at: task.at, takenBack: true } }];
-      }),
-    );
+    const facts = await readBatch(db, reversalReads(db, task.name));
+    await commit(db, reverseTask(this.#deps, facts, [], this.#nowOf(task.platform)));
+    for (const side of SIDES) if (task.ratedBy[side] !== null) this.model.takeBack(task.did[side], task.name);
   }
 
   /** An intent that a consumer opened and left unpaid: no interaction. */
   async abandoned(consumer: number, provider: number, units: number, at: number): Promise<void> {
+    const { db } = this.#deps;
     const [did, by] = [this.#did(consumer), this.#principal(this.#did(provider))];
     if (by === this.#principal(did)) return;
     const what = { side: "consumer", name: "intent_abandoned", amount: units / 10 ** DECIMALS, score: 0 } as const;
-    this.model.give(did, this.#name(), what, { at, counterparty: by, interaction: false });
+    this.model.give(did, `abandoned ${++this.#names}`, what, { at, counterparty: by, interaction: false });
+    const environment = this.environment;
+    const { source, ...read } = await readBatch(db, {
+      source: findPublicAgent(db, did),
+      heaviest: findHeaviestOf(db, sql`(${did}, ${environment})`),
+      counterparty: findCounterparty(db, { did, environment }, by),
+    });
+    if (!source) throw new Error("an agent without its row");
     const add = consumerSignal(this.#method, what.name, what.amount);
-    await this.#rate([{ did, by, change: { add, at, interaction: false } }]);
+    const change = { add, at, now: this.now, interaction: false, counterpartyPrincipalId: by, ...read } as const;
+    const rated = rateAgent(db, this.#deps, { ...source, markets: [], escrows: [] }, change);
+    await commit(db, rated.statements);
   }
 
   /** The rows of its signals stay with the principal that it leaves. */
   async transfer(agent: number, principal: number): Promise<void> {
     const [did, to] = [this.#did(agent), this.#cast.principals[principal] ?? ""];
     this.#principalOf.set(did, to);
-    await this.#world.deps.db.update(agents).set({ principalId: to }).where(eq(agents.did, did));
+    await this.#deps.db.update(agents).set({ principalId: to }).where(eq(agents.did, did));
   }
 
   // ---- The readings ------------------------------------------------------------------------------------------------------
@@ -165,57 +217,45 @@ export class Play {
 
   // ---- How a batch rates -------------------------------------------------------------------------------------------------
 
-  /** The first signal that a task gives a side: none between agents of one principal. */
-  #first(task: Task, side: Side): Rated[] {
+  /** The first signal that a task gives a side: none between agents of one principal. False where there is none. */
+  #first(task: Task, side: Side, now: number): boolean {
     const [did, counterparty] = [task.did[side], this.#principal(task.did[OTHER[side]])];
-    if (counterparty === this.#principal(did)) return [];
+    if (counterparty === this.#principal(did)) return false;
     task.ratedBy[side] = counterparty;
-    this.model.give(did, task.name, caseOf(task, side), { at: task.at, counterparty, interaction: true });
-    return [{ did, by: counterparty, change: { add: this.#signal(task, side), at: task.at } }];
+    // Where its own clock is another than the task's, the provider is rated from now on.
+    const apart = side === "provider" ? this.#apart(task.platform) : 0;
+    const at = apart === 0 ? task.at : now + apart;
+    this.model.give(did, task.name, caseOf(task, side), { at, counterparty, interaction: true });
+    return true;
   }
 
-  /** One trip that reads and one that writes, for both sides. */
-  async #rate(sides: readonly Rated[]): Promise<void> {
-    const { deps } = this.#world;
-    const { db } = deps;
-    const environment = this.#environment;
-    const statements: Statement[] = [];
-    const found = await readBatch(
-      db,
-      Object.fromEntries(
-        sides.flatMap(({ did, by }) => [
-          [`${did} source`, findPublicAgent(db, did)],
-          [`${did} heaviest`, findHeaviestOf(db, sql`(${did}, ${environment})`)],
-          [`${did} counterparty`, findCounterparty(db, { did, environment }, by)],
-        ]),
-      ),
-    );
-    const now = this.now;
-    for (const { did, by, change } of sides) {
-      const [source, heaviest, counterparty] = ["source", "heaviest", "counterparty"].map(
-        (name) => (found as Json)[`${did} ${name}`],
-      );
-      const rated = rateAgent(
-        db,
-        deps,
-        { ...source, markets: [], escrows: [] },
-        { ...change, now, counterpartyPrincipalId: by, counterparty, heaviest },
-      );
-      expectRounded(rated.rating, this.model.rating(did, now));
-      statements.push(...rated.statements);
+  /** `moved`: whose rating the model has moved. What is stored of each is right on its own clock. */
+  async #commit({ did, platform }: Task, { statements, rated }: Batch, moved: readonly Side[], now: number) {
+    expect(SIDES.filter((side) => rated[side])).toEqual(moved);
+    await commit(this.#deps.db, statements);
+    for (const side of moved) {
+      const { row } = await readBatch(this.#deps.db, { row: findRatedAgent(this.#deps.db, did[side]) });
+      const own = side === "provider" ? now + this.#apart(platform) : now;
+      expectRounded(row?.agentRating ?? null, this.model.rating(did[side], own));
     }
-    await commit(db, statements);
   }
 
-  #signal(task: Task, side: Side): Signal {
-    const { name, amount, score } = caseOf(task, side);
-    return side === "provider"
-      ? providerSignal(this.#method, name as ProviderCase, amount, score)
-      : consumerSignal(this.#method, name as ConsumerCase, amount);
+  /** By how much the provider's clock is ahead of the consumer's. Production has one. */
+  #apart({ provider, consumer }: Task["platform"]): number {
+    return this.environment === "sandbox" ? provider.offsetMs - consumer.offsetMs : 0;
   }
-
+  #nowOf({ consumer }: Task["platform"]): number {
+    return this.now + (this.environment === "sandbox" ? consumer.offsetMs : 0);
+  }
+  #platform(ahead: boolean): Platform {
+    const own = { id: this.#world.platformId, offsetMs: 0 };
+    return ahead ? (this.#cast.ahead ?? own) : own;
+  }
+  get #deps() {
+    return this.#world.deps;
+  }
   get #method() {
-    return ratingMethod(this.#world.deps.env, this.#environment);
+    return ratingMethod(this.#deps.env, this.environment);
   }
   #did(agent: number): string {
     return this.#cast.dids[agent % this.#cast.dids.length] ?? "";
@@ -223,10 +263,27 @@ export class Play {
   #principal(did: string): string {
     return this.#principalOf.get(did) ?? "";
   }
-  #name(): string {
-    return `signal ${++this.#names}`;
-  }
 }
+
+/** The end of a task that a dispute has held. */
+function closedBy({ name, score }: Verdict) {
+  if (name === "upheld") return { outcome: "rejected", score: 0 } as const;
+  return name === "rejected" ? ({ outcome: "confirmed", score: 1 } as const) : ({ outcome: "partial", score } as const);
+}
+const partOf = (verdict: Verdict): Part => ({ name: closedBy(verdict).outcome, score: closedBy(verdict).score });
+
+const columnsOf = ({ name, score }: Verdict) => ({
+  verdict: name,
+  verdictScore: name === "partially_upheld" ? score : null,
+});
+
+function outcomeOf({ name, score }: Part) {
+  if (name === "partial") return { outcome: name, score } as const;
+  return name === "rejected" ? ({ outcome: name, score: 0 } as const) : ({ outcome: "confirmed", score: 1 } as const);
+}
+
+const sameWorth = (one: { r: number; w: number }, other: { r: number; w: number }): boolean =>
+  one.r === other.r && one.w === other.w;
 
 /** What counts of a task for a side, after its verdict. */
 function caseOf({ own, verdict, units }: Task, side: Side): Case {

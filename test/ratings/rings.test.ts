@@ -10,16 +10,21 @@ import { type Agent, createWorld, expectStatus, type Json, type World } from "..
 import { Play } from "./history-play.ts";
 
 const RING = 20;
+const SERIES = 11;
 
 let world: World;
 let ring: Agent[];
 let outsider: Agent;
+/** One for each agent of a series. */
+let apart: string[];
 beforeAll(async () => {
   world = await createWorld();
   const principals = [await world.principal(), await world.principal()];
   ring = [];
   for (let n = 0; n < RING; n++) ring.push(await world.consumer({ principal_id: principals[n % 2] }));
   outsider = await world.consumer();
+  apart = [];
+  for (let n = 0; n < SERIES; n++) apart.push(await world.principal());
   const dids = [...ring, outsider].map(({ did }) => did);
   await world.deps.db.update(agents).set({ environment: "production" }).where(inArray(agents.did, dids));
 });
@@ -46,7 +51,10 @@ async function trade(pairs: readonly (readonly [provider: Agent, consumer: Agent
   await copyRow("transactions", `task_id = '${task}'`, settled, { to: pairs.length });
   const due = { ...changed, confirm_by: String(world.now() - 1) };
   await copyRow("tasks", `task_id = '${task}'`, due, { to: pairs.length });
-  expect(await world.run(autoConfirmTasks)).toBe(pairs.length);
+  // Of many that meet at one agent one may lose each of its tries: the next minute finds it again.
+  let closed = 0;
+  for (let minute = 0; minute < 3; minute++) closed += await world.run(autoConfirmTasks);
+  expect(closed).toBe(pairs.length);
 }
 
 it("a ring of twenty agents under two principals has no published rating, however much it trades", async () => {
@@ -71,10 +79,10 @@ const DAYS = [0, 90, 180, 360];
 
 /** The published ratings of an agent with ten consumers, each under its own principal, that sells for 10.00 to each, and then every week to one of them. */
 async function series({ faults, sells }: { faults: number; sells: boolean }): Promise<(number | null)[]> {
-  const dids = ring.slice(0, 11).map(({ did }) => did);
+  const dids = ring.slice(0, SERIES).map(({ did }) => did);
   const method = expectStatus(await world.call("GET", "/v1/rating-method", { key: null }), 200);
   world.offset = 0;
-  const play = await Play.begin(world, method, { dids, principals: dids }, "production");
+  const play = await Play.begin(world, method, { dids, principals: apart }, "production");
   const task = (consumer: number, name: string) => {
     const own = { provider: { name, score: 0 }, consumer: { name: "answered_promptly", score: 0 } };
     return play.task({ provider: 0, consumer, at: play.now, units: 10_000_000, own, silent: false });
