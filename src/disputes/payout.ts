@@ -28,7 +28,6 @@ import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
 import { claimed } from "../escrow/changes.ts";
 import { moveClaim } from "../escrow/store.ts";
 import { findTransaction } from "../facilitation/store.ts";
-import { findFollower } from "../follower/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
@@ -36,7 +35,15 @@ import { told } from "./deadlines.ts";
 import { wantReserve } from "./effects.ts";
 import { refundedAhead, settlementFacts } from "./payout-chain.ts";
 import { nudgeReserve } from "./reserve.ts";
-import { findDispute, findEscrowOfDispute, findPaidOut, findRefundedOf, noteRefund, transactionOf } from "./store.ts";
+import {
+  findDispute,
+  findEscrowOfDispute,
+  findPaidOut,
+  findPlace,
+  findRefundedOf,
+  noteRefund,
+  transactionOf,
+} from "./store.ts";
 import { payableOf } from "./terms.ts";
 
 const reads = ({ db }: Deps, network: string, disputeId: string) => ({
@@ -46,7 +53,7 @@ const reads = ({ db }: Deps, network: string, disputeId: string) => ({
   escrow: findEscrowOfDispute(db, disputeId),
   refunded: findRefundedOf(db, disputeId),
   booked: findPaidOut(db, disputeId),
-  place: findFollower(db, network),
+  place: findPlace(db, network),
 });
 
 type At = {

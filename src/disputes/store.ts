@@ -15,6 +15,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { type FollowerRow, followers } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
   type DisputeMessageRow,
@@ -109,6 +110,10 @@ export const findEscrowOfDispute = (db: Database, disputeId: string): Read<Escro
           (select provider_did, environment, network from disputes where dispute_id = ${disputeId})`,
       ),
   );
+
+/** How far a network is booked; null where it was never followed. */
+export const findPlace = (db: Database, network: string): Read<FollowerRow | null> =>
+  readOne(db.select().from(followers).where(eq(followers.network, network)));
 
 /** What was given back for its settlement out of wallets: base units. */
 export const findRefundedOf = (db: Database, disputeId: string): Read<number> =>

@@ -43,3 +43,7 @@ export function claimed(escrow: EscrowRow, claim: Claim): EscrowRow {
 
 export const thresholdMoved = ({ before, after }: EscrowChange): boolean =>
   before.threshold !== after.threshold || before.state !== after.state;
+
+/** The one that an agent has on a network. */
+export const escrowOn = (escrows: readonly EscrowRow[], { network }: { readonly network: string }): EscrowRow | null =>
+  escrows.find((row) => row.network === network) ?? null;

@@ -1,7 +1,6 @@
 // The states of an escrow (MKT-17, MKT-18). Pure.
 import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
 
 type Held = { readonly balance: number; readonly threshold: number; readonly disputed: number };
 
@@ -49,7 +48,3 @@ export const escrowStateOf = ({
     economicRole,
     Object.values(escrowStates).map((state) => ({ state })),
   );
-
-/** The one that an agent has on a network. */
-export const escrowOn = (escrows: readonly EscrowRow[], { network }: { readonly network: string }): EscrowRow | null =>
-  escrows.find((row) => row.network === network) ?? null;

@@ -1,7 +1,7 @@
 // Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
-import { escrowOn } from "../escrow/states.ts";
+import { escrowOn } from "../escrow/changes.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
 import { ofIntent } from "../intents/store.ts";

@@ -5,7 +5,7 @@ import type { Settled } from "../chain/gateway.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { escrowOn } from "../escrow/states.ts";
+import { escrowOn } from "../escrow/changes.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
 import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
