@@ -5,11 +5,13 @@ import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-o
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
-import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
+import { columnsOf, type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { agents, aidVersions } from "../db/tables/agents.ts";
-import { principals } from "../db/tables/principals.ts";
+import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import type { Tenant } from "../db/tenant.ts";
 import { ownedRows } from "../identity/owned-store.ts";
 import { withPrincipal } from "../identity/store.ts";
+import { ofTenant } from "../principals/store.ts";
 import { isBehind } from "./store.ts";
 
 const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
@@ -145,18 +147,33 @@ export const someTakenAgent = (platformId: PlatformId): SQL => someAgent(takenFr
 
 /** Literal text, so that SQLite uses the partial index. */
 const disputedIn = (of: SQL): SQL => sql`${of} and disputes_open > 0`;
-const inPrincipal = (principalId: string): SQL =>
-  disputedIn(sql`(platform_id, environment, principal_id) =
-    (select platform_id, environment, principal_id from principals where principal_id = ${principalId})`);
+const inPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQL =>
+  disputedIn(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
 /** Test money blocks no account. */
 const inAccount = (platformId: PlatformId): SQL =>
   disputedIn(sql`platform_id = ${platformId} and environment = 'production'`);
 
-/** One of the agents of a principal that are party to an open dispute. */
-export const findDisputedIn = (db: Database, principalId: string): Read<{ did: string } | null> =>
-  readOne(db.select({ did: agents.did }).from(agents).where(inPrincipal(principalId)).limit(1));
+/** With one of its agents that are party to an open dispute: nobody closes it then. */
+export const findClosingPrincipal = (
+  db: Database,
+  tenant: Tenant,
+  principalId: string,
+): Read<{ readonly principal: PrincipalRow; readonly disputed: string | null } | null> => {
+  const { platformId, environment } = principals;
+  // Literal text, so that SQLite uses the partial index.
+  const disputed = sql<
+    string | null
+  >`(select a.did from agents a where a.platform_id = ${platformId} and a.environment = ${environment}
+    and a.principal_id = ${principals.principalId} and a.disputes_open > 0 limit 1)`;
+  return readOne(
+    db
+      .select({ principal: columnsOf(principals, "p"), disputed: disputed.as("disputed") })
+      .from(principals)
+      .where(ofTenant(tenant, principalId)),
+  );
+};
 
-/** Whether one of a principal is, and one of an account in production. */
+/** Whether an agent of a principal is party to an open dispute, and one of an account in production. */
 
-export const someDisputedIn = (principalId: string): SQL => someAgent(inPrincipal(principalId));
+export const someDisputedIn = (principal: PrincipalRow): SQL => someAgent(inPrincipal(principal));
 export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

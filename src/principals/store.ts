@@ -10,19 +10,15 @@ import { type Tenant, within } from "../db/tenant.ts";
 import { attestationStopAfter, type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
-export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
-  readOne(
-    db
-      .select()
-      .from(principals)
-      .where(
-        and(
-          eq(principals.principalId, principalId),
-          eq(principals.platformId, tenant.platformId),
-          or(eq(principals.environment, tenant.environment), eq(principals.tenant, true)),
-        ),
-      ),
+export const ofTenant = (tenant: Tenant, principalId: string): SQL | undefined =>
+  and(
+    eq(principals.principalId, principalId),
+    eq(principals.platformId, tenant.platformId),
+    or(eq(principals.environment, tenant.environment), eq(principals.tenant, true)),
   );
+
+export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
+  readOne(db.select().from(principals).where(ofTenant(tenant, principalId)));
 
 /** Without a tenant: for jobs, and for the tenant principal of an account that the same trip reads. */
 export const findPrincipalById = (db: Database, principalId: string | SQL<string>): Read<PrincipalRow | null> =>

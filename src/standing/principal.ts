@@ -1,6 +1,6 @@
 // What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
 // the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
-import { findAgentIn, findDisputedIn, someAgentIn, someDisputedIn } from "../agents/slice-store.ts";
+import { findAgentIn, findClosingPrincipal, someAgentIn, someDisputedIn } from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -81,8 +81,11 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   const runs = effectivePrincipalStatus(before, now) === "ACTIVE";
   if (runs && found.running)
     throw new ServiceError("close_blocked_open_disputes", { message: STILL_RUNNING, detail: found.running });
-  if (found.disputed)
-    throw new ServiceError("close_blocked_open_disputes", { message: STILL_DISPUTED, detail: found.disputed });
+  if (found.disputed !== null)
+    throw new ServiceError("close_blocked_open_disputes", {
+      message: STILL_DISPUTED,
+      detail: { did: found.disputed },
+    });
   const set = {
     status: moved.to,
     closed: true,
@@ -92,7 +95,7 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   };
   const above = [
     ...first,
-    refuseLeft(db, [...(runs ? [someAgentIn(principalId, RUNNING)] : []), someDisputedIn(principalId)]),
+    refuseLeft(db, [...(runs ? [someAgentIn(principalId, RUNNING)] : []), someDisputedIn(before)]),
     ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
   ];
   const after = changed(before, set, now);
@@ -115,16 +118,18 @@ type Change = {
 };
 
 async function readOwn(call: ManagementCall, principalId: string, trigger: Cause["trigger"]) {
-  const { caller, principal, cascade, ...found } = await call.read({
-    principal: findPrincipal(call.db, call.tenant, principalId),
-    cascade: findCascade(call.db, principalId),
+  const closes = trigger === "principal_closes";
+  const { caller, principal, closing, cascade, ...read } = await call.read({
     ...present({
-      running: trigger === "principal_closes" ? findAgentIn(call.db, principalId, RUNNING) : null,
-      disputed: trigger === "principal_closes" ? findDisputedIn(call.db, principalId) : null,
+      principal: closes ? null : findPrincipal(call.db, call.tenant, principalId),
+      closing: closes ? findClosingPrincipal(call.db, call.tenant, principalId) : null,
+      running: closes ? findAgentIn(call.db, principalId, RUNNING) : null,
     }),
+    cascade: findCascade(call.db, principalId),
     ...stopReads(call.db, principalId, trigger),
   });
-  const own = known(principal);
+  const own = known(closing?.principal ?? principal ?? null);
+  const found = { ...read, disputed: closing?.disputed ?? null };
   const { actor } = caller;
   // As if the job had recorded it at its instant: the end was before this.
   if (endsUnrecorded(own, rulingOf(call, own))) {
