@@ -159,12 +159,9 @@ export const findClosingPrincipal = (
   tenant: Tenant,
   principalId: string,
 ): Read<{ readonly principal: PrincipalRow; readonly disputed: string | null } | null> => {
-  const { platformId, environment } = principals;
-  // Literal text, so that SQLite uses the partial index.
-  const disputed = sql<
-    string | null
-  >`(select a.did from agents a where a.platform_id = ${platformId} and a.environment = ${environment}
-    and a.principal_id = ${principals.principalId} and a.disputes_open > 0 limit 1)`;
+  // Literal text: SQLite uses the partial index, and Drizzle leaves a single table's name out of its columns.
+  const disputed = sql<string | null>`(select a.did from agents a where a.platform_id = principals.platform_id
+    and a.environment = principals.environment and a.principal_id = principals.principal_id and a.disputes_open > 0 limit 1)`;
   return readOne(
     db
       .select({ principal: columnsOf(principals, "p"), disputed: disputed.as("disputed") })
