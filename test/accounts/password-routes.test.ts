@@ -198,7 +198,7 @@ describe("asking for a reset", () => {
     const mailed = () => linksTo(later, email) - signedUp;
     await Promise.all(Array.from({ length: 10 }, () => forgot(email, later)));
     expect(mailed()).toBe(1);
-    later.advance(MINUTE_MS - 1_000);
+    later.advance(MINUTE_MS / 2);
     await forgot(email, later);
     expect(mailed()).toBe(1);
     for (let n = 0; n < 8; n++) {
