@@ -91,7 +91,6 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   return view;
 }
 
-/** The legal name as it stands in the profile; where there is none yet, the address of the account. */
 function refuseBlocked(blocking: Blocking | null): void {
   if (!blocking) return;
   const { disputed, did, network } = blocking;
@@ -100,6 +99,7 @@ function refuseBlocked(blocking: Blocking | null): void {
   if (did !== null && network !== null) throw new ServiceError("close_blocked_escrow", { detail: { did, network } });
 }
 
+/** The legal name as it stands in the profile; where there is none yet, the address of the account. */
 function refuseUnconfirmed({ legalName, email }: PlatformRow, confirmation: string): void {
   const typed = confirmation.trim().normalize("NFC");
   const matches =

@@ -153,7 +153,7 @@ const inPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQ
 const inAccount = (platformId: PlatformId): SQL =>
   disputedIn(sql`platform_id = ${platformId} and environment = 'production'`);
 
-/** With one of its agents that are party to an open dispute: nobody closes it then. */
+/** A principal with one of its agents that are party to an open dispute: nobody closes it then. */
 export const findClosingPrincipal = (
   db: Database,
   tenant: Tenant,
@@ -171,6 +171,5 @@ export const findClosingPrincipal = (
 };
 
 /** Whether an agent of a principal is party to an open dispute, and one of an account in production. */
-
 export const someDisputedIn = (principal: PrincipalRow): SQL => someAgent(inPrincipal(principal));
 export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

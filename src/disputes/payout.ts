@@ -99,7 +99,8 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const { dispute } = found;
   if (!on || dispute.refundFrom !== "vault") return true;
   const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
-  const ahead = await refundedAhead(deps, transaction, place);
+  // Of one that is done nothing is paid any more.
+  const ahead = operation.status === "done" ? 0 : await refundedAhead(deps, transaction, place);
   if (ahead === "unavailable") return false;
   const at: At = { operation, dispute, transaction, escrow, on, refunded, ahead, now };
   const part = partOf(operation) ?? (await nextPart(at));

@@ -22,6 +22,10 @@ const ENDED = {
   ...NO_NOTICE,
 } as const;
 
+/** What the end of a dispute writes that rates both sides, and beside it an arbiter's. */
+const CLOSED = ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"] as const;
+const AWARDED = [...CLOSED, "dispute_awards", "operator_entries"] as const;
+
 /** Its vault came to be enough by it, which one event and one record tell. */
 const RELEASED = {
   ...ENDED,
@@ -93,7 +97,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "it held the task",
       states: ["chain operation none → waiting", "dispute pre_arbitration → resolved", "task disputed → confirmed"],
-      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      tables: CLOSED,
       activity: ["dispute.accepted"],
       ...ENDED,
     },
@@ -105,7 +109,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
         "escrow CONSTRAINED → FUNDING",
         "task disputed → confirmed",
       ],
-      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      tables: CLOSED,
       activity: ["dispute.accepted"],
       ...RELEASED,
     },
@@ -114,7 +118,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "it held the task",
       states: ["chain operation none → waiting", "dispute pre_arbitration → resolved", "task disputed → confirmed"],
-      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      tables: CLOSED,
       activity: ["dispute.conceded"],
       ...ENDED,
     },
@@ -126,7 +130,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
         "escrow CONSTRAINED → FUNDING",
         "task disputed → confirmed",
       ],
-      tables: ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"],
+      tables: CLOSED,
       activity: ["dispute.conceded"],
       ...RELEASED,
     },
@@ -162,16 +166,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "upheld, and it held the task",
       states: ["chain operation none → waiting", "dispute arbitration → resolved", "task disputed → confirmed"],
-      tables: [
-        "agents",
-        "chain_operations",
-        "dispute_awards",
-        "disputes",
-        "escrows",
-        "operator_entries",
-        "rating_counterparties",
-        "tasks",
-      ],
+      tables: AWARDED,
       activity: OPERATORS,
       ...ENDED,
     },
@@ -183,32 +178,14 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
         "escrow CONSTRAINED → FUNDING",
         "task disputed → confirmed",
       ],
-      tables: [
-        "agents",
-        "chain_operations",
-        "dispute_awards",
-        "disputes",
-        "escrows",
-        "operator_entries",
-        "rating_counterparties",
-        "tasks",
-      ],
+      tables: AWARDED,
       activity: OPERATORS,
       ...RELEASED,
     },
     {
       when: "rejected, and the task was closed",
       states: ["dispute arbitration → resolved"],
-      tables: [
-        "agents",
-        "chain_operations",
-        "dispute_awards",
-        "disputes",
-        "escrows",
-        "operator_entries",
-        "rating_counterparties",
-        "tasks",
-      ],
+      tables: AWARDED,
       activity: OPERATORS,
       events: TO_BOTH("dispute.resolved"),
       directory: { consumer: ["updated"] },
