@@ -1,4 +1,5 @@
 // Shared by the cases: the calls of two platforms, agents that sign, and payments on the local chain.
+import { setTimeout } from "node:timers/promises";
 import { type Agent, agentHeaders, boundHeaders, type Json, keyHeaders, operatorHeaders } from "../scripts/client.ts";
 import type { Network } from "../src/chain/networks.ts";
 import { DAY_MS } from "../src/core/limits.ts";
@@ -163,10 +164,19 @@ async function getAhead(stage: Stage, n: number): Promise<Ahead> {
 export const openProvider = async (stage: Stage, principalId: string): Promise<PlayedAgent> =>
   openMarket(stage, await agent(stage, stage.platform, "PROVIDER", principalId));
 
+/** How often a market is asked for: a chain that has just started may be late. */
+const ASKED = 10;
+
 export async function openMarket(stage: Stage, provider: PlayedAgent): Promise<PlayedAgent> {
   const [network] = stage.networks;
-  if (network) await must(stage, manage(stage, "POST", marketsPath(provider.did), marketBody(network)), 200);
-  return provider;
+  if (!network) return provider;
+  const ask = manage(stage, "POST", marketsPath(provider.did), marketBody(network));
+  for (let time = 0; time < ASKED; time++) {
+    const { markets } = json(await must(stage, ask, 200)) as { markets: readonly { status: string }[] };
+    if (markets.every(({ status }) => status === "ACTIVE")) return provider;
+    await setTimeout(1_000);
+  }
+  throw new Error(`the market of ${provider.did} does not open`);
 }
 
 export const principalBody = (n: number): Json => ({
