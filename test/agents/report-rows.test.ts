@@ -114,7 +114,8 @@ describe.each(["provider", "consumer"] as const)("of a %s", (side) => {
       for (const query of ["status=disputed", "status=open&outcome=partial", "since=2999-01-01T00:00:00Z"]) {
         const { page, rowsRead } = await cost(filled, filled.pair[side].did, "tasks", query);
         expect(page.data).toEqual([]);
-        expect(rowsRead).toBeLessThanOrEqual(15);
+        // Ranges of each status, by the own clock and by those of others: each reads its first row.
+        expect(rowsRead).toBeLessThanOrEqual(16);
       }
     }
   });
