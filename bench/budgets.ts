@@ -239,6 +239,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/facilitate (retry)": read(25, 4 * KIB, { objects: 1 }),
   "GET /v1/tasks/{task_id}": read(6, 2 * KIB, { objects: 1 }),
   "POST /v1/tasks/{task_id}/confirm": mutation(36, 16, 2 * KIB, { objects: 1 }),
+  // The four heaviest counterparties of each side, and a second market of the provider.
+  "POST /v1/tasks/{task_id}/confirm (agents that have traded with many)": mutation(41, 16, 2 * KIB, { objects: 1 }),
 
   // A dispute. Two agents, the escrow, the task, the dispute and the places in its lists, one event for both, and what the chain is to keep.
   "POST /v1/disputes": mutation(16, 20, 2 * KIB, { objects: 1, queues: 2 }),

@@ -164,6 +164,15 @@ async function getAhead(stage: Stage, n: number): Promise<Ahead> {
 export const openProvider = async (stage: Stage, principalId: string): Promise<PlayedAgent> =>
   openMarket(stage, await agent(stage, stage.platform, "PROVIDER", principalId));
 
+export type PlayedPair = { readonly consumer: PlayedAgent; readonly provider: PlayedAgent };
+
+/** Two agents of two principals, who have traded with nobody yet. */
+export async function openPair({ stage, next }: Play): Promise<PlayedPair> {
+  const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
+  const owner = await principal(stage, stage.platform, next());
+  return { provider, consumer: await agent(stage, stage.platform, "CONSUMER", owner) };
+}
+
 /** How often a market is asked for: a chain that has just started may be late. */
 const ASKED = 10;
 

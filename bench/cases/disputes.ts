@@ -2,31 +2,23 @@
 import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import {
-  agent,
   as,
   facilitated,
   json,
   manage,
   must,
-  openProvider,
+  openPair,
   operate,
   type Play,
   type PlayedAgent,
-  principal,
+  type PlayedPair,
 } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import type { Ask } from "../wire.ts";
 
 type Json = Record<string, unknown>;
-type Pair = { readonly consumer: PlayedAgent; readonly provider: PlayedAgent };
-
-async function openPair({ stage, next }: Play): Promise<Pair> {
-  const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
-  const owner = await principal(stage, stage.platform, next());
-  return { provider, consumer: await agent(stage, stage.platform, "CONSUMER", owner) };
-}
-const pairs = new WeakMap<Stage, Promise<Pair>>();
-function pairOf(play: Play): Promise<Pair> {
+const pairs = new WeakMap<Stage, Promise<PlayedPair>>();
+function pairOf(play: Play): Promise<PlayedPair> {
   const known = pairs.get(play.stage) ?? openPair(play);
   pairs.set(play.stage, known);
   return known;
@@ -37,7 +29,7 @@ const PATH = "/v1/disputes";
 const AMOUNT = "0.01";
 const filingOf = (transaction_id: string): Json => ({ transaction_id, reason: "other", disputed_amount: AMOUNT });
 
-type Disputed = Pair & { readonly id: string };
+type Disputed = PlayedPair & { readonly id: string };
 export async function disputed(play: Play): Promise<Disputed> {
   const pair = await pairOf(play);
   const { transactionId } = await facilitated(play, pair);

@@ -13,6 +13,7 @@ import {
   keyed,
   manage,
   openIntent,
+  openPair,
   openProvider,
   orderBody,
   type Paid,
@@ -234,6 +235,16 @@ export const PAYMENTS: readonly Case[] = [
   },
   {
     route: "POST /v1/tasks/{task_id}/confirm",
+    status: 200,
+    ask: async (play) => {
+      const pair = await openPair(play);
+      const { taskId } = await facilitated(play, pair);
+      return as(pair.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" });
+    },
+  },
+  {
+    route: "POST /v1/tasks/{task_id}/confirm",
+    variant: "agents that have traded with many",
     status: 200,
     ask: async (play) => {
       const { taskId } = await facilitated(play);

@@ -34,7 +34,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platform: before,
     stored,
     blocking,
-    ...found
+    ...read
   } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
@@ -46,6 +46,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   refuseUnconfirmed(before, confirmation);
   const password = await requireCurrentPassword(call, stored, before.email, current_password);
   refuseBlocked(blocking);
+  const found = { ...read, ahead: before.clockOffsetMs };
   const moved = move(platformMachine, before.status, "close");
   const view = { platform_id: platformId, platform_status: moved.to, closed_at: toIso(now) };
   const above = {

@@ -64,11 +64,12 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
   const { db, deps, now, actor } = call;
   const { trigger, action, act, notice } = decision;
   const subject = { type: "platform", id: platformId };
-  const { platform: before, ...found } = await call.read({
+  const { platform: before, ...read } = await call.read({
     platform: findPlatform(db, platformId),
     ...accountReads(db, platformId, trigger),
   });
   if (!before) throw new ServiceError("not_found");
+  const found = { ...read, ahead: before.clockOffsetMs };
   const moved = decision.moveOf(before);
   const set = decision.set(before, reason);
   const view = toPlatformView({ ...before, ...set, status: moved.to });

@@ -8,7 +8,7 @@ import { DISPUTE_MESSAGES_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import { parseAmount } from "../core/money.ts";
 import type { ActivityAction, Side } from "../core/vocabulary.ts";
-import type { Statement } from "../db/batch.ts";
+import type { ReadResults, Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
@@ -106,7 +106,7 @@ export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeVie
 
 type Done = { readonly statements: Statement[]; readonly view: DisputeView; readonly row: DisputeRow };
 
-type Found = Pick<EndingFacts, "found">;
+type Found = ReadResults<{ found: ReturnType<typeof findDispute> }>;
 type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: Caller }>;
 
 /** What an end changes is read with it. */

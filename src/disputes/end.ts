@@ -12,14 +12,13 @@ import { closeHeld, replaceVerdict, resumedUntil, resumeTask, type Verdicted, ve
 import { applyClaim, countBoth, type Effect } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
-import { findDispute, findRefundedOf, moveDispute, taskOf } from "./store.ts";
+import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
 import { payableOf, scoreAfter } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 /** The reads of an end, in one trip and of constant size. */
 export const endingReads = (db: Database, disputeId: string) => ({
-  found: findDispute(db, disputeId),
-  refunded: findRefundedOf(db, disputeId),
+  found: findRefundedDispute(db, disputeId),
   ...verdictReads(db, taskOf(disputeId)),
 });
 export type EndingFacts = ReadResults<ReturnType<typeof endingReads>>;
@@ -66,7 +65,8 @@ export function endDispute(
   };
 }
 
-function columnsOf({ task, refunded }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
+function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
+  const refunded = found?.refunded ?? 0;
   const { resolution, refund, from, endedBy, finding = null } = ending;
   const bountyBy =
     WINNERS[resolution] === "consumer" ? "provider" : WINNERS[resolution] === "provider" ? "consumer" : null;

@@ -36,11 +36,10 @@ import { wantReserve } from "./effects.ts";
 import { refundedAhead, settlementFacts } from "./payout-chain.ts";
 import { nudgeReserve } from "./reserve.ts";
 import {
-  findDispute,
   findEscrowOfDispute,
   findPaidOut,
   findPlace,
-  findRefundedOf,
+  findRefundedDispute,
   noteRefund,
   transactionOf,
 } from "./store.ts";
@@ -48,10 +47,9 @@ import { payableOf } from "./terms.ts";
 
 const reads = ({ db }: Deps, network: string, disputeId: string) => ({
   operation: findOperation(db, { network, kind: "payout", subject: disputeId }),
-  found: findDispute(db, disputeId),
+  found: findRefundedDispute(db, disputeId),
   transaction: findTransaction(db, transactionOf(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
-  refunded: findRefundedOf(db, disputeId),
   booked: findPaidOut(db, disputeId),
   place: findPlace(db, network),
 });
@@ -89,14 +87,14 @@ export async function payAward(
 }
 
 async function drive(deps: Deps, name: string, disputeId: string, until: number): Promise<boolean> {
-  const { operation, found, transaction, escrow, refunded, booked, place } = await readBatch(
+  const { operation, found, transaction, escrow, booked, place } = await readBatch(
     deps.db,
     reads(deps, name, disputeId),
   );
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return true;
   const network = networkNamed(deps.config.networks, name);
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
-  const { dispute } = found;
+  const { dispute, refunded } = found;
   if (!on || dispute.refundFrom !== "vault") return true;
   const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
   // Of one that is done nothing is paid any more.

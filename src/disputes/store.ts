@@ -29,17 +29,29 @@ import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, tran
 
 const row = columnsOf(disputes, "d");
 
+type FoundDispute = Timed<{ dispute: DisputeRow; award: string | null }>;
+
+const shown = (disputeId: string) => ({
+  dispute: row,
+  award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
+  clockOffsetMs: clockOffsetOf(disputes.consumerPlatformId),
+});
+
 /** A dispute with the clock of its consumer's platform, which rules it (ACC-9). */
-export const findDispute = (
+export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
+  readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
+
+/** The same, and what was given back for its settlement out of wallets: base units. */
+export const findRefundedDispute = (
   db: Database,
   disputeId: string,
-): Read<Timed<{ dispute: DisputeRow; award: string | null }> | null> =>
+): Read<(FoundDispute & { refunded: number }) | null> =>
   readOne(
     db
       .select({
-        dispute: row,
-        award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
-        clockOffsetMs: clockOffsetOf(disputes.consumerPlatformId),
+        ...shown(disputeId),
+        refunded: sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = disputes.network
+          and r.settlement_key = disputes.settlement_key and r.contract = disputes.contract), 0)`.as("refunded"),
       })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
@@ -114,20 +126,6 @@ export const findEscrowOfDispute = (db: Database, disputeId: string): Read<Escro
 /** How far a network is booked; null where it was never followed. */
 export const findPlace = (db: Database, network: string): Read<FollowerRow | null> =>
   readOne(db.select().from(followers).where(eq(followers.network, network)));
-
-/** What was given back for its settlement out of wallets: base units. */
-export const findRefundedOf = (db: Database, disputeId: string): Read<number> =>
-  read(
-    db
-      .select({
-        amount: sql<number>`coalesce((select sum(r.amount) from disputes d join refunds r on r.network = d.network
-          and r.settlement_key = d.settlement_key and r.contract = d.contract where d.dispute_id = ${disputeId}), 0)`.as(
-          "amount",
-        ),
-      })
-      .from(sql`(select 1)`),
-    ([found]) => found?.amount ?? 0,
-  );
 
 /** Its settlement, as an expression for reads in the trip that finds it. */
 export const transactionOf = (disputeId: string): SQL<string> =>

@@ -109,10 +109,10 @@ export const accountReads = (db: Database, platformId: Tenant["platformId"], tri
   ...present({
     principals: trigger === "principal_closes" ? findPrincipalsIn(db, platformId, ENDED, SLICE) : null,
   }),
-  ahead: findClockOffset(db, platformId),
 });
 
-export type FoundOfAccount = ReadResults<ReturnType<typeof accountReads>>;
+/** `ahead`: by how many milliseconds the sandbox's clock is ahead of real time. */
+export type FoundOfAccount = ReadResults<ReturnType<typeof accountReads>> & { readonly ahead: number };
 
 /** The standing of the principals is the one that the first commit gives them. */
 export function sliceOfAccount(trigger: CascadeTrigger, found: FoundOfAccount): Slice {
@@ -137,6 +137,7 @@ export const ACCOUNT: Subject = {
     const { cascade, ...found } = await readBatch(db, {
       cascade: findCascade(db, platformId),
       ...accountReads(db, platformId, trigger),
+      ahead: findClockOffset(db, platformId),
     });
     return { cascade, slice: sliceOfAccount(trigger, found), principal: null };
   },
