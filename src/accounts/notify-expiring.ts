@@ -4,7 +4,6 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -36,7 +35,7 @@ async function notify(deps: Deps, principalId: string): Promise<boolean> {
   });
   if (!principal || !platform || principal.expiryNoticeAt === null) return false;
   // On the clock that rules its attestation (ACC-9).
-  const now = deps.clock.now() + rulingOffset(principal.environment, platform.clockOffsetMs);
+  const now = deps.clock.now() + (principal.environment === "sandbox" ? platform.clockOffsetMs : 0);
   if (principal.expiryNoticeAt > now) return false;
   const { attestationExpiresAt } = principal;
   const ahead = counts(principal, now);

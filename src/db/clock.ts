@@ -1,7 +1,7 @@
-// The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows whose time it rules.
+// The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows whose time it rules. Production has
+// one clock: an offset that comes with a row of it is 0, and reads no platform.
 import { eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "./batch.ts";
 import { platforms } from "./tables/accounts.ts";
 
@@ -10,49 +10,56 @@ export type Timed<T> = T & { readonly clockOffsetMs: number };
 /** The offset is null where the caller's own clock rules, which the call reads with its credential. */
 export type TimedFor<T> = T & { readonly clockOffsetMs: number | null };
 
-// Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
-const offsetOf = (platformId: SQLiteColumn): SQL =>
-  sql`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`;
-
-export const clockOffsetOf = (platformId: SQLiteColumn): SQL.Aliased<number> =>
-  sql<number>`${offsetOf(platformId)}`.as("clock_offset_ms");
-
-/** The same of a row that may be production's, which reads no platform for it. */
-export const rulingOffsetOf = (row: {
+/** A row, and the platform whose sandbox's clock rules it. */
+type Ruled = { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn };
+/** A row of two sides: the clock of its consumer's platform rules it. */
+type OfSides = {
   readonly environment: SQLiteColumn;
-  readonly platformId: SQLiteColumn;
-}): SQL.Aliased<number> =>
-  sql<number>`case when ${sql`${row.environment}`} = 'sandbox' then ${offsetOf(row.platformId)} else 0 end`.as(
-    "clock_offset_ms",
-  );
+  readonly consumerPlatformId: SQLiteColumn;
+  readonly providerPlatformId: SQLiteColumn;
+};
 
-/** Of a row that was read with the offset of its platform's sandbox: production never goes by it. */
-export const rulingOffset = (environment: Environment, clockOffsetMs: number): number =>
-  environment === "sandbox" ? clockOffsetMs : 0;
+// Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
+const isSandbox = (environment: SQLiteColumn): SQL => sql`${sql`${environment}`} = 'sandbox'`;
+const sandboxOffset = (platformId: SQLiteColumn): SQL =>
+  sql`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`;
+const offsetOf = ({ environment, platformId }: Ruled): SQL =>
+  sql`case when ${isSandbox(environment)} then ${sandboxOffset(platformId)} else 0 end`;
+const consumersOf = ({ environment, consumerPlatformId: platformId }: OfSides): Ruled => ({ environment, platformId });
 
-/** The offset of a second platform's sandbox, where a sandbox row has one; null where one clock rules both sides. */
-export const otherOffsetOf = (
-  row: { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn; readonly rulingId: SQLiteColumn },
-  name: string,
+export const clockOffsetOf = (row: Ruled): SQL.Aliased<number> => sql<number>`${offsetOf(row)}`.as("clock_offset_ms");
+
+export const consumersOffsetOf = (row: OfSides): SQL.Aliased<number> => clockOffsetOf(consumersOf(row));
+
+/** Saves the row of a platform whose agent is the caller. */
+export const consumersOffsetFor = (
+  caller: string,
+  row: OfSides & { readonly consumerDid: SQLiteColumn },
 ): SQL.Aliased<number | null> =>
   sql<
     number | null
-  >`case when ${sql`${row.environment}`} = 'sandbox' and ${sql`${row.platformId}`} <> ${sql`${row.rulingId}`}
-    then ${offsetOf(row.platformId)} end`.as(name);
+  >`case when ${sql`${row.consumerDid}`} = ${caller} then null else ${offsetOf(consumersOf(row))} end`.as(
+    "clock_offset_ms",
+  );
+
+/** The offset of the provider's platform; null where one clock is that of both sides. */
+export type OfTwoClocks = { readonly providerOffsetMs: number | null };
+
+export const providersOffsetOf = (row: OfSides): SQL.Aliased<number | null> => {
+  const { environment, providerPlatformId, consumerPlatformId } = row;
+  return sql<
+    number | null
+  >`case when ${isSandbox(environment)} and ${sql`${providerPlatformId}`} <> ${sql`${consumerPlatformId}`}
+    then ${sandboxOffset(providerPlatformId)} end`.as("provider_offset_ms");
+};
+
+/** By how much the clock of the provider's platform is ahead of the one that rules. */
+export const apartOf = ({ clockOffsetMs, providerOffsetMs }: Timed<OfTwoClocks>): number =>
+  providerOffsetMs === null ? 0 : providerOffsetMs - clockOffsetMs;
 
 /** The offset of one platform's sandbox. */
 export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>
   read(
     db.select({ clockOffsetMs: platforms.clockOffsetMs }).from(platforms).where(eq(platforms.platformId, platformId)),
     ([row]) => row?.clockOffsetMs ?? 0,
-  );
-
-/** Saves the row of a platform whose agent is the caller. */
-export const clockOffsetFor = (
-  caller: string,
-  did: SQLiteColumn,
-  platformId: SQLiteColumn,
-): SQL.Aliased<number | null> =>
-  sql<number | null>`case when ${sql`${did}`} = ${caller} then null else ${offsetOf(platformId)} end`.as(
-    "clock_offset_ms",
   );

@@ -1,7 +1,6 @@
 // The whole file of a dispute for its arbiter (DSP-16): what was said and handed in, the purchase with its signed receipt, and both ratings.
 import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { rulingOffset } from "../db/clock.ts";
 import { findReceiptOf } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
@@ -30,7 +29,7 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
   if (!found) throw new ServiceError("not_found");
   if (!about?.task || !intent || !provider || !consumer) throw new Error("a dispute without its purchase");
   const { dispute, award } = found;
-  const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
+  const now = deps.clock.now() + found.clockOffsetMs;
   const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
     agent.environment === dispute.environment
       ? ratingAt(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)

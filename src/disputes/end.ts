@@ -4,7 +4,6 @@ import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { RefundStatus, Resolution, Verdict } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import type { Turned } from "../tasks/close.ts";
@@ -162,5 +161,4 @@ function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[
 }
 
 /** By how much the clock that rules a dispute is ahead. */
-export const offsetOf = ({ found }: Pick<EndingFacts, "found">): number =>
-  found ? rulingOffset(found.dispute.environment, found.clockOffsetMs) : 0;
+export const offsetOf = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;

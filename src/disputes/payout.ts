@@ -21,7 +21,6 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/
 import { Conflict } from "../core/retry.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
@@ -96,7 +95,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
   const { dispute, refunded } = found;
   if (!on || dispute.refundFrom !== "vault") return true;
-  const now = deps.clock.now() + rulingOffset(dispute.environment, found.clockOffsetMs);
+  const now = deps.clock.now() + found.clockOffsetMs;
   // Of one that is done nothing is paid any more.
   const ahead = operation.status === "done" ? 0 : await refundedAhead(deps, transaction, place);
   if (ahead === "unavailable") return false;

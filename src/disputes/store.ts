@@ -14,7 +14,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { consumersOffsetOf, type OfTwoClocks, providersOffsetOf, type Timed } from "../db/clock.ts";
 import { type FollowerRow, followers } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
@@ -29,15 +29,16 @@ import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, tran
 
 const row = columnsOf(disputes, "d");
 
-type FoundDispute = Timed<{ dispute: DisputeRow; award: string | null }>;
+type FoundDispute = Timed<OfTwoClocks & { dispute: DisputeRow; award: string | null }>;
 
 const shown = (disputeId: string) => ({
   dispute: row,
   award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
-  clockOffsetMs: clockOffsetOf(disputes.consumerPlatformId),
+  clockOffsetMs: consumersOffsetOf(disputes),
+  providerOffsetMs: providersOffsetOf(disputes),
 });
 
-/** A dispute with the clock of its consumer's platform, which rules it (ACC-9). */
+/** A dispute with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, which dates what is the provider's own. */
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
@@ -93,7 +94,7 @@ export const findDisputable = (db: Database, transactionId: string | SQL<string>
       .select({
         transaction: columnsOf(transactions, "x"),
         task: columnsOf(tasks, "t"),
-        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
+        clockOffsetMs: consumersOffsetOf(transactions),
       })
       .from(transactions)
       .leftJoin(tasks, eq(tasks.taskId, transactions.taskId))

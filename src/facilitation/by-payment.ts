@@ -4,11 +4,10 @@ import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
-import type { IntentRow } from "../db/tables/money.ts";
 import { escrowOn } from "../escrow/changes.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
-import { findNamedIntent, findOpenIntentOf } from "../intents/store.ts";
+import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/store.ts";
 import {
   boundLogOf,
   judgePayment,
@@ -92,7 +91,7 @@ function intentPaid(
   { network: { network }, pair }: PaymentClaim,
   { intentHash, gross }: Settled,
   minedAt: number,
-): Read<IntentRow | null> {
+): Read<PaidIntent | null> {
   if (intentHash !== null) return findNamedIntent(db, intentHash);
   return findOpenIntentOf(db, { ...pair, network, amount: Number(gross), minedAt }, now);
 }

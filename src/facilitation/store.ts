@@ -10,9 +10,10 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { type IntentRow, paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
+import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
+import { type PaidIntent, paidIntent } from "../intents/store.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
@@ -25,17 +26,17 @@ const hasReceipt = and(
 );
 const selectFacilitated = (db: Database) => db.select(facilitated).from(transactions).innerJoin(receipts, hasReceipt);
 
-/** An intent with its settlement, where it has one, and the clock of its consumer's platform, which rules it (ACC-9). */
-export type IntentToSettle = Timed<IntentRow> & { readonly settled: Facilitated | null };
+/** An intent with its settlement, where it has one, the clock of its consumer's platform, which rules it (ACC-9), and its provider's. */
+export type IntentToSettle = Timed<PaidIntent> & { readonly settled: Facilitated | null };
 
 const settledColumns = columnsOf(transactions, "x");
-const clockOffsetMs = clockOffsetOf(paymentIntents.consumerPlatformId);
+const timedIntent = { ...paidIntent, clockOffsetMs: consumersOffsetOf(paymentIntents) };
 
 export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
   read(
     db
       .select({
-        intent: { ...getTableColumns(paymentIntents), clockOffsetMs },
+        intent: timedIntent,
         transaction: settledColumns,
         // Read only where there is one.
         receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
@@ -166,7 +167,7 @@ export const findBuyer = (db: Database, did: string | SQL<string>): Read<Buyer |
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
   readOne(
     db
-      .select({ ...buyer, clockOffsetMs: clockOffsetOf(agents.platformId) })
+      .select({ ...buyer, clockOffsetMs: clockOffsetOf(agents) })
       .from(agents)
       .where(eq(agents.did, did)),
   );

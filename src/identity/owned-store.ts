@@ -3,6 +3,7 @@ import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
+import { type OfTwoClocks, providersOffsetOf } from "../db/clock.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
@@ -80,11 +81,15 @@ export const findSeller = (db: Database, did: string | SQL<string>): Read<Seller
       .where(eq(agents.did, did)),
   );
 
-/** The provider of a settlement, with its vaults in the environment of that. */
-export const findSellerIn = (db: Database, transactionId: string): Read<Seller | null> =>
+/** The provider of a settlement, with its vaults in the environment of that, and its platform's clock. */
+export const findSellerIn = (db: Database, transactionId: string): Read<(Seller & OfTwoClocks) | null> =>
   readOne(
     db
-      .select({ ...withPrincipal, ...ownedRowsIn(sql`${transactions.environment}`) })
+      .select({
+        ...withPrincipal,
+        ...ownedRowsIn(sql`${transactions.environment}`),
+        providerOffsetMs: providersOffsetOf(transactions),
+      })
       .from(transactions)
       .innerJoin(agents, eq(agents.did, transactions.providerDid))
       .innerJoin(principals, eq(principals.principalId, agents.principalId))

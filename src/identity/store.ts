@@ -12,7 +12,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { rulingOffsetOf, type Timed } from "../db/clock.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { inParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
@@ -56,7 +56,7 @@ export const findRated = (db: Database, did: string): Read<Rated | null> =>
 
 const timedAgentByDid = compileOnce((db) =>
   db
-    .select({ ...withPrincipal, clockOffsetMs: rulingOffsetOf(agents) })
+    .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents) })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),

@@ -2,14 +2,15 @@
 import { and, asc, eq, getTableColumns, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+import { type PaidIntent, paidIntent } from "./store.ts";
 
 /** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
-export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<IntentRow[]> =>
+export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<PaidIntent[]> =>
   readAll(
     db
-      .select()
+      .select(paidIntent)
       .from(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(
@@ -29,7 +30,7 @@ export const findIntentsThatLost = (
   const wanted = JSON.stringify(payments.map(({ txHash, logIndex }) => [txHash, logIndex]));
   return readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(sql`json_each(${wanted}) k`)
       .crossJoin(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
@@ -50,7 +51,7 @@ export const findPaidIntents = (
 ): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(paymentIntents)
       .where(
         and(
@@ -69,7 +70,7 @@ export const findPaidIntents = (
 export const findBoundIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(sql`followers f`)
       .crossJoin(sql`json_each(f.bound) b`)
       .crossJoin(paymentIntents)
@@ -80,7 +81,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
 export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(paymentIntents)
       .where(sql`intent_hash in (select value from json_each(${JSON.stringify(hashes)}))`),
   );
@@ -89,7 +90,7 @@ export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<
 export const findIntentsOfTerms = (db: Database, terms: readonly string[], most: number): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(sql`(select value as terms from json_each(${JSON.stringify(terms)})) as wanted`)
       .crossJoin(paymentIntents)
       .where(

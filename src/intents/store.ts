@@ -5,7 +5,14 @@ import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetFor, clockOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
+import {
+  consumersOffsetFor,
+  consumersOffsetOf,
+  type OfTwoClocks,
+  providersOffsetOf,
+  type Timed,
+  type TimedFor,
+} from "../db/clock.ts";
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
@@ -19,7 +26,7 @@ export type Answerable<T> = T & { readonly confirmBy: number | null };
 export const findIntent = (db: Database, intentId: string | SQL<string>): Read<Timed<IntentRow> | null> =>
   readOne(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: clockOffsetOf(paymentIntents.consumerPlatformId) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
   );
@@ -34,13 +41,11 @@ export const findIntentFor = (
   caller: string,
   now: number,
 ): Read<Answerable<TimedFor<IntentRow> & { readonly readThrough: number | null }> | null> => {
-  const { consumerDid, consumerPlatformId } = paymentIntents;
-  const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
   return readOne(
     db
       .select({
         ...getTableColumns(paymentIntents),
-        clockOffsetMs,
+        clockOffsetMs: consumersOffsetFor(caller, paymentIntents),
         confirmBy: confirmByOf,
         readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${now}
           then ${readThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
@@ -48,6 +53,13 @@ export const findIntentFor = (
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
   );
+};
+
+/** One that a payment is for, with the clock of its provider's platform. */
+export type PaidIntent = IntentRow & OfTwoClocks;
+export const paidIntent = {
+  ...getTableColumns(paymentIntents),
+  providerOffsetMs: providersOffsetOf(paymentIntents),
 };
 
 type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };
@@ -66,10 +78,10 @@ const payableOf = (by: OfPair): SQL | undefined =>
  * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
  * only one that existed and had not ended when the payment was mined, so that a late payment does not settle a newer intent.
  */
-export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<IntentRow | null> =>
+export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
   readOne(
     db
-      .select()
+      .select(paidIntent)
       .from(paymentIntents)
       .where(
         and(
@@ -83,10 +95,10 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<In
   );
 
 /** The intent that a payment names. */
-export const findNamedIntent = (db: Database, hash: Hash): Read<IntentRow | null> =>
+export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
   readOne(
     db
-      .select()
+      .select(paidIntent)
       .from(paymentIntents)
       .where(eq(paymentIntents.intentHash, storedHash(hash))),
   );

@@ -6,7 +6,6 @@ import type { Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { intentMachine } from "../intents/states.ts";
 import { findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
@@ -40,7 +39,7 @@ export async function findAbandoned(deps: Deps, after: Due, slice: number): Prom
 export async function abandonOne(deps: Deps, intentId: string): Promise<boolean> {
   const { intent } = await readBatch(deps.db, { intent: findIntent(deps.db, intentId) });
   if (!intent) return false;
-  const now = deps.clock.now() + rulingOffset(intent.environment, intent.clockOffsetMs);
+  const now = deps.clock.now() + intent.clockOffsetMs;
   if (intent.status !== "OPEN" || intent.expiresAt > now) return false;
   await abandon(deps, [intent], now);
   return true;

@@ -6,7 +6,6 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { LATE_MS } from "../intents/states.ts";
 import { findIntent, findUnratedIntents, markRated, ofIntent } from "../intents/store.ts";
@@ -69,7 +68,7 @@ async function rateAbandoned(
       counterpartyPrincipalId,
       counterparty,
       heaviest,
-      now: deps.clock.now() + rulingOffset(intent.environment, intent.clockOffsetMs),
+      now: deps.clock.now() + intent.clockOffsetMs,
     },
   );
   await commitAll(deps, [...markRated(db, intentId), ...rated.statements]);

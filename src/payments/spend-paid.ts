@@ -2,7 +2,6 @@
 import { commitAll } from "../commit.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import { findPaidIntents } from "../intents/paid-store.ts";
 import { PAID_MS } from "../intents/states.ts";
 import { endPaid, findIntent } from "../intents/store.ts";
@@ -28,7 +27,7 @@ export const spendPaidIntents: EachJob = {
     const { db } = deps;
     const { intent } = await readBatch(db, { intent: findIntent(db, intentId) });
     if (intent?.status !== "PAID" || intent.spentAt !== null) return false;
-    const now = deps.clock.now() + rulingOffset(intent.environment, intent.clockOffsetMs);
+    const now = deps.clock.now() + intent.clockOffsetMs;
     await commitAll(deps, [...endPaid(db, intent, now), ...spendStatements(db, intent, now)]);
     return true;
   },

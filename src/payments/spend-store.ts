@@ -78,8 +78,8 @@ export const findSpenders = (
         settledBefore: settledBefore(purse, windowDays, now).as("settled_before"),
         expired: expiredHolds(purse, clock).as("expired"),
         depth: sql<number>`chain.depth`.as("depth"),
-        // The clock of the consumer's platform rules (ACC-9).
-        clockOffsetMs: sql<number>`case when chain.depth = 0
+        // The clock of the consumer's platform rules (ACC-9), in the sandbox.
+        clockOffsetMs: sql<number>`case when chain.depth = 0 and ${agents.environment} = 'sandbox'
             then (select p.clock_offset_ms from platforms p where p.platform_id = ${agents.platformId}) else 0 end`.as(
           "clock_offset_ms",
         ),

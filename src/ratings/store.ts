@@ -1,7 +1,7 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { rulingOffsetOf, type Timed } from "../db/clock.ts";
+import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT } from "./method.ts";
 
@@ -31,7 +31,7 @@ export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<Ti
         ratingCounterparties: agents.ratingCounterparties,
         agentRating: agents.agentRating,
         ratingHeaviest: agents.ratingHeaviest,
-        clockOffsetMs: rulingOffsetOf(agents),
+        clockOffsetMs: clockOffsetOf(agents),
       })
       .from(agents)
       .where(eq(agents.did, did)),

@@ -4,7 +4,6 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
-import { rulingOffset } from "../db/clock.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
@@ -35,7 +34,7 @@ async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
     const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
     const task = facts.task?.task;
     if (!facts.task || !task) return false;
-    const now = deps.clock.now() + rulingOffset(task.environment, facts.task.clockOffsetMs);
+    const now = deps.clock.now() + facts.task.clockOffsetMs;
     if (task.status !== "open" || now < task.confirmBy) return false;
     touches([task.providerDid, task.consumerDid]);
     await commitAll(deps, autoConfirmed(deps, facts, now));

@@ -6,6 +6,7 @@ import { toIso } from "../core/clock.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import { apartOf } from "../db/clock.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -119,13 +120,9 @@ const ratedBy = (
  * another than the task's, now, so that nobody's rating ages by another's clock.
  */
 export function providersClock({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
-  const apart = apartOf(task);
+  const apart = task === null ? 0 : apartOf(task);
   return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
 }
-
-/** By how much the clock of the provider's platform is ahead of the task's. */
-export const apartOf = (task: ClosingFacts["task"]): number =>
-  task === null || task.providerOffsetMs === null ? 0 : task.providerOffsetMs - task.clockOffsetMs;
 
 /** A party that has left the task's environment begins anew elsewhere: what ends behind it does not rate it (AGT-34). */
 const NOT_RATED: Rated = { rating: null, statements: [] };

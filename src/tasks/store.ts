@@ -4,16 +4,20 @@ import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { columnsOf, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetFor, clockOffsetOf, otherOffsetOf, type Timed, type TimedFor } from "../db/clock.ts";
+import {
+  consumersOffsetFor,
+  consumersOffsetOf,
+  type OfTwoClocks,
+  providersOffsetOf,
+  type Timed,
+  type TimedFor,
+} from "../db/clock.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
 
 const task = columnsOf(tasks, "t");
 const transaction = columnsOf(transactions, "x");
-
-/** Null where both parties are of one platform, and in production. */
-export type OfTwoClocks = { readonly providerOffsetMs: number | null };
 
 /** A task with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, on which that one is rated (TSK-18). */
 export const findTask = (db: Database, taskId: TaskRef): Read<(Timed<TaskWithTransaction> & OfTwoClocks) | null> =>
@@ -22,15 +26,8 @@ export const findTask = (db: Database, taskId: TaskRef): Read<(Timed<TaskWithTra
       .select({
         task,
         transaction,
-        clockOffsetMs: clockOffsetOf(transactions.consumerPlatformId),
-        providerOffsetMs: otherOffsetOf(
-          {
-            environment: transactions.environment,
-            platformId: transactions.providerPlatformId,
-            rulingId: transactions.consumerPlatformId,
-          },
-          "provider_offset_ms",
-        ),
+        clockOffsetMs: consumersOffsetOf(transactions),
+        providerOffsetMs: providersOffsetOf(transactions),
       })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
@@ -43,11 +40,9 @@ export const findTaskFor = (
   taskId: string,
   caller: string,
 ): Read<TimedFor<TaskWithTransaction> | null> => {
-  const { consumerDid, consumerPlatformId } = transactions;
-  const clockOffsetMs = clockOffsetFor(caller, consumerDid, consumerPlatformId);
   return readOne(
     db
-      .select({ task, transaction, clockOffsetMs })
+      .select({ task, transaction, clockOffsetMs: consumersOffsetFor(caller, transactions) })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),

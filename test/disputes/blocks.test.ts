@@ -2,11 +2,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
-import { follow, heldBy } from "../follower/support.ts";
+import { follow, heldBy, livePair } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
-import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
-import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 import { chainThreshold, drive } from "../vaults/support.ts";
 import { act, countsOf, disputed, file, filing, keepReserve, PATH, resolve } from "./support.ts";
 
@@ -41,16 +41,7 @@ describe("an account", () => {
   async function live(): Promise<{ buying: World; selling: World; pair: Pair }> {
     const [buying, selling] = [await createWorld(), await createWorld()];
     for (const own of [buying, selling]) await givePassword(own);
-    const [consumer, provider] = [await buying.consumer(), await selling.provider()];
-    await openLive(selling, provider.did);
-    const moved = async (own: World, agent: Agent) => {
-      const principal_id = await livePrincipal(own);
-      return under(agent, await promoted(own, agent.did, { principal_id }));
-    };
-    const pair = { consumer: await moved(buying, consumer), provider: await moved(selling, provider) };
-    await deposit(provider.did, 15_000_000);
-    await follow(selling);
-    return { buying, selling, pair };
+    return { buying, selling, pair: await livePair(selling, buying) };
   }
 
   it("is not closed while an agent is party to one in production, on either side", async () => {

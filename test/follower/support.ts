@@ -11,13 +11,26 @@ import { transactions } from "../../src/db/tables/money.ts";
 import { followChain } from "../../src/follower/job.ts";
 import { awaitRefund } from "../../src/follower/refunds.ts";
 import { reverseSettlement } from "../../src/follower/reverse.ts";
-import { rows } from "../promotion/support.ts";
+import type { Pair } from "../facilitation/support.ts";
+import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
-import type { Json, World } from "../support/world.ts";
+import type { Agent, Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
 const IN_TIME = 30_000;
 const HOUR = 3_600_000;
+
+/** A funded pair in production, of one platform or of two. */
+export async function livePair(selling: World, buying = selling): Promise<Pair> {
+  const [consumer, provider] = [await buying.consumer(), await selling.provider()];
+  await openLive(selling, provider.did);
+  const moved = async (own: World, agent: Agent): Promise<Agent> =>
+    under(agent, await promoted(own, agent.did, { principal_id: await livePrincipal(own) }));
+  const pair = { consumer: await moved(buying, consumer), provider: await moved(selling, provider) };
+  await deposit(provider.did, 15_000_000);
+  await follow(selling);
+  return pair;
+}
 
 /** One minute's run of the follower. */
 export const follow = (world: World, network = "base-sepolia"): Promise<boolean> =>
