@@ -30,7 +30,7 @@ export function rateAgent(db: Database, deps: Deps, source: RatedSource, change:
   const turned = moved.filter(hasTurned).map((escrow) => escrow.after);
   const toldOf = turned.length > 0 || source.turned === true;
   const listed = rating !== before.agentRating || toldOf;
-  const set = { ...signal.columns, ...(listed && { updatedAt: now }) };
+  const set = { ...signal.columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
   return {
     rating,

@@ -108,7 +108,7 @@ export const updateRating = (
     db,
     db
       .update(agents)
-      .set({ ...set, revision: sql`${agents.revision} + 1` })
+      .set({ ...dated(set), revision: sql`${agents.revision} + 1` })
       .where(
         and(
           eq(agents.did, before.did),
@@ -133,7 +133,7 @@ export const touchDocument = (
     db,
     db
       .update(agents)
-      .set({ ...set, revision: sql`${agents.revision} + 1` })
+      .set({ ...dated(set), revision: sql`${agents.revision} + 1` })
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
 
@@ -151,7 +151,7 @@ export const countDisputes = (
   db
     .update(agents)
     .set({
-      ...set,
+      ...dated(set),
       disputesOpen: sql`${agents.disputesOpen} + ${open}`,
       disputesResolvedFor: sql`${agents.disputesResolvedFor} + ${won}`,
       disputesResolvedAgainst: sql`${agents.disputesResolvedAgainst} + ${lost}`,
@@ -201,6 +201,8 @@ export type BulkMove = {
 
 /** A call on a sandbox's moved clock may have been later than a job that follows it. */
 const notBefore = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
+const dated = <T extends { readonly updatedAt?: number }>({ updatedAt, ...set }: T) =>
+  updatedAt === undefined ? set : { ...set, updatedAt: notBefore(updatedAt) };
 
 /**
  * Moves all of the agents, or none: each must have the status and the certificate that were read. Of a stretch, no other agent may be in one
@@ -217,8 +219,7 @@ export const moveAgents = (
     db
       .update(agents)
       .set({
-        ...set,
-        updatedAt: notBefore(set.updatedAt),
+        ...dated(set),
         // Malformed JSON fails the whole batch.
         status: sql`case when ${isAsRead(part)} then ${to} else json('unread') end`,
         suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
@@ -348,10 +349,7 @@ export const passOnAgents = (
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
 ): Statement[] =>
   named(each).flatMap(({ where, part }) => [
-    db
-      .update(agents)
-      .set({ ...set, updatedAt: notBefore(set.updatedAt) })
-      .where(and(where, sql`suspension_reason = 'operator'`)),
+    db.update(agents).set(dated(set)).where(and(where, sql`suspension_reason = 'operator'`)),
     allOf(db, part),
   ]);
 

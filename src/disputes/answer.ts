@@ -14,7 +14,16 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { escalated } from "./deadlines.ts";
 import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
-import { type Caller, CLOCK, noteAct, type PartyCall, readAs, refuseOtherSide, refuseStranger } from "./parties.ts";
+import {
+  type Caller,
+  CLOCK,
+  noteAct,
+  ownNow,
+  type PartyCall,
+  readAs,
+  refuseOtherSide,
+  refuseStranger,
+} from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView, ResponseInput } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.ts";
@@ -122,16 +131,17 @@ async function actOn<F extends Found>(
 ): Promise<DisputeView> {
   const done = await retryUnderLocks(call.deps.env, async (touches) => {
     const facts = await reading(call, disputeId);
-    const { caller } = facts;
-    const before = facts.found?.dispute;
-    if (!before) throw new ServiceError("not_found");
+    const { caller, found } = facts;
+    if (!found) throw new ServiceError("not_found");
+    const before = found.dispute;
     if (side === null) refuseStranger(call, caller, before);
     else refuseOtherSide(call, caller, before, side);
     touches([before.providerDid, before.consumerDid]);
     const present = effectiveDispute(before, call.now);
     if (!tryMove(disputeMachine, present.status, trigger).ok) throw refused(present);
     const outcome = decide(before, facts);
-    await call.commit([...outcome.statements, ...noteAct(call, caller, call.now, { action, disputeId })], outcome.view);
+    const noted = noteAct(call, caller, ownNow(call, caller, found), { action, disputeId });
+    await call.commit([...outcome.statements, ...noted], outcome.view);
     return outcome;
   });
   if (done.row.status === "resolved") call.background(nudgeReserve(call.deps, done.row));

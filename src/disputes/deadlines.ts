@@ -15,7 +15,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import { applyEffect } from "./effects.ts";
-import { countedOf, type EndingFacts, endingReads, offsetOf } from "./end.ts";
+import { countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
@@ -179,7 +179,7 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
   const effect = { provider: back(provider), consumer: back(consumer), claim: { disputed, owed: 0 } };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
-    ...applyEffect(deps, before, facts, effect, now).statements,
+    ...applyEffect(deps, before, foundIn(facts), effect, now).statements,
     ...told(deps, row, now),
   ]);
   return row;

@@ -1,9 +1,11 @@
-// What a dispute does to its provider's escrow and to the counts of both agents (DSP-10, DSP-15), as statements of the batch that moves it.
+// What a dispute does to its provider's escrow and to the counts of both agents (DSP-10, DSP-15), as statements of the batch that moves it. What is
+// the provider's own is dated on its platform's clock (ACC-9).
 import { type RatedSource, recordEscrowChange } from "../agents/rate.ts";
 import { type Counted, countDisputes } from "../agents/store.ts";
 import { wantAgain } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import { apartOf, type OfTwoClocks } from "../db/clock.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -13,17 +15,24 @@ import type { Seller } from "../identity/owned-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Parties = Pick<DisputeRow, "environment" | "providerDid" | "consumerDid" | "network">;
-/** The provider, with its markets and escrows in the dispute's environment. */
+/** The provider, with its markets and escrows in the dispute's environment. `apart`: by how much its clock is ahead of the one that rules. */
 export type Found = {
+  readonly apart: number;
   readonly provider: AgentWithPrincipal | null;
   readonly markets: readonly MarketRow[];
   readonly escrows: readonly EscrowRow[];
 };
 
-export const foundOf = (seller: Seller | null): Found =>
+/** `clockOffsetMs`: of the clock that rules. */
+export const foundOf = (seller: (Seller & OfTwoClocks) | null, clockOffsetMs: number): Found =>
   seller
-    ? { provider: seller, markets: seller.markets, escrows: seller.escrows }
-    : { provider: null, markets: [], escrows: [] };
+    ? {
+        apart: apartOf({ ...seller, clockOffsetMs }),
+        provider: seller,
+        markets: seller.markets,
+        escrows: seller.escrows,
+      }
+    : { apart: 0, provider: null, markets: [], escrows: [] };
 
 export type Effect = {
   readonly provider: Counted;
@@ -31,11 +40,15 @@ export type Effect = {
   readonly claim: Claim;
 };
 
-/** `escrows`: as the claim leaves them. `told`: the event and the record of an escrow that turned, where nothing else of the batch tells of it. */
+/**
+ * `escrows`: as the claim leaves them. `told`: the event and the record of an escrow that turned, where nothing else of the batch tells of it. `at`: on
+ * the provider's clock.
+ */
 export type Applied = {
   readonly escrow: EscrowRow | null;
   readonly escrows: readonly EscrowRow[];
   readonly turned: boolean;
+  readonly at: number;
   readonly statements: Statement[];
   readonly told: Statement[];
 };
@@ -45,8 +58,9 @@ export function applyClaim(deps: Deps, of: Parties, found: Found, claim: Claim, 
   const { db } = deps;
   const { provider, escrows } = found;
   const before = escrowOn(escrows, of);
+  const at = now + found.apart;
   if (!before || (claim.disputed === 0 && claim.owed === 0))
-    return { escrow: before, escrows, turned: false, statements: [], told: [] };
+    return { escrow: before, escrows, turned: false, at, statements: [], told: [] };
   const after = claimed(before, claim);
   const turned = hasTurned({ before, after }) && provider?.agent.environment === of.environment;
   const left = escrows.map((row) => (row === before ? after : row));
@@ -54,13 +68,21 @@ export function applyClaim(deps: Deps, of: Parties, found: Found, claim: Claim, 
     escrow: after,
     escrows: left,
     turned,
+    at,
     statements: [...moveClaim(db, before, after, claim), wantReserve(db, of)],
-    told: turned && provider ? turnedStatements(deps, { ...provider, markets: found.markets, escrows: left }, now) : [],
+    told: turned && provider ? turnedStatements(deps, { ...provider, markets: found.markets, escrows: left }, at) : [],
   };
 }
 
 const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "turned">, now: number): Statement[] =>
-  recordEscrowChange(deps.db, deps, { ...source, agent: { ...agent, updatedAt: now } }, true, true, now);
+  recordEscrowChange(
+    deps.db,
+    deps,
+    { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
+    true,
+    true,
+    now,
+  );
 
 /** The contract keeps so much back (CHN-23); the queue brings it there. */
 export const wantReserve = (
@@ -76,11 +98,10 @@ export const countBoth = (
   { db }: Deps,
   { environment, providerDid, consumerDid }: Parties,
   { provider, consumer }: Pick<Effect, "provider" | "consumer">,
-  { escrow, turned }: Pick<Applied, "escrow" | "turned">,
-  now: number,
+  { escrow, turned, at }: Pick<Applied, "escrow" | "turned" | "at">,
   rated: Rated = NOBODY,
 ): Statement[] => {
-  const set = turned && escrow ? { updatedAt: now, ...movedStates([escrow]) } : {};
+  const set = turned && escrow ? { updatedAt: at, ...movedStates([escrow]) } : {};
   return [
     countDisputes(db, providerDid, environment, { ...provider, documented: !rated.provider }, set),
     countDisputes(db, consumerDid, environment, { ...consumer, documented: !rated.consumer }),
@@ -90,6 +111,6 @@ export const countBoth = (
 /** Of an act that rates nobody. */
 export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number) {
   const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
-  const counted = countBoth(deps, of, effect, applied, now);
+  const counted = countBoth(deps, of, effect, applied);
   return { escrows, statements: [...applied.statements, ...applied.told, ...counted] };
 }

@@ -4,11 +4,12 @@ import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { RefundStatus, Resolution, Verdict } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import { apartOf } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import type { Turned } from "../tasks/close.ts";
 import { closeHeld, replaceVerdict, resumedUntil, resumeTask, type Verdicted, verdictReads } from "../tasks/verdict.ts";
-import { applyClaim, countBoth, type Effect } from "./effects.ts";
+import { applyClaim, countBoth, type Effect, type Found } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
 import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
@@ -21,6 +22,13 @@ export const endingReads = (db: Database, disputeId: string) => ({
   ...verdictReads(db, taskOf(disputeId)),
 });
 export type EndingFacts = ReadResults<ReturnType<typeof endingReads>>;
+
+export const foundIn = ({ found, provider, markets, escrows }: EndingFacts): Found => ({
+  apart: found ? apartOf(found) : 0,
+  provider,
+  markets,
+  escrows,
+});
 
 /** `refund`: base units. `from`: who pays it; null where nothing is given back. */
 export type Ending = {
@@ -45,7 +53,7 @@ export function endDispute(
   const set = columnsOf(facts, before, ending, now);
   const row: DisputeRow = { ...before, ...set, status: "resolved" };
   const effect = effectOf(row);
-  const applied = applyClaim(deps, before, facts, effect.claim, now);
+  const applied = applyClaim(deps, before, foundIn(facts), effect.claim, now);
   const task = endTask(deps, { ...facts, escrows: [...applied.escrows], turned: applied.turned }, row, now);
   const view = toDisputeView(deps.config, row, now);
   return {
@@ -56,7 +64,7 @@ export function endDispute(
       ...applied.statements,
       // The rating tells of it together with itself.
       ...(task.rated.provider ? [] : applied.told),
-      ...countBoth(deps, before, effect, applied, now, task.rated),
+      ...countBoth(deps, before, effect, applied, task.rated),
       ...task.statements,
       ...owingStatements(deps, row, now),
       ...recordEventForParties(db, before, now, { type: "dispute.resolved", object: view }),

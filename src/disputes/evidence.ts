@@ -5,7 +5,7 @@ import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
-import { CLOCK, noteAct, type PartyCall, readAs, refuseStranger } from "./parties.ts";
+import { CLOCK, noteAct, ownNow, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceInput, EvidenceView } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
 import { findDispute, insertEvidence, moveDispute } from "./store.ts";
@@ -49,7 +49,7 @@ async function addOne(
       ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), { evidence: row.number }),
       insertEvidence(db, row),
       ...recordEventForParties(db, before, now, { type: "dispute.updated", object }),
-      ...noteAct(call, caller, now, { action: "dispute.evidence_added", disputeId }),
+      ...noteAct(call, caller, ownNow(call, caller, found), { action: "dispute.evidence_added", disputeId }),
     ],
     view,
   );

@@ -46,7 +46,7 @@ export async function fileDispute(call: PartyCall, input: DisputeInput): Promise
 async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
   const { db, deps, now } = call;
   const { caller, ...facts } = await readAs(call, filingReads(call, idIn(input)), CLOCK);
-  const { transaction, task } = known(call, caller, facts);
+  const { transaction, task, clockOffsetMs } = known(call, caller, facts);
   const disputed = disputedUnits(call, transaction, input);
   refuseFiling(transaction, facts.latest, now);
   if (!task) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
@@ -66,7 +66,7 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
     [
       insertDispute(db, dispute),
       ...(held ? holdTask(db, task) : []),
-      ...applyEffect(deps, dispute, foundOf(facts.seller), effect, now).statements,
+      ...applyEffect(deps, dispute, foundOf(facts.seller, clockOffsetMs), effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
       ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
     ],
@@ -144,7 +144,7 @@ function wordsOf({ reason, description, resolution_sought: sought }: DisputeInpu
 }
 
 function disputeOf(
-  { now }: PartyCall,
+  { now, deps }: PartyCall,
   transaction: TransactionRow & { readonly taskId: string },
   disputed: number,
   latest: DisputeRow | null,
@@ -153,7 +153,8 @@ function disputeOf(
   const { consumerPlatformId, providerPlatformId, contract, settlementKey } = transaction;
   const answersUntil = now + DISPUTE_ANSWER_DAYS * DAY_MS;
   return {
-    disputeId: newId("dsp", now),
+    // In real time, by which operators list those of all sandboxes.
+    disputeId: newId("dsp", deps.clock.now()),
     ...{ transactionId, taskId, environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId },
     ...{ network, currency, gross, contract, settlementKey },
     attempt: (latest?.attempt ?? 0) + 1,

@@ -4,6 +4,7 @@ import { ServiceError } from "../core/errors.ts";
 import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import type { ReadResults, Reads, Statement } from "../db/batch.ts";
+import { apartOf, type OfTwoClocks, type Timed } from "../db/clock.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Parties } from "../journal/events.ts";
 
@@ -45,7 +46,14 @@ export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, si
   throw new ServiceError("forbidden", { message: `Only the ${side} of the transaction does this.` });
 }
 
-/** An agent's acts are no entries: the log records management. */
+/** On the clock of the caller's platform, which dates its log. */
+export const ownNow = (
+  { now }: PartyCall,
+  { platformId }: Caller,
+  found: Timed<OfTwoClocks & { readonly dispute: Parties }>,
+): number => (platformId === found.dispute.providerPlatformId ? now + apartOf(found) : now);
+
+/** An agent's acts are no entries: the log records management. `now`: the caller's own. */
 export function noteAct(
   { db, surface }: PartyCall,
   caller: Caller,

@@ -8,12 +8,12 @@ import { amountOn, caip2Of, type Network } from "../chain/networks.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
-import type { EscrowRow, IntentRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
+import type { EscrowRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { gained, hasTurned } from "../escrow/changes.ts";
 import { editionOf, shownBalance } from "../escrow/states.ts";
 import { moveBalance, movedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
-import { settleIntent } from "../intents/store.ts";
+import { type PaidIntent, settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { spendStatements } from "../payments/spend-store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
@@ -31,7 +31,7 @@ export type Evidence = {
   /** Block time on the intent's clock, in epoch milliseconds. */
   readonly minedAt: number;
   readonly settlement: Settled;
-  readonly intent: IntentRow;
+  readonly intent: PaidIntent;
   readonly provider: Seller;
   readonly consumer: Buyer;
   /** The provider's escrow on this network; null where it has none. */
@@ -48,11 +48,13 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const present = escrow && editionOf(escrow, evidence.network) === settlement.contract;
   const change = present ? { before: escrow, after: gained(escrow, gain) } : null;
   const moved = change !== null && hasTurned(change);
+  // On the clock of the provider's platform, which dates what is its own.
+  const providerNow = intent.providerOffsetMs === null ? now : deps.clock.now() + intent.providerOffsetMs;
   const transaction = transactionOf(call, evidence, change?.after ?? escrow);
   const receipt = await sign(call, evidence.network, transaction);
   const task = taskOf(transaction);
   const source = {
-    agent: { ...provider.agent, ...(moved && { updatedAt: now }) },
+    agent: { ...provider.agent, ...(moved && { updatedAt: Math.max(provider.agent.updatedAt, providerNow) }) },
     principal: provider.principal,
     markets: provider.markets,
     escrows: provider.escrows.map((row) => (row === change?.before ? change.after : row)),
@@ -67,9 +69,9 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),
       // Guards that the recorded version is still the provider's.
-      ...touchDocument(db, provider.agent, moved ? { updatedAt: now, ...movedStates([change.after]) } : {}),
+      ...touchDocument(db, provider.agent, moved ? { updatedAt: providerNow, ...movedStates([change.after]) } : {}),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
-      ...(change ? recordEscrowChange(db, deps, source, moved, moved, now) : []),
+      ...(change ? recordEscrowChange(db, deps, source, moved, moved, providerNow) : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),
     ],

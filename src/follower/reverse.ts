@@ -7,7 +7,7 @@ import type { Network } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Database, type ReadResults, readTogether, type Statement } from "../db/batch.ts";
-import type { Timed } from "../db/clock.ts";
+import { apartOf, type Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
 import { foundOf } from "../disputes/effects.ts";
@@ -81,14 +81,15 @@ function reversal(
   const { db, config, clock } = deps;
   // On the clock that rules the purchase (ACC-9).
   const now = clock.now() + intent.clockOffsetMs;
+  const apart = apartOf({ ...seller, clockOffsetMs: intent.clockOffsetMs });
   const change = escrowChange(network, seller.escrows, transaction);
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
-  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }), now);
+  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }, intent.clockOffsetMs), now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
     ...intentStatements(deps, network, intent, transaction, payment),
-    ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now) : []),
+    ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now + apart) : []),
     ...ended.statements,
     ...(task ? reverseTask(deps, task, ended.escrows, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
@@ -129,7 +130,7 @@ function escrowChange(
   return before ? { before, after: gained(before, { amount: -transaction.escrow, settled: true }) } : null;
 }
 
-/** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. */
+/** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. `now`: on its platform's clock. */
 function escrowStatements(
   deps: Deps,
   { agent, ...source }: Seller,
@@ -142,7 +143,14 @@ function escrowStatements(
   return [
     ...moved,
     ...touchDocument(db, agent, { updatedAt: now, ...movedStates([after]) }),
-    ...recordEscrowChange(db, deps, { ...source, agent: { ...agent, updatedAt: now } }, true, true, now),
+    ...recordEscrowChange(
+      db,
+      deps,
+      { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
+      true,
+      true,
+      now,
+    ),
   ];
 }
 

@@ -13,7 +13,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { type EscrowChange, hasTurned } from "../escrow/changes.ts";
 import { movedStates } from "../escrow/store.ts";
 import { type AidSource, certificateIn } from "../identity/aid.ts";
-import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
+import { findEscrows, findMarketsEverywhere, findNewestVersion, findTimedAgent } from "../identity/store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 
 const FOLLOWER: Actor = { type: "system", id: "follow_chains" };
@@ -28,17 +28,19 @@ export async function turnedStatements(deps: Deps, changes: readonly EscrowChang
 
 async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[]): Promise<Statement[]> {
   const { db } = deps;
-  const { found, newest, everywhere, sandbox, production } = await readBatch(db, {
-    found: findPublicAgent(db, did),
+  const { timed, newest, everywhere, sandbox, production } = await readBatch(db, {
+    timed: findTimedAgent(db, did),
     newest: findNewestVersion(db, did),
     everywhere: findMarketsEverywhere(db, did),
     sandbox: findEscrows(db, did, "sandbox"),
     production: findEscrows(db, did, "production"),
   });
+  if (!timed) return [];
+  const { clockOffsetMs, ...found } = timed;
   // What stands in the environment that the agent has left, or has not come to, is told to nobody.
-  const own = changes.filter(({ before }) => before.environment === found?.agent.environment);
-  if (!found || own.length === 0) return [];
-  const now = deps.clock.now();
+  const own = changes.filter(({ before }) => before.environment === found.agent.environment);
+  if (own.length === 0) return [];
+  const now = deps.clock.now() + clockOffsetMs;
   const escrows = found.agent.environment === "sandbox" ? sandbox : production;
   const markets = everywhere.filter(({ environment }) => environment === found.agent.environment);
   const held = escrows.map((row) => own.find(({ before }) => before.network === row.network)?.after ?? row);
@@ -51,7 +53,7 @@ async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[
     ...recordEscrowChange(
       db,
       deps,
-      { ...source, agent: { ...agent, updatedAt: now }, escrows: held },
+      { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) }, escrows: held },
       own.some(hasTurned),
       listed(source),
       now,
