@@ -97,7 +97,9 @@ async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
     subject: `${disputeId} in ${environment}`,
     message: "A dispute has not been decided within the arbiter's 14 days.",
   };
-  await commitAll(deps, [...noteRefund(db, before, { dueAt: null }), raiseAlert(db, late)]);
+  // Anybody moves a sandbox's clock over the days at once.
+  const alerts = environment === "production" ? [raiseAlert(db, late)] : [];
+  await commitAll(deps, [...noteRefund(db, before, { dueAt: null }), ...alerts]);
   return before;
 }
 

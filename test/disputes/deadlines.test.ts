@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
-import { bookedOf, follow, heldBy, refundOf } from "../follower/support.ts";
+import { bookedOf, follow, heldBy, livePair, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { advanced, DAY_S, HOUR_S } from "../sandbox/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -62,8 +62,8 @@ describe("the parties' days", () => {
     expect(await eventsAbout(one.id)).toEqual(["dispute.filed", "dispute.updated"]);
   });
 
-  it("an arbiter that is overdue is told to the operator once, and decides all the same", async () => {
-    const one = await disputed(world);
+  it("an arbiter of production that is overdue is told to the operator once, and decides all the same", async () => {
+    const one = await disputed(world, { pair: await livePair(world) });
     await arbitrated(world, one);
     await pass(one.id, 14);
     await endDays(world);

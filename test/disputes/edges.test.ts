@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
-import { confirm, facilitated } from "../facilitation/support.ts";
+import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
+import { livePair } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { at } from "./instants.ts";
@@ -168,15 +169,21 @@ describe("the end of the parties' days", () => {
 });
 
 describe("the end of the arbiter's 14 days", () => {
-  it("the operator is told from it on, and not one millisecond before", async () => {
-    const one = await disputed(world);
-    await arbitrated(world, one);
-    const end = (await rowOf(one.id)).arbitration_at + 14 * DAY_MS;
-    const alerts = () =>
-      rows("select subject from alerts where kind = 'arbitration' and subject like ?", `${one.id} %`);
-    await at(world, end - 1).run(endDisputeDays);
-    expect([(await rowOf(one.id)).due_at, await alerts()]).toEqual([end, []]);
-    await at(world, end).run(endDisputeDays);
-    expect([(await rowOf(one.id)).due_at, (await alerts()).length]).toEqual([null, 1]);
-  });
+  it.each(["production", "sandbox"])(
+    "in %s: from it on, and not one millisecond before, it is overdue",
+    async (environment) => {
+      const pair = environment === "production" ? await livePair(world) : await pairOf(world);
+      const one = await disputed(world, { pair });
+      expect(one.dispute.environment).toBe(environment);
+      await arbitrated(world, one);
+      const end = (await rowOf(one.id)).arbitration_at + 14 * DAY_MS;
+      const alerts = () =>
+        rows("select subject from alerts where kind = 'arbitration' and subject like ?", `${one.id} %`);
+      await at(world, end - 1).run(endDisputeDays);
+      expect([(await rowOf(one.id)).due_at, await alerts()]).toEqual([end, []]);
+      await at(world, end).run(endDisputeDays);
+      const told = environment === "production" ? [{ subject: `${one.id} in production` }] : [];
+      expect([(await rowOf(one.id)).due_at, await alerts()]).toEqual([null, told]);
+    },
+  );
 });

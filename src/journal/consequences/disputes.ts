@@ -207,7 +207,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       ...QUIET,
     },
     {
-      when: "the arbiter is overdue",
+      when: "the arbiter is overdue in production",
       states: ["alert none → open"],
       tables: ["disputes"],
       activity: BY_ITSELF,
@@ -217,6 +217,14 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       certificate: NONE,
       alerts: ["arbitration"],
       mails: [],
+    },
+    {
+      when: "the arbiter is overdue in a sandbox",
+      states: [],
+      tables: ["disputes"],
+      activity: BY_ITSELF,
+      events: NONE,
+      ...QUIET,
     },
     {
       when: "a refund has come",

@@ -4,8 +4,9 @@ import { endDisputeDays } from "../../../src/disputes/deadlines.ts";
 
 import { payAward, payAwards } from "../../../src/disputes/payout.ts";
 import { keepReserves, setReserve } from "../../../src/disputes/reserve.ts";
+import { arbitrated, disputed } from "../../disputes/support.ts";
 import { confirm, facilitated } from "../../facilitation/support.ts";
-import { refundOf } from "../../follower/support.ts";
+import { livePair, refundOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { withHeldQueue } from "../../support/variants.ts";
@@ -75,14 +76,14 @@ const resolve =
 const upheld = resolve({ resolution: "upheld" });
 const confirmTask = ({ world, bought }: Case) => must(200, confirm(world, bought.consumer, bought.task));
 /** What falls due does so now. */
-const due = ({ id, world }: Filed) =>
+const due = ({ id, world }: Pick<Filed, "id" | "world">) =>
   rows(
     "update disputes set due_at = ?, answers_until = min(answers_until, ?) where dispute_id = ?",
     world.now() - 1,
     world.now() - 1,
     id,
   );
-const runDays = ({ world, id }: Filed) => endDisputeDays.record(world.deps, id);
+const runDays = ({ world, id }: Pick<Filed, "id" | "world">) => endDisputeDays.record(world.deps, id);
 const reserve = ({ world, bought }: Filed) =>
   setReserve(world.deps, { network: NETWORK, did: bought.provider.did }, Date.now() + IN_TIME);
 const pay = ({ world, id }: Filed) => payAward(world.deps, { network: NETWORK, disputeId: id }, Date.now() + IN_TIME);
@@ -131,6 +132,18 @@ const filing =
       return of.parties;
     };
   };
+/** One of production, by its agents. */
+const overdueLive: Play = async ({ world, other }) => {
+  const held = withHeldQueue(world);
+  const one = await disputed(held, { pair: await livePair(world, other) });
+  await arbitrated(held, one);
+  const of = { ...one, world: held };
+  await due(of);
+  return async () => {
+    await runDays(of);
+    return partiesOf(one);
+  };
+};
 const nothing = async () => undefined;
 const handing =
   (job: typeof keepReserves, kind: "reserve" | "payout"): Play =>
@@ -180,7 +193,8 @@ export const DISPUTE_PLAYS: Plays = {
   },
   end_dispute_days: {
     "the parties' days are over": playing(runDays, [due]),
-    "the arbiter is overdue": playing(runDays, [arbitrate, due]),
+    "the arbiter is overdue in production": overdueLive,
+    "the arbiter is overdue in a sandbox": playing(runDays, [arbitrate, due]),
     "a refund has come": playing(
       runDays,
       [concede, ({ bought }) => refundOf(bought.fac.transaction_id, ALL), ({ world }) => follow(world)],
