@@ -25,7 +25,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { unspendStatements } from "../payments/spend-store.ts";
 import type { ClosingFacts } from "../tasks/close.ts";
-import { reversalReads, reverseTask } from "../tasks/reverse.ts";
+import { ratedIn, reversalReads, reverseTask } from "../tasks/reverse.ts";
 import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
@@ -83,14 +83,15 @@ function reversal(
   const now = clock.now() + intent.clockOffsetMs;
   const change = escrowChange(network, seller.escrows, transaction);
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
-  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }), now);
+  const rated = task ? ratedIn(task) : { provider: false, consumer: false };
+  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }), rated, now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
     ...intentStatements(deps, network, intent, transaction, payment),
     ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now) : []),
     ...ended.statements,
-    ...(task ? reverseTask(deps, task, ended.escrows, now) : []),
+    ...(task ? reverseTask(deps, task, ended, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
     raiseAlert(db, reversed(transaction)),
   ];

@@ -78,7 +78,7 @@ export function replaceVerdict(
   const [old, next] = [before, after].map((task) => signalsOf(deps, task, transaction, closedAt));
   if (!old || !next) throw new Error("unreachable: two tasks have two signals");
   // The consumer has shown its will by the dispute: a verdict rates also what an auto-confirmation did not (TSK-12).
-  const rates = givesSignals(before, transaction) || after.verdict !== null;
+  const rates = transaction.reversedAt === null && (givesSignals(before, transaction) || after.verdict !== null);
   const strangers = !isOfOnePrincipal(facts);
   const volume = { currency: transaction.currency, units: transaction.gross };
   const dated = providersClock(facts, closedAt, now);

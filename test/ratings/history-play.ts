@@ -163,7 +163,7 @@ export class Play {
     const { db } = this.#deps;
     this.tasks.splice(this.tasks.indexOf(task), 1);
     const facts = await readBatch(db, reversalReads(db, task.name));
-    await commit(db, reverseTask(this.#deps, facts, [], this.#nowOf(task.platform)));
+    await commit(db, reverseTask(this.#deps, facts, { escrows: [], turned: false }, this.#nowOf(task.platform)));
     for (const side of SIDES) if (task.ratedBy[side] !== null) this.model.takeBack(task.did[side], task.name);
   }
 
