@@ -163,7 +163,7 @@ function disputeOf(
     filedAt: now,
     answersUntil,
     dueAt: answersUntil,
-    ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, arbitrationAt: null },
+    ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, consumerEvidence: 0, arbitrationAt: null },
     ...{ resolution: null, resolvedAt: null, endedBy: null, finding: null },
     ...{ refund: 0, refundFrom: null, refundStatus: "none", owed: 0, paidOut: 0, bountyPaid: 0, bountyBy: null },
   };

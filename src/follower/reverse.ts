@@ -24,8 +24,8 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { unspendStatements } from "../payments/spend-store.ts";
-import type { ClosingFacts } from "../tasks/close.ts";
-import { ratedIn, reversalReads, reverseTask } from "../tasks/reverse.ts";
+import { type ClosingFacts, closingReads } from "../tasks/close.ts";
+import { ratedIn, reverseTask } from "../tasks/reverse.ts";
 import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
@@ -41,7 +41,7 @@ export async function reverseSettlement(
   const payment = paymentIn(read.value, gone);
   await retryUnderLocks(deps.env, async (touches) => {
     const { db } = deps;
-    const closing = gone.taskId === null ? {} : reversalReads(db, gone.taskId);
+    const closing = gone.taskId === null ? {} : closingReads(db, gone.taskId);
     const [facts, task] = await readTogether(db, factsOf(db, gone), closing);
     if (facts.transaction?.reversedAt !== null) return;
     touches([gone.providerDid, gone.consumerDid]);

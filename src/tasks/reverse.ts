@@ -3,21 +3,13 @@
 import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import type { Deps } from "../context.ts";
 import { tryMove } from "../core/machine.ts";
-import type { Database, Statement } from "../db/batch.ts";
+import type { Statement } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { findCounterpartyOf } from "../ratings/store.ts";
-import { apartOf, type ClosingFacts, closingReads, signalsOf } from "./close.ts";
+import { apartOf, type ClosingFacts, signalsOf } from "./close.ts";
 import { taskMachine } from "./states.ts";
-import { moveTask, ratedByOf, setVerdict } from "./store.ts";
+import { moveTask, setVerdict } from "./store.ts";
 import { toTaskView } from "./views.ts";
-
-/** The reads of closing, with the counterparties of that time: an agent may have come to another principal since. */
-export const reversalReads = (db: Database, taskId: string) => ({
-  ...closingReads(db, taskId),
-  providerCounterparty: findCounterpartyOf(db, ratedByOf(taskId, "provider")),
-  consumerCounterparty: findCounterpartyOf(db, ratedByOf(taskId, "consumer")),
-});
 
 /** Whose signals are taken back: one that has left the task's environment has left its sums behind (AGT-34). */
 export function ratedIn({ task, provider, consumer }: ClosingFacts) {
