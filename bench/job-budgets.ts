@@ -16,7 +16,7 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("auto_confirm_tasks", EACH, { trips: 6, rowsRead: 45, rowsWritten: 16, queues: 1 }),
   ...job("abandon_intents", BULK, { trips: 5, rowsRead: 19, rowsWritten: 9, queues: 1 }),
   ...job("spend_paid_intents", { ...EACH, rowsRead: 3 }, { trips: 6, rowsRead: 14, rowsWritten: 7 }),
-  ...job("rate_abandoned_intents", EACH, { trips: 7, rowsRead: 21, rowsWritten: 8 }),
+  ...job("rate_abandoned_intents", EACH, { trips: 6, rowsRead: 21, rowsWritten: 8 }),
   // Its own row; of the one sandbox that is moved its clock, and what fell due of each kind.
   ...job("sweep_sandboxes", { trips: 7, rowsRead: 30, rowsWritten: 4 }),
   ...job("follow_thresholds", EACH, { trips: 4, rowsRead: 3, rowsWritten: 2, queues: 1 }),

@@ -102,6 +102,10 @@ export const wantAgain = (
     });
 };
 
+/** Nothing is wanted of it any more, and nothing of it is remembered. */
+export const dropOperation = (db: Database, key: OperationKey): Statement =>
+  db.delete(chainOperations).where(keyed(key));
+
 /** A provider's vault was released by a transaction: an operation without one has it by that, whoever sent it. */
 export const noteReleased = (db: Database, network: string, did: string, txHash: string): Statement =>
   db

@@ -68,6 +68,7 @@ export const PAYOUT_DAYS_MAX = 400;
 /** Of the disputed amount, what the loser owes the winner beside it. */
 export const DISPUTE_BOUNTY_PERCENT = 5;
 export const DISPUTE_MESSAGES_MAX = 50;
+/** Of each side. */
 export const DISPUTE_EVIDENCE_MAX = 50;
 /** What is left of a task's window at least, when a dispute that held it was withdrawn. */
 export const RESUMED_WINDOW_HOURS_MIN = 1;

@@ -14,7 +14,7 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
-import { applyEffect } from "./effects.ts";
+import { applyEffect, uncounted } from "./effects.ts";
 import { countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
@@ -50,6 +50,7 @@ async function recordOne(deps: Deps, disputeId: string): Promise<boolean> {
     const now = deps.clock.now() + offsetOf(facts);
     if (!before || before.dueAt === null || now < before.dueAt) return null;
     touches([before.providerDid, before.consumerDid]);
+    if (isTakenAway(facts)) return nothingDue(deps, before);
     if (before.status !== "resolved")
       return before.status === "arbitration" ? overdue(deps, before) : days(deps, before, now);
     if (before.resolution === "withdrawn") return resumed(deps, before);
@@ -103,11 +104,19 @@ async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   return before;
 }
 
+/** Nobody decides about a settlement that a reorganisation took away (FAC-18). */
+export const isTakenAway = ({ task }: Pick<EndingFacts, "task">): boolean =>
+  task !== null && task.transaction.reversedAt !== null;
+
+async function nothingDue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+  await commitAll(deps, noteRefund(deps.db, before, { dueAt: null }));
+  return before;
+}
+
 /** The rest of the task's window is over too. */
 async function resumed(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   await autoConfirmTasks.record(deps, before.taskId);
-  await commitAll(deps, noteRefund(deps.db, before, { dueAt: null }));
-  return before;
+  return nothingDue(deps, before);
 }
 
 // ---- A refund that the provider pays itself --------------------------------------------------------------------------------
@@ -177,8 +186,11 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
   } as const;
   const row: DisputeRow = { ...before, ...set, status: "arbitration" };
   const { provider, consumer } = countedOf(resolution);
-  const back = ({ for: won = 0, against = 0 }: typeof provider) => ({ open: 1, for: -won, against: -against });
-  const effect = { provider: back(provider), consumer: back(consumer), claim: { disputed, owed: 0 } };
+  const effect = {
+    provider: uncounted(provider, 1),
+    consumer: uncounted(consumer, 1),
+    claim: { disputed, owed: 0 },
+  };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
     ...applyEffect(deps, before, foundIn(facts), effect, now).statements,

@@ -40,6 +40,13 @@ export type Effect = {
   readonly claim: Claim;
 };
 
+/** Takes back how an end was counted. `open`: how many are open again by that. */
+export const uncounted = ({ for: won = 0, against = 0 }: Counted, open: number): Counted => ({
+  open,
+  for: -won,
+  against: -against,
+});
+
 /**
  * `escrows`: as the claim leaves them. `told`: the event and the record of an escrow that turned, where nothing else of the batch tells of it. `at`: on
  * the provider's clock.
@@ -108,9 +115,10 @@ export const countBoth = (
   ];
 };
 
-/** Of an act that rates nobody. */
-export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number) {
+/** `rated`: whose rating the same batch writes, which tells of an escrow that turned together with itself. */
+export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number, rated: Rated = NOBODY) {
   const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
-  const counted = countBoth(deps, of, effect, applied);
-  return { escrows, statements: [...applied.statements, ...applied.told, ...counted] };
+  const counted = countBoth(deps, of, effect, applied, rated);
+  const told = rated.provider ? [] : applied.told;
+  return { escrows, turned: applied.turned, statements: [...applied.statements, ...told, ...counted] };
 }

@@ -1,4 +1,5 @@
-// Takes evidence of either party until the dispute has ended (DSP-8): links and digests, which nobody fetches.
+// Takes evidence of either party until the dispute has ended (DSP-8): links and digests, which nobody fetches. Each side has places of its own, so that
+// neither takes the other's.
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
@@ -28,13 +29,15 @@ async function addOne(
   const submittedBy = submitter(refuseStranger(call, caller, before), input);
   if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
     throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });
-  if (before.evidence >= DISPUTE_EVIDENCE_MAX)
+  const { evidence, consumerEvidence } = before;
+  const byConsumer = submittedBy === "consumer";
+  if ((byConsumer ? consumerEvidence : evidence - consumerEvidence) >= DISPUTE_EVIDENCE_MAX)
     throw new ServiceError("invalid_status", {
-      message: `A dispute takes ${DISPUTE_EVIDENCE_MAX} pieces of evidence.`,
+      message: `A side hands in at most ${DISPUTE_EVIDENCE_MAX} pieces of evidence.`,
     });
   const row = {
     disputeId,
-    number: before.evidence + 1,
+    number: evidence + 1,
     submittedBy,
     description: input.description,
     uri: input.uri ?? null,
@@ -42,11 +45,12 @@ async function addOne(
     mediaType: input.media_type ?? null,
     submittedAt: now,
   };
+  const set = { evidence: row.number, consumerEvidence: consumerEvidence + Number(byConsumer) };
   const view = toEvidenceView(row);
   const object = toDisputeView(deps.config, before, now);
   await call.commit(
     [
-      ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), { evidence: row.number }),
+      ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), set),
       insertEvidence(db, row),
       ...recordEventForParties(db, before, now, { type: "dispute.updated", object }),
       ...noteAct(call, caller, ownNow(call, caller, found), { action: "dispute.evidence_added", disputeId }),

@@ -21,7 +21,7 @@ import { applyEffect, foundOf } from "./effects.ts";
 import { type Caller, CLOCK, noteAct, type PartyCall, readAs, sidesOf } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
-import { findDisputable, findLatest, insertDispute } from "./store.ts";
+import { findDisputable, findLatest, insertDispute, whileSettled } from "./store.ts";
 import { bountyOf, reasonOf } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
@@ -65,7 +65,8 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
   await call.commit(
     [
       insertDispute(db, dispute),
-      ...(held ? holdTask(db, task) : []),
+      // A reversal of the settlement makes an open task void.
+      ...(held ? holdTask(db, task) : [whileSettled(db, transaction.transactionId)]),
       ...applyEffect(deps, dispute, foundOf(facts.seller, clockOffsetMs), effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
       ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
@@ -163,7 +164,7 @@ function disputeOf(
     filedAt: now,
     answersUntil,
     dueAt: answersUntil,
-    ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, arbitrationAt: null },
+    ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, consumerEvidence: 0, arbitrationAt: null },
     ...{ resolution: null, resolvedAt: null, endedBy: null, finding: null },
     ...{ refund: 0, refundFrom: null, refundStatus: "none", owed: 0, paidOut: 0, bountyPaid: 0, bountyBy: null },
   };

@@ -13,7 +13,7 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { signAward } from "../protocol/award.ts";
-import { escalated } from "./deadlines.ts";
+import { escalated, isTakenAway } from "./deadlines.ts";
 import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
 import { listAllDisputes } from "./list-store.ts";
 import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
@@ -54,6 +54,7 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
     const present = effectiveDispute(before, now);
     const refund = refundOf(call, before, input);
     if (!tryMove(disputeMachine, present.status, "resolve").ok) throw refused(present);
+    if (isTakenAway(facts)) throw takenAway(present);
     // No job has recorded that the parties' days are over: this call does.
     if (before.status !== present.status) {
       await commitAll(deps, escalated(deps, before, "days_end", before.answersUntil, now).statements);
@@ -92,6 +93,12 @@ const refused = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: `The dispute is in ${status}: an arbiter decides one in arbitration.`,
     detail: { status, ...(resolution !== null && { resolution }) },
+  });
+
+const takenAway = ({ status }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "A reorganisation took the settlement away: there is nothing to decide.",
+    detail: { status },
   });
 
 /** All that is disputed, unless the arbiter says less. */

@@ -155,7 +155,7 @@ export const disputeRoutes = [
     tag: "Disputes",
     summary: "Hand in evidence",
     description:
-      "By either party until the dispute has ended, at most fifty pieces: a link or a digest, which the service does not fetch.",
+      "By either party until the dispute has ended, at most fifty pieces of each side: a link or a digest, which the service does not fetch.",
     params: disputeParams,
     body: evidenceInput,
     status: 201,

@@ -37,7 +37,7 @@ export const disputeMachine = defineMachine<DisputeStatus, DisputeTrigger>({
       reverse: "resolved",
     },
     arbitration: { submit_evidence: "arbitration", resolve: "resolved", reverse: "resolved" },
-    resolved: { refund_overdue: "arbitration" },
+    resolved: { refund_overdue: "arbitration", reverse: "resolved" },
   },
 });
 

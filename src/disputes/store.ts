@@ -7,6 +7,7 @@ import type { DisputeStatus } from "../core/vocabulary.ts";
 import {
   columnsOf,
   type Database,
+  guard,
   mustChange,
   type Read,
   read,
@@ -154,11 +155,15 @@ export const findPaidOut = (db: Database, disputeId: string): Read<number> =>
     ([found]) => found?.amount ?? 0,
   );
 
+/** Refuses the batch where a reorganisation has taken the settlement away meanwhile. */
+export const whileSettled = (db: Database, transactionId: string): Statement =>
+  guard(db, sql`exists (select 1 from transactions where transaction_id = ${transactionId} and reversed_at is null)`);
+
 export const insertDispute = (db: Database, dispute: DisputeRow): Statement => db.insert(disputes).values(dispute);
 
 // ---- Its course ------------------------------------------------------------------------------------------------------------
 
-/** Refused where another move, answer or piece of evidence came between. */
+/** Refused where another move, answer or piece of evidence came between, or a payment. */
 export const moveDispute = (
   db: Database,
   before: DisputeRow,
@@ -176,6 +181,8 @@ export const moveDispute = (
           eq(disputes.status, from),
           eq(disputes.messages, before.messages),
           eq(disputes.evidence, before.evidence),
+          eq(disputes.refundStatus, before.refundStatus),
+          eq(disputes.owed, before.owed),
         ),
       ),
   );

@@ -52,7 +52,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const providerNow = intent.providerOffsetMs === null ? now : deps.clock.now() + intent.providerOffsetMs;
   const transaction = transactionOf(call, evidence, change?.after ?? escrow);
   const receipt = await sign(call, evidence.network, transaction);
-  const task = taskOf(transaction);
+  const task = taskOf(transaction, principalsOf(evidence));
   const source = {
     agent: { ...provider.agent, ...(moved && { updatedAt: Math.max(provider.agent.updatedAt, providerNow) }) },
     principal: provider.principal,
@@ -81,16 +81,14 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
 }
 
 function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
-  const { intent, settlement, provider, consumer, mined } = evidence;
+  const { intent, settlement, provider, mined } = evidence;
   const transactionId = newId("fac", call.now);
   const { disputeWindowDays } = provider.agent;
-  // Agents of one principal: no task, no rating (FAC-14).
-  const samePrincipal = provider.agent.principalId === consumer.principalId;
   return {
     transactionId,
     environment: intent.environment,
     intentId: intent.intentId,
-    taskId: samePrincipal ? null : transactionId.replace(/^fac_/, "tsk_"),
+    taskId: areOne(principalsOf(evidence)) ? null : transactionId.replace(/^fac_/, "tsk_"),
     consumerDid: intent.consumerDid,
     providerDid: intent.providerDid,
     consumerPlatformId: intent.consumerPlatformId,
@@ -120,6 +118,18 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     settledAt: call.now,
     reversedAt: null,
   };
+}
+
+type Principals = Pick<TaskRow, "providerPrincipalId" | "consumerPrincipalId">;
+
+/** Agents of one principal: no task, no rating (FAC-14). */
+const areOne = ({ providerPrincipalId, consumerPrincipalId }: Principals): boolean =>
+  providerPrincipalId === consumerPrincipalId;
+
+/** Those of the settlement. Where these are one, those of the intent's opening: nobody is rid of a task by coming to the other's principal in between. */
+function principalsOf({ intent, provider, consumer }: Evidence): Principals {
+  const present = { providerPrincipalId: provider.agent.principalId, consumerPrincipalId: consumer.principalId };
+  return areOne(present) ? intent : present;
 }
 
 async function sign(call: AgentCall, network: Network, row: TransactionRow): Promise<string> {
@@ -158,7 +168,7 @@ async function sign(call: AgentCall, network: Network, row: TransactionRow): Pro
   );
 }
 
-function taskOf(transaction: TransactionRow): TaskRow | null {
+function taskOf(transaction: TransactionRow, { providerPrincipalId, consumerPrincipalId }: Principals): TaskRow | null {
   const { taskId, transactionId, environment, consumerDid, providerDid, settledAt } = transaction;
   if (taskId === null) return null;
   const { intentId, network, currency, gross } = transaction;
@@ -173,6 +183,7 @@ function taskOf(transaction: TransactionRow): TaskRow | null {
     taskId,
     ruledBy: ofTwoClocks ? consumerPlatformId : null,
     ...settled,
+    ...{ providerPrincipalId, consumerPrincipalId },
     status: "open",
     ...nothing,
     ...unrated,

@@ -24,8 +24,8 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { unspendStatements } from "../payments/spend-store.ts";
-import type { ClosingFacts } from "../tasks/close.ts";
-import { reversalReads, reverseTask } from "../tasks/reverse.ts";
+import { type ClosingFacts, closingReads } from "../tasks/close.ts";
+import { ratedIn, reverseTask } from "../tasks/reverse.ts";
 import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
@@ -41,7 +41,7 @@ export async function reverseSettlement(
   const payment = paymentIn(read.value, gone);
   await retryUnderLocks(deps.env, async (touches) => {
     const { db } = deps;
-    const closing = gone.taskId === null ? {} : reversalReads(db, gone.taskId);
+    const closing = gone.taskId === null ? {} : closingReads(db, gone.taskId);
     const [facts, task] = await readTogether(db, factsOf(db, gone), closing);
     if (facts.transaction?.reversedAt !== null) return;
     touches([gone.providerDid, gone.consumerDid]);
@@ -84,14 +84,16 @@ function reversal(
   const apart = apartOf({ ...seller, clockOffsetMs: intent.clockOffsetMs });
   const change = escrowChange(network, seller.escrows, transaction);
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
-  const ended = reverseDispute(deps, dispute, foundOf({ ...seller, escrows: left }, intent.clockOffsetMs), now);
+  const rated = task ? ratedIn(task) : { provider: false, consumer: false };
+  const found = foundOf({ ...seller, escrows: left }, intent.clockOffsetMs);
+  const ended = reverseDispute(deps, dispute, found, rated, now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
     ...intentStatements(deps, network, intent, transaction, payment),
     ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now + apart) : []),
     ...ended.statements,
-    ...(task ? reverseTask(deps, task, ended.escrows, now) : []),
+    ...(task ? reverseTask(deps, task, ended, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
     raiseAlert(db, reversed(transaction)),
   ];

@@ -367,6 +367,8 @@ export const ofIntent = (intentId: string) => ({
   providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
   consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
   network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
+  /** The consumer, the environment that it is rated in, and the principal that it left waiting. */
+  ratedPair: sql`(select consumer_did, environment, provider_principal_id from payment_intents where intent_id = ${intentId})`,
   /** The consumer and the environment that it is rated in. */
   ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
 });

@@ -56,6 +56,8 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
     providerDid,
     consumerPlatformId: consumer.agent.platformId,
     providerPlatformId: provider.agent.platformId,
+    consumerPrincipalId: consumer.agent.principalId,
+    providerPrincipalId: provider.agent.principalId,
     openedBy: call.did,
     network: network.network,
     market,

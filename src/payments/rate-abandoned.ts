@@ -13,7 +13,7 @@ import type { EachJob } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
-import { findCounterparty, findHeaviestOf } from "../ratings/store.ts";
+import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 
 export const rateAbandonedIntents: EachJob = {
   kind: "each",
@@ -35,26 +35,23 @@ async function rateAbandoned(
 ): Promise<boolean> {
   const { db } = deps;
   const of = ofIntent(intentId);
-  const { intent, consumer, provider, heaviest } = await readBatch(db, {
+  const { intent, consumer, counterparty, heaviest } = await readBatch(db, {
     intent: findIntent(db, intentId),
     consumer: findPublicAgent(db, of.consumerDid),
-    provider: findPublicAgent(db, of.providerDid),
+    counterparty: findCounterpartyOf(db, of.ratedPair),
     heaviest: findHeaviestOf(db, of.ratedConsumer),
   });
   if (!intent || intent.abandonRated || intent.status !== "ABANDONED") return false;
-  if (!consumer || !provider) throw new Error("an intent without its parties");
-  const { consumerDid } = intent;
-  touches([consumerDid]);
-  const counterpartyPrincipalId = provider.agent.principalId;
+  if (!consumer) throw new Error("an intent without its consumer");
+  touches([intent.consumerDid]);
+  // As it was opened: no transfer since then spares the consumer, or makes another one of whom it left waiting.
+  const { providerPrincipalId: counterpartyPrincipalId, consumerPrincipalId } = intent;
   // One that has gone to production meanwhile begins anew there (AGT-34).
   const gone = consumer.agent.environment !== intent.environment;
-  if (gone || counterpartyPrincipalId === consumer.agent.principalId) {
+  if (gone || counterpartyPrincipalId === consumerPrincipalId) {
     await commitAll(deps, markRated(db, intentId));
     return true;
   }
-  const { counterparty } = await readBatch(db, {
-    counterparty: findCounterparty(db, consumer.agent, counterpartyPrincipalId),
-  });
   const { decimals } = networkNamed(deps.config.networks, intent.network);
   const method = ratingMethod(deps.env, intent.environment);
   const rated = rateAgent(

@@ -14,7 +14,7 @@ import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 import type { ConfirmationView } from "./schema.ts";
-import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef } from "./store.ts";
+import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef, underWhom } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 /** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
@@ -59,10 +59,7 @@ export function closeTask(
   const answered = answeredBy(taskMove.to, closing.outcome, at > deps.clock.now());
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const signals = signalsOf(deps, task, transaction, at);
-  const rated =
-    givesSignals(task, transaction) && !isOfOnePrincipal(facts)
-      ? rateBoth(deps, facts, signals, transaction, at, now)
-      : null;
+  const rated = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : null;
   const dated = providersClock(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
@@ -74,7 +71,7 @@ export function closeTask(
       ...moveTask(db, task.taskId, taskMove, {
         ...closing,
         ...answered,
-        ...ratedBy(facts, rated, dated.at, at),
+        ...ratedBy(task, rated, dated.at, at),
         closedAt: at,
       }),
       ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
@@ -100,17 +97,17 @@ function answeredBy(to: TaskStatus, outcome: TaskOutcome, early: boolean): Parti
   return early ? { answer: "early" } : {};
 }
 
-/** Of each side that was rated, the principal that answered for the other one: a reorganisation takes the signals back (FAC-18). */
+/** Of each side that was rated, the principal under which: a reorganisation takes the signals back (FAC-18). */
 const ratedBy = (
-  { provider, consumer }: ClosingFacts,
+  task: TaskRow,
   rated: ReturnType<typeof rateBoth> | null,
   providerRatedAt: number,
   closedAt: number,
 ) => {
   const providerRated = rated !== null && rated.provider !== NOT_RATED;
   return {
-    providerRatedBy: providerRated ? (consumer?.agent.principalId ?? null) : null,
-    consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : (provider?.agent.principalId ?? null),
+    providerRatedBy: providerRated ? underWhom(task).provider : null,
+    consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : underWhom(task).consumer,
     ...(providerRated && providerRatedAt !== closedAt && { providerRatedAt }),
   };
 };
@@ -134,10 +131,6 @@ const NOT_RATED: Rated = { rating: null, statements: [] };
 export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
 
-/** Nobody is rated by its own principal, also where an agent came to it after the settlement (FAC-14). */
-export const isOfOnePrincipal = ({ provider, consumer }: ClosingFacts): boolean =>
-  provider !== null && provider.agent.principalId === consumer?.agent.principalId;
-
 /** The provider as the signal finds it. */
 export const sellerIn = (
   { markets, escrows, turned = false }: ClosingFacts,
@@ -152,8 +145,9 @@ function rateBoth(
   at: number,
   now: number,
 ): { provider: Rated; consumer: Rated } {
-  const { provider, consumer } = facts;
-  if (!provider || !consumer) throw new Error("a task without its parties");
+  const { task, provider, consumer } = facts;
+  if (!task || !provider || !consumer) throw new Error("a task without its row or its parties");
+  const under = underWhom(task.task);
   const volume = { currency: transaction.currency, units: transaction.gross };
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
@@ -162,7 +156,7 @@ function rateBoth(
       ...providersClock(facts, at, now),
       volume,
       add: signals.provider,
-      counterpartyPrincipalId: consumer.agent.principalId,
+      counterpartyPrincipalId: under.provider,
       counterparty: facts.providerCounterparty,
       heaviest: facts.providerHeaviest,
     }),
@@ -173,7 +167,7 @@ function rateBoth(
         now,
         volume,
         add: signals.consumer,
-        counterpartyPrincipalId: provider.agent.principalId,
+        counterpartyPrincipalId: under.consumer,
         counterparty: facts.consumerCounterparty,
         heaviest: facts.consumerHeaviest,
       },

@@ -3,30 +3,34 @@
 import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import type { Deps } from "../context.ts";
 import { tryMove } from "../core/machine.ts";
-import type { Database, Statement } from "../db/batch.ts";
+import type { Statement } from "../db/batch.ts";
 import { apartOf } from "../db/clock.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { findCounterpartyOf } from "../ratings/store.ts";
-import { type ClosingFacts, closingReads, signalsOf } from "./close.ts";
+import { type ClosingFacts, signalsOf } from "./close.ts";
 import { taskMachine } from "./states.ts";
-import { moveTask, ratedByOf } from "./store.ts";
+import { moveTask, setVerdict } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
-/** The reads of closing, with the counterparties of that time: an agent may have come to another principal since. */
-export const reversalReads = (db: Database, taskId: string) => ({
-  ...closingReads(db, taskId),
-  providerCounterparty: findCounterpartyOf(db, ratedByOf(taskId, "provider")),
-  consumerCounterparty: findCounterpartyOf(db, ratedByOf(taskId, "consumer")),
-});
+/** Whose signals are taken back: one that has left the task's environment has left its sums behind (AGT-34). */
+export function ratedIn({ task, provider, consumer }: ClosingFacts) {
+  const isThere = (source: Source | null) => source?.agent.environment === task?.transaction.environment;
+  return {
+    provider: !!task && task.task.providerRatedBy !== null && isThere(provider),
+    consumer: !!task && task.task.consumerRatedBy !== null && isThere(consumer),
+  };
+}
+type Source = Pick<RatedSource, "agent">;
 
-/** `escrows`: the provider's, as the same batch leaves them. */
-export function reverseTask(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[], now: number): Statement[] {
+/** The provider's escrows, as the same batch leaves them. `turned`: it brings one of them to another state already. */
+type Left = { readonly escrows: readonly EscrowRow[]; readonly turned: boolean };
+
+export function reverseTask(deps: Deps, facts: ClosingFacts, left: Left, now: number): Statement[] {
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { task, transaction } = facts.task;
   const reversal = tryMove(taskMachine, task.status, "reverse");
-  if (!reversal.ok) return takeBack(deps, facts, escrows, now);
+  if (!reversal.ok) return takeBack(deps, facts, left, now);
   const ended = { answer: "void", closedAt: now } as const;
   const object = toTaskView(config, { ...task, ...ended, status: reversal.move.to }, now);
   return [
@@ -35,7 +39,15 @@ export function reverseTask(deps: Deps, facts: ClosingFacts, escrows: readonly E
   ];
 }
 
-function takeBack(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[], now: number): Statement[] {
+const UNRATED = {
+  providerRatedBy: null,
+  consumerRatedBy: null,
+  providerRatedAt: null,
+  verdict: null,
+  verdictScore: null,
+} as const;
+
+function takeBack(deps: Deps, facts: ClosingFacts, { escrows, turned }: Left, now: number): Statement[] {
   if (!facts.task) throw new Error("a task without its row");
   const { task, transaction } = facts.task;
   const { providerRatedBy, providerRatedAt, consumerRatedBy, closedAt } = task;
@@ -44,14 +56,17 @@ function takeBack(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[]
   const signals = signalsOf(deps, task, transaction, closedAt);
   const volume = { currency: transaction.currency, units: -transaction.gross };
   const shared = { at: closedAt, now, takenBack: true, volume } as const;
-  // One that has left the task's environment has left its sums behind (AGT-34).
+  const rated = ratedIn(facts);
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Statement[] =>
-    source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal).statements : [];
+    rateAgent(deps.db, deps, source, signal).statements;
+  const isRated = providerRatedBy !== null || consumerRatedBy !== null;
   return [
-    ...(providerRatedBy === null
+    // What is told of it stays: how it ended, and what its consumer said.
+    ...(isRated || task.verdict !== null ? setVerdict(deps.db, task, UNRATED) : []),
+    ...(providerRatedBy === null || !rated.provider
       ? []
       : rate(
-          { ...provider, markets: facts.markets, escrows: [...escrows] },
+          { ...provider, markets: facts.markets, escrows: [...escrows], turned },
           {
             ...shared,
             at: providerRatedAt ?? closedAt,
@@ -62,7 +77,7 @@ function takeBack(deps: Deps, facts: ClosingFacts, escrows: readonly EscrowRow[]
             heaviest: facts.providerHeaviest,
           },
         )),
-    ...(consumerRatedBy === null
+    ...(consumerRatedBy === null || !rated.consumer
       ? []
       : rate(
           { ...consumer, markets: [], escrows: [] },

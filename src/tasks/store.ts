@@ -64,23 +64,17 @@ export const ratedSideOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL
     ? sql`(select provider_did, environment from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment from tasks where task_id = ${taskId})`;
 
-/** The same with the principal that answers for the other one: each row is read once. */
+/** The same with the principal under which it is rated: the other side's at the settlement, or the one under which its end has rated it. */
 export const ratedPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
-    ? sql`(select t.provider_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
-    : sql`(select t.consumer_did, t.environment, a.principal_id from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
+    ? sql`(select provider_did, environment, coalesce(provider_rated_by, consumer_principal_id) from tasks where task_id = ${taskId})`
+    : sql`(select consumer_did, environment, coalesce(consumer_rated_by, provider_principal_id) from tasks where task_id = ${taskId})`;
 
-/** The same with the principal that answered for the other one when the task closed. */
-export const ratedByOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
-  side === "provider"
-    ? sql`(select provider_did, environment, provider_rated_by from tasks where task_id = ${taskId})`
-    : sql`(select consumer_did, environment, consumer_rated_by from tasks where task_id = ${taskId})`;
-
-/** The same, with the one that answers for it now where that side was not rated. */
-export const verdictPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
-  side === "provider"
-    ? sql`(select t.provider_did, t.environment, coalesce(t.provider_rated_by, a.principal_id) from tasks t join agents a on a.did = t.consumer_did where t.task_id = ${taskId})`
-    : sql`(select t.consumer_did, t.environment, coalesce(t.consumer_rated_by, a.principal_id) from tasks t join agents a on a.did = t.provider_did where t.task_id = ${taskId})`;
+/** The same of a task that is read. */
+export const underWhom = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({
+  provider: providerRatedBy ?? at.consumerPrincipalId,
+  consumer: consumerRatedBy ?? at.providerPrincipalId,
+});
 
 /** Open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>

@@ -7,27 +7,21 @@ import { move } from "../core/machine.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { TaskRow } from "../db/tables/money.ts";
 import type { Signal } from "../ratings/rating.ts";
-import { findCounterpartyOf } from "../ratings/store.ts";
 import {
   type Closing,
   type ClosingFacts,
   closeTask,
   closingReads,
   givesSignals,
-  isOfOnePrincipal,
   providersClock,
   sellerIn,
   signalsOf,
 } from "./close.ts";
 import { taskMachine } from "./states.ts";
-import { moveTask, setVerdict, type TaskRef, verdictPairOf } from "./store.ts";
+import { moveTask, setVerdict, underWhom } from "./store.ts";
 
-/** The reads of closing, each side's counterparty as it was rated then, where it was. */
-export const verdictReads = (db: Database, taskId: TaskRef) => ({
-  ...closingReads(db, taskId),
-  providerCounterparty: findCounterpartyOf(db, verdictPairOf(taskId, "provider")),
-  consumerCounterparty: findCounterpartyOf(db, verdictPairOf(taskId, "consumer")),
-});
+/** What a verdict needs is what a closing needs. */
+export const verdictReads = closingReads;
 
 export const holdTask = (db: Database, { taskId, status }: TaskRow): Statement[] =>
   moveTask(db, taskId, move(taskMachine, status, "dispute"), {});
@@ -78,40 +72,40 @@ export function replaceVerdict(
   const [old, next] = [before, after].map((task) => signalsOf(deps, task, transaction, closedAt));
   if (!old || !next) throw new Error("unreachable: two tasks have two signals");
   // The consumer has shown its will by the dispute: a verdict rates also what an auto-confirmation did not (TSK-12).
-  const rates = givesSignals(before, transaction) || after.verdict !== null;
-  const strangers = !isOfOnePrincipal(facts);
+  const rates = transaction.reversedAt === null && (givesSignals(before, transaction) || after.verdict !== null);
+  const under = underWhom(before);
   const volume = { currency: transaction.currency, units: transaction.gross };
   const dated = providersClock(facts, closedAt, now);
   const rate = (
     source: RatedSource,
-    by: string | null,
-    other: string,
+    given: boolean,
+    counterpartyPrincipalId: string,
     signals: readonly [Signal, Signal],
     rest: Pick<Parameters<typeof rateAgent>[3], "counterparty" | "heaviest" | "at" | "now">,
   ): Statement[] | null => {
     const [taken, add] = signals;
     if (source.agent.environment !== transaction.environment) return null;
-    if (by !== null) {
+    if (given) {
       if (taken.r === add.r && taken.weight === add.weight) return null;
       const replaces = { signal: taken, at: rest.at };
-      return rateAgent(deps.db, deps, source, { ...rest, add, replaces, counterpartyPrincipalId: by }).statements;
+      return rateAgent(deps.db, deps, source, { ...rest, add, replaces, counterpartyPrincipalId }).statements;
     }
-    if (!rates || !strangers) return null;
-    return rateAgent(deps.db, deps, source, { ...rest, add, volume, counterpartyPrincipalId: other }).statements;
+    if (!rates) return null;
+    return rateAgent(deps.db, deps, source, { ...rest, add, volume, counterpartyPrincipalId }).statements;
   };
   const providerAt = before.providerRatedAt ?? (before.providerRatedBy === null ? dated.at : closedAt);
   const sides = {
     provider: rate(
       sellerIn(facts, provider),
-      before.providerRatedBy,
-      consumer.agent.principalId,
+      before.providerRatedBy !== null,
+      under.provider,
       [old.provider, next.provider],
       { at: providerAt, now: dated.now, counterparty: facts.providerCounterparty, heaviest: facts.providerHeaviest },
     ),
     consumer: rate(
       { ...consumer, markets: [], escrows: [] },
-      before.consumerRatedBy,
-      provider.agent.principalId,
+      before.consumerRatedBy !== null,
+      under.consumer,
       [old.consumer, next.consumer],
       { at: closedAt, now, counterparty: facts.consumerCounterparty, heaviest: facts.consumerHeaviest },
     ),
@@ -119,11 +113,11 @@ export function replaceVerdict(
   const newly = {
     ...(sides.provider && before.providerRatedBy === null
       ? {
-          providerRatedBy: consumer.agent.principalId,
+          providerRatedBy: under.provider,
           ...(providerAt !== closedAt && { providerRatedAt: providerAt }),
         }
       : {}),
-    ...(sides.consumer && before.consumerRatedBy === null ? { consumerRatedBy: provider.agent.principalId } : {}),
+    ...(sides.consumer && before.consumerRatedBy === null ? { consumerRatedBy: under.consumer } : {}),
   };
   return {
     rated: { provider: sides.provider !== null, consumer: sides.consumer !== null },

@@ -47,14 +47,15 @@ it("a rating stays as it was earned, under the principal that the counterparty h
   expect(await earned()).toEqual(before);
 });
 
-it("a task that ends after it is earned under the principals of that moment, beside what was earned before", async () => {
+it("a task that ends after it is earned under the principals of its settlement, and what is bought from then on under the new one", async () => {
   const pair = await pairOf(world);
-  const [first, second] = [await facilitated(world, pair), await facilitated(world, pair)];
-  expectStatus(await confirm(world, pair.consumer, first.task), 200);
+  const { task } = await facilitated(world, pair);
   const to = await world.principal();
   const { certificate } = await transferred(pair.consumer.did, to);
+  const after = { ...pair, consumer: { ...pair.consumer, certificate } };
+  expectStatus(await confirm(world, after.consumer, task), 200);
   const { counterparties: before } = await publicRating(pair.provider.did);
-  expectStatus(await confirm(world, { ...pair.consumer, certificate }, second.task), 200);
+  expectStatus(await confirm(world, after.consumer, (await facilitated(world, after)).task), 200);
   const earnedUnder = async ({ did }: Agent): Promise<string[]> =>
     (await rowsOf("rating_counterparties", "did", did)).map((row) => row.counterparty_principal_id).sort();
   expect(await earnedUnder(pair.provider)).toEqual([pair.consumer.principalId, to].sort());

@@ -23,6 +23,7 @@ export async function insertFirstVersion(db: D1Database): Promise<void> {
   await db.batch([
     db.prepare("update agents set status = 'DRAFT' where did = 'did:draft'"),
     db.prepare("update agents set status = 'SUSPENDED' where did = 'did:b'"),
+    db.prepare("update agents set principal_id = 'prn_3' where did = 'did:c'"),
     db.prepare("update agents set spend_settled = 700, spend_open = 50, settled_volume = 2000 where did = 'did:a'"),
   ]);
   const own = COUNTERPARTIES.map((sums, n) => ({ ...sums, did: "did:a", counterparty_principal_id: `prn_${n}` }));
@@ -151,6 +152,25 @@ async function insertSettlements(insert: Insert): Promise<void> {
       settled_at: 1,
     });
   }
+}
+
+/** A dispute with three pieces of evidence, two of them the consumer's: as it stood before each side's were counted. */
+export async function insertDispute(db: D1Database): Promise<void> {
+  const insert = (table: string, ...values: Record<string, unknown>[]) => insertInto(db, table, values);
+  const amounts = { gross: 1_000, disputed: 1_000, bounty: 50 };
+  await insert("disputes", {
+    ...{ dispute_id: "dsp_1", transaction_id: "fac_1", task_id: "tsk_1", attempt: 1, environment: "sandbox" },
+    ...{ consumer_did: "did:c", provider_did: "did:a", consumer_platform_id: "p", provider_platform_id: "p" },
+    ...{ network: "base-sepolia", currency: "USDC", contract: "0xcontract", settlement_key: "0xkey", ...amounts },
+    ...{ status: "pre_arbitration", reason: "other", filed_at: 1, answers_until: 2, evidence: 3 },
+  });
+  const piece = { dispute_id: "dsp_1", description: "A note.", submitted_at: 1 };
+  await insert(
+    "dispute_evidence",
+    { ...piece, number: 1, submitted_by: "consumer" },
+    { ...piece, number: 2, submitted_by: "provider" },
+    { ...piece, number: 3, submitted_by: "consumer" },
+  );
 }
 
 const agent = (did: string, delegatedBy: string | null = null) => ({

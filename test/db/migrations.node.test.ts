@@ -5,7 +5,7 @@ import { devNull, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
-import { COUNTERPARTIES, insertFirstVersion } from "./first-version.ts";
+import { COUNTERPARTIES, insertDispute, insertFirstVersion } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
@@ -51,7 +51,10 @@ describe("a database of the first version", () => {
   beforeAll(async () => {
     await apply(files[0] ?? "");
     await insertFirstVersion(db());
-    for (const file of files.slice(1)) await apply(file);
+    for (const file of files.slice(1)) {
+      if (readFileSync(join(folder, file), "utf8").includes("ADD `consumer_evidence`")) await insertDispute(db());
+      await apply(file);
+    }
   }, 60_000);
 
   it("has the columns and indexes that the tables say", async () => {
@@ -158,6 +161,15 @@ describe("a database of the first version", () => {
     expect(await rows(`select ${of} from tasks order by task_id`)).toEqual([
       { task_id: "tsk_1", intent_id: "pin_1", ...settled, answer: "partial" },
       { task_id: "tsk_2", intent_id: "pin_2", ...settled, answer: null },
+    ]);
+  });
+
+  it("has of each purchase who answers for its sides, and of a dispute what either handed in", async () => {
+    const sides = { provider_principal_id: "prn_1", consumer_principal_id: "prn_3" };
+    for (const table of ["tasks", "payment_intents"])
+      expect(await rows(`select provider_principal_id, consumer_principal_id from ${table}`)).toEqual([sides, sides]);
+    expect(await rows("select evidence, consumer_evidence from disputes")).toEqual([
+      { evidence: 3, consumer_evidence: 2 },
     ]);
   });
 

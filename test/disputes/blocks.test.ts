@@ -106,8 +106,12 @@ describe("an agent", () => {
     expectStatus(await post(`${PATH}/${one.id}/respond`, { message: "It was delivered." }), 200);
     expectStatus(await post(`${PATH}/${one.id}/escalate`), 200);
     expectStatus(await resolve(world, one.id, { resolution: "rejected" }), 200);
+    // Rated under the principals of the settlement.
     const [task] = await rows("select provider_rated_by, consumer_rated_by from tasks where task_id = ?", one.task);
-    expect(task).toEqual({ provider_rated_by: await principalOf(one.consumer.did), consumer_rated_by: principal_id });
+    expect(task).toEqual({
+      provider_rated_by: one.consumer.principalId,
+      consumer_rated_by: one.provider.principalId,
+    });
   });
 
   it("goes on when the attestation of its principal has ended", async () => {

@@ -83,34 +83,47 @@ describe("evidence", () => {
 /** The same consumer, so that its key signs, and a provider of its own: one that is CONSTRAINED sells no more. */
 const fresh = async () => ({ consumer: one.consumer, provider: await world.provider() });
 
-describe("a dispute takes fifty", () => {
+describe("a dispute takes fifty of each side", () => {
   const FIFTY = Array.from({ length: 50 }, (_, n) => n + 1);
 
-  it("pieces of evidence of both sides together, and no more by anybody", async () => {
-    const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
-    for (const number of FIFTY) {
-      const by = number % 2 ? consumer : provider;
-      expect(expectStatus(await act(world, by, id, "evidence", piece()), 201).number).toBe(number);
-    }
-    const before = await rows("select * from disputes where dispute_id = ?", id);
-    const more = { ...piece(), submitted_by: "consumer" };
-    for (const reply of [
-      await act(world, consumer, id, "evidence", piece()),
-      await act(world, provider, id, "evidence", piece()),
-      await world.call("POST", `${PATH}/${id}/evidence`, { body: more }),
-    ])
-      expect([reply.status, reply.body.code, reply.body.message]).toEqual([
-        409,
-        "invalid_status",
-        "A dispute takes 50 pieces of evidence.",
+  const refusedAs = ({ status, body }: Reply) => [status, body.code, body.message];
+  const FULL = [409, "invalid_status", "A side hands in at most 50 pieces of evidence."];
+
+  it.each(["consumer", "provider"] as const)(
+    "pieces of evidence, and the %s takes no place of the other",
+    async (side) => {
+      const one = await disputed(world, { pair: await fresh() });
+      const { id, consumer } = one;
+      const [own, other] = side === "consumer" ? [consumer, one.provider] : [one.provider, consumer];
+      const byKey = (submitted_by: string) =>
+        world.call("POST", `${PATH}/${id}/evidence`, { body: { ...piece(), submitted_by } });
+      // What the platform hands in for a side is of that side.
+      expectStatus(await byKey(side), 201);
+      for (const number of FIFTY.slice(1))
+        expect(expectStatus(await act(world, own, id, "evidence", piece()), 201).number).toBe(number);
+      const before = await rows("select * from disputes where dispute_id = ?", id);
+      for (const reply of [await act(world, own, id, "evidence", piece()), await byKey(side)])
+        expect(refusedAs(reply)).toEqual(FULL);
+      expect(await rows("select * from disputes where dispute_id = ?", id)).toEqual(before);
+      const others = side === "consumer" ? "provider" : "consumer";
+      expectStatus(await byKey(others), 201);
+      for (const number of FIFTY.slice(1))
+        expect(expectStatus(await act(world, other, id, "evidence", piece()), 201).number).toBe(50 + number);
+      for (const reply of [
+        await act(world, own, id, "evidence", piece()),
+        await act(world, other, id, "evidence", piece()),
+      ])
+        expect(refusedAs(reply)).toEqual(FULL);
+      const { evidence } = await read(world, consumer, id);
+      expect(evidence.map(({ submitted_by, number }: Json) => [number, submitted_by])).toEqual([
+        ...FIFTY.map((number) => [number, side]),
+        ...FIFTY.map((number) => [50 + number, others]),
       ]);
-    const { evidence } = await read(world, consumer, id);
-    expect(evidence.map(({ number }: Json) => number)).toEqual(FIFTY);
-    expect(await rows("select * from disputes where dispute_id = ?", id)).toEqual(before);
-    expect((await eventsAbout(id)).length).toBe(51);
-    // Nothing else of it has ended.
-    expectStatus(await act(world, provider, id, "respond", { message: "It was delivered." }), 200);
-  });
+      expect((await eventsAbout(id)).length).toBe(101);
+      // Nothing else of it has ended.
+      expectStatus(await act(world, one.provider, id, "respond", { message: "It was delivered." }), 200);
+    },
+  );
 
   it("offers that rise: a lower one is a fault, so that who accepts gets at least what it has seen", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
@@ -147,13 +160,13 @@ describe("a dispute takes fifty", () => {
 
   it("pieces that come at once, each with a number of its own, and of one too many just one is refused", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
-    for (let number = 1; number <= 31; number++) expectStatus(await act(world, consumer, id, "evidence", piece()), 201);
+    for (let number = 1; number <= 41; number++) expectStatus(await act(world, consumer, id, "evidence", piece()), 201);
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, n) => act(world, n % 2 ? consumer : provider, id, "evidence", piece())),
     );
     const codes = replies.map(({ status, body }) => (status === 201 ? "taken" : body.code)).sort();
     expect(codes).toEqual(["invalid_status", ...Array(19).fill("taken")]);
     const { evidence } = await read(world, consumer, id);
-    expect(evidence.map(({ number }: Json) => number)).toEqual(FIFTY);
+    expect(evidence.map(({ number }: Json) => number)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
   });
 });

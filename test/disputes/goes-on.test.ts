@@ -217,8 +217,10 @@ describe("after a transfer", () => {
     expect(await read(buying, after.consumer, decided)).toMatchObject({ status: "resolved", refund_status: "paid" });
     expect((await countsOf(pair.provider.did)).lost).toBe(1);
     expect((await countsOf(pair.consumer.did)).won).toBe(1);
-    // Rated under the principals of the end.
-    const rated = { provider: "consumer_rated_by", consumer: "provider_rated_by" } as const;
-    expect((await taskOf(bought[0]?.task ?? ""))[rated[side]]).toBe(principal_id);
+    // Rated under the principals of the settlement.
+    expect(await taskOf(bought[0]?.task ?? "")).toMatchObject({
+      provider_rated_by: pair.consumer.principalId,
+      consumer_rated_by: pair.provider.principalId,
+    });
   });
 });

@@ -211,5 +211,6 @@ it("the machine has no other move", () => {
     "arbitration resolve resolved",
     "arbitration reverse resolved",
     "resolved refund_overdue arbitration",
+    "resolved reverse resolved",
   ]);
 });

@@ -41,6 +41,8 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     providerDid: provider.did,
     consumerPlatformId: platformId,
     providerPlatformId: platformId,
+    consumerPrincipalId: consumer.principalId,
+    providerPrincipalId: provider.principalId,
     openedBy: consumer.did,
     abandonRated: false,
     network: "base-sepolia",

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
 import { follow } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -58,6 +59,37 @@ describe("an intent that its consumer opened and never paid", () => {
     expect((await ratingOf(provider)).interactions).toBe(theirs.interactions);
     const status = expectStatus(await world.call("GET", `/v1/agents/${consumer.did}/aid`, { key: null }), 200);
     expect(status.performance.agent_rating).toBe(after.agent_rating);
+  });
+});
+
+describe("a transfer after an intent was opened", () => {
+  const underOf = async ({ did }: Agent) =>
+    (await rows("select counterparty_principal_id as id from rating_counterparties where did = ?", did)).map(
+      ({ id }) => id,
+    );
+
+  it.each(["consumer", "provider"] as const)("of the %s spares its consumer nothing", async (side) => {
+    const pair = { consumer: await world.consumer(), provider: await world.provider() };
+    await world.intent(pair.consumer, pair.provider, "10.00");
+    world.advance(6 * MINUTE);
+    await sweep();
+    const other = side === "consumer" ? pair.provider : pair.consumer;
+    const body = { principal_id: other.principalId };
+    expectStatus(await world.call("POST", `/v1/agents/${pair[side].did}/transfer`, { body }), 200);
+    world.advance(DAY);
+    await sweep();
+    expect(await underOf(pair.consumer)).toEqual([pair.provider.principalId]);
+  });
+
+  it("of agents of one principal rates nobody after all", async () => {
+    const principal_id = await world.principal();
+    const [left, shop] = [await world.consumer({ principal_id }), await world.provider({ principal_id })];
+    await world.intent(left, shop, "10.00");
+    const body = { principal_id: await world.principal() };
+    expectStatus(await world.call("POST", `/v1/agents/${left.did}/transfer`, { body }), 200);
+    world.advance(DAY + 6 * MINUTE);
+    await sweep();
+    expect(await underOf(left)).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ import { consumerSignal, unroundedRating } from "../../src/ratings/rating.ts";
 import { ratingAt, ratingSums } from "../../src/ratings/signals.ts";
 import { findCounterparty, findHeaviestOf, findRatedAgent } from "../../src/ratings/store.ts";
 import { closeTask, closingReads } from "../../src/tasks/close.ts";
-import { reversalReads, reverseTask } from "../../src/tasks/reverse.ts";
+import { reverseTask } from "../../src/tasks/reverse.ts";
 import { taskMachine } from "../../src/tasks/states.ts";
 import { closeHeld, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
 import type { Json, World } from "../support/world.ts";
@@ -40,12 +40,14 @@ type Task = {
   readonly units: number;
   readonly did: Readonly<Record<Side, string>>;
   readonly platform: Readonly<Record<Side, Platform>>;
+  /** At the settlement. */
+  readonly principal: Readonly<Record<Side, string>>;
   /** What the task itself gives both sides. */
   own: Readonly<Record<Side, Part>>;
   /** Closed by the end of a dispute: another end of that one is another end of the task. */
   readonly held: boolean;
   verdict: Verdict | null;
-  /** The principal of the other side at the time of its signal; null where it gave none. */
+  /** The principal under which it has rated a side; null where it gave that no signal. */
   readonly ratedBy: Record<Side, string | null>;
 };
 export type NewTask = Readonly<Pick<Task, "at" | "units" | "own">> & {
@@ -110,18 +112,29 @@ export class Play {
   async task({ provider, consumer, silent, held, ahead = null, at: end, units, own }: NewTask): Promise<void> {
     const { db } = this.#deps;
     const did = { provider: this.#did(provider), consumer: this.#did(consumer) };
+    const principal = { provider: this.#principal(did.provider), consumer: this.#principal(did.consumer) };
+    // Agents of one principal have no task.
+    if (principal.provider === principal.consumer) return;
     const platform = { provider: this.#platform(ahead === "provider"), consumer: this.#platform(ahead === "consumer") };
     const now = this.#nowOf(platform);
     const at = held ? now : end + (now - this.now);
     const answered = own.consumer.name as keyof typeof TOOK;
     const openedAt = at - TOOK[answered] - (held ? HELD_MS : 0);
     const taskId = await insertPurchase(this.#world, {
-      ...{ did, units, openedAt, environment: this.environment, willed: !silent, confirmBy: openedAt + 72 * HOUR_MS },
+      ...{
+        did,
+        principal,
+        units,
+        openedAt,
+        environment: this.environment,
+        willed: !silent,
+        confirmBy: openedAt + 72 * HOUR_MS,
+      },
       platform: { provider: platform.provider.id, consumer: platform.consumer.id },
       status: held ? "disputed" : "open",
     });
     const task: Task = {
-      ...{ name: taskId, at, units, did, platform, verdict: held ?? null, held: held !== undefined },
+      ...{ name: taskId, at, units, did, platform, principal, verdict: held ?? null, held: held !== undefined },
       own: held ? { ...own, provider: partOf(held) } : own,
       ratedBy: { provider: null, consumer: null },
     };
@@ -136,7 +149,9 @@ export class Play {
           { ...outcomeOf(own.provider), note: null, at },
           now,
         );
-    await this.#commit(task, batch, silent ? [] : SIDES.filter((side) => this.#first(task, side, now)), now);
+    const first = silent ? [] : SIDES;
+    for (const side of first) this.#first(task, side, now);
+    await this.#commit(task, batch, first, now);
   }
 
   /** A verdict takes the place of what the task has given before, also of another verdict, and is dated as that. */
@@ -151,7 +166,10 @@ export class Play {
     const anew = task.held ? { ...ended, answer: ended.outcome } : {};
     const batch = replaceVerdict(this.#deps, facts, { ...anew, ...columnsOf(verdict) }, now);
     const moved = SIDES.filter((side) => {
-      if (task.ratedBy[side] === null) return this.#first(task, side, now);
+      if (task.ratedBy[side] === null) {
+        this.#first(task, side, now);
+        return true;
+      }
       this.model.replace(task.did[side], task.name, caseOf(task, side));
       return !sameWorth(this.model.worth(caseOf(before, side)), this.model.worth(caseOf(task, side)));
     });
@@ -162,8 +180,8 @@ export class Play {
   async takeBack(task: Task): Promise<void> {
     const { db } = this.#deps;
     this.tasks.splice(this.tasks.indexOf(task), 1);
-    const facts = await readBatch(db, reversalReads(db, task.name));
-    await commit(db, reverseTask(this.#deps, facts, [], this.#nowOf(task.platform)));
+    const facts = await readBatch(db, closingReads(db, task.name));
+    await commit(db, reverseTask(this.#deps, facts, { escrows: [], turned: false }, this.#nowOf(task.platform)));
     for (const side of SIDES) if (task.ratedBy[side] !== null) this.model.takeBack(task.did[side], task.name);
   }
 
@@ -217,16 +235,14 @@ export class Play {
 
   // ---- How a batch rates -------------------------------------------------------------------------------------------------
 
-  /** The first signal that a task gives a side: none between agents of one principal. False where there is none. */
-  #first(task: Task, side: Side, now: number): boolean {
-    const [did, counterparty] = [task.did[side], this.#principal(task.did[OTHER[side]])];
-    if (counterparty === this.#principal(did)) return false;
+  /** The first signal that a task gives a side. */
+  #first(task: Task, side: Side, now: number): void {
+    const [did, counterparty] = [task.did[side], task.principal[OTHER[side]]];
     task.ratedBy[side] = counterparty;
     // Where its own clock is another than the task's, the provider is rated from now on.
     const apart = side === "provider" ? this.#apart(task.platform) : 0;
     const at = apart === 0 ? task.at : now + apart;
     this.model.give(did, task.name, caseOf(task, side), { at, counterparty, interaction: true });
-    return true;
   }
 
   /** `moved`: whose rating the model has moved. What is stored of each is right on its own clock. */

@@ -10,6 +10,7 @@ export type Purchase = {
   readonly environment: Environment;
   readonly did: Readonly<Record<Side, string>>;
   readonly platform: Readonly<Record<Side, string>>;
+  readonly principal: Readonly<Record<Side, string>>;
   readonly units: number;
   /** False where the consumer has shown no will of its own (TSK-12). */
   readonly willed: boolean;
@@ -20,7 +21,7 @@ export type Purchase = {
 
 /** Returns the task's id. */
 export async function insertPurchase({ deps: { db } }: World, purchase: Purchase): Promise<string> {
-  const { environment, did, platform, units, status, openedAt, confirmBy } = purchase;
+  const { environment, did, platform, principal, units, status, openedAt, confirmBy } = purchase;
   const taskId = newId("tsk", openedAt);
   const [transactionId, intentId] = [newId("fac", openedAt), newId("pin", openedAt)];
   const shared = { transactionId, environment, intentId, consumerDid: did.consumer, providerDid: did.provider };
@@ -41,7 +42,10 @@ export async function insertPurchase({ deps: { db } }: World, purchase: Purchase
       ...{ escrowState: "FUNDING", escrowBalance: 0, disputeWindowDays: 14, providerAidVersion: 1 },
       ...{ consumerWilled: purchase.willed, blockNumber: 1, blockHash: "0x3", settledAt: openedAt },
     }),
-    db.insert(tasks).values({ ...shared, ...paid, taskId, ruledBy, status, openedAt, confirmBy }),
+    db.insert(tasks).values({
+      ...{ ...shared, ...paid, taskId, ruledBy, status, openedAt, confirmBy },
+      ...{ providerPrincipalId: principal.provider, consumerPrincipalId: principal.consumer },
+    }),
   ]);
   return taskId;
 }

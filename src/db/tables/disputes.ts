@@ -45,6 +45,8 @@ export const disputes = sqliteTable(
     offer: integer(),
     messages: integer().notNull().default(0),
     evidence: integer().notNull().default(0),
+    /** What of it the consumer handed in; the rest is the provider's. */
+    consumerEvidence: integer().notNull().default(0),
     arbitrationAt: integer(),
     /** The next instant at which something falls due; null where nothing does. */
     dueAt: integer(),

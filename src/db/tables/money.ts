@@ -116,6 +116,9 @@ export const paymentIntents = sqliteTable(
     providerDid: text().notNull(),
     consumerPlatformId: text().notNull(),
     providerPlatformId: text().notNull(),
+    /** Who answered for each side when it was opened. */
+    consumerPrincipalId: text().notNull().default(""),
+    providerPrincipalId: text().notNull().default(""),
     openedBy: text().notNull(),
     network: text().notNull(),
     market: text().notNull(),
@@ -288,7 +291,10 @@ export const tasks = sqliteTable(
     openedAt: integer().notNull(),
     confirmBy: integer().notNull(),
     closedAt: integer(),
-    /** Who answered for the other side when it closed, where that rated the provider and the consumer. */
+    /** Who answered for each side at the settlement: under these both are rated, whatever becomes of the agents (FAC-14). */
+    providerPrincipalId: text().notNull().default(""),
+    consumerPrincipalId: text().notNull().default(""),
+    /** The other side's, where the end has rated the provider and the consumer. */
     providerRatedBy: text(),
     consumerRatedBy: text(),
     /** The instant from which the provider's signal decays, where its own sandbox has another clock than the task (TSK-18); null else. */

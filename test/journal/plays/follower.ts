@@ -8,10 +8,12 @@ import { ledgerLines, paymentIntents, spendHolds, transactions } from "../../../
 import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
 import { noteBound } from "../../../src/follower/store.ts";
 import { releaseKey } from "../../../src/vaults/exit.ts";
+import { act, file } from "../../disputes/support.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, payOnChain, rpc } from "../../support/chain.ts";
+import { withHeldQueue } from "../../support/variants.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import {
@@ -159,6 +161,13 @@ type Bought = Awaited<ReturnType<typeof facilitated>>;
 const confirmed = (world: World, { consumer, task }: Bought) =>
   must(200, confirm(world, consumer, task, { outcome: "confirmed" }));
 
+const conceded = async (world: World, bought: Bought) => {
+  // What the vault keeps back is no matter of this one.
+  const held = withHeldQueue(world);
+  const { dispute_id: id } = await must(201, file(held, bought));
+  await must(200, act(held, bought.provider, id, "concede"));
+};
+
 /** For a settlement that was facilitated and booked. */
 const givenBack: Play = async (stage) => {
   const settled = await facilitated(stage.world, await pairOf(stage));
@@ -217,6 +226,7 @@ export const FOLLOWER_PLAYS: Plays = {
     "a reorganisation put another payment in its place": takenAway(another),
     "a facilitated settlement is gone": reversed("10.00", false),
     "a facilitated settlement is gone whose task was confirmed": reversed("10.00", false, confirmed),
+    "a facilitated settlement is gone whose dispute was conceded": reversed("10.00", false, conceded),
     "a facilitated settlement stands in another block": reversed("10.00", true),
     "a provider gives something back": givenBack,
     "a provider gives back what was awaited": givenBackInTime,
