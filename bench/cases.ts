@@ -3,6 +3,7 @@ import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
 import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";
 import { CUSTOMERS } from "./cases/customers.ts";
+import { DIRECTORY } from "./cases/directory.ts";
 import { DISPUTES } from "./cases/disputes.ts";
 import { FOLLOWER_CASES } from "./cases/follower.ts";
 import { IDENTITY } from "./cases/identity.ts";
@@ -37,6 +38,7 @@ export const CASES: readonly Case[] = [
   ...IDENTITY,
   ...PAYMENTS,
   ...DISPUTES,
+  ...DIRECTORY,
   ...OPERATORS,
   ...SWEEP_CASES,
   ...FOLLOWER_CASES,

@@ -24,6 +24,7 @@ import { ServiceError } from "./core/errors.ts";
 import { newId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { customerRoutes } from "./customers/routes.ts";
+import { directoryRoutes } from "./directory/routes.ts";
 import { operatorDisputeRoutes } from "./disputes/operator-routes.ts";
 import { disputeRoutes } from "./disputes/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
@@ -89,6 +90,7 @@ export const ROUTES: readonly Route[] = [
   ...authorityRoutes,
   ...marketRoutes,
   ...ratingRoutes,
+  ...directoryRoutes,
   ...paymentRoutes,
   ...followerRoutes,
   ...vaultRoutes,

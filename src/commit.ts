@@ -1,8 +1,9 @@
-// One atomic batch. When it wrote an event or an activity entry, the outbox queue is notified; a notification that is lost is made good by a
+// One atomic batch. When it wrote an event, an activity entry or a record of the directory, the outbox queue is notified; a notification that is lost is made good by a
 // job (EVT-4, EVT-12).
 import type { Deps } from "./context.ts";
 import { platformsOfActivity } from "./db/activity-writers.ts";
 import { commit, type Statement } from "./db/batch.ts";
+import { environmentsListed } from "./db/directory-writers.ts";
 import { writesEvents } from "./db/event-writers.ts";
 
 /** Throws Conflict when a guard or a unique key refused. `background` receives the work that continues after the answer. */
@@ -13,8 +14,13 @@ export async function commitAll(
 ): Promise<void> {
   await commit(deps.db, statements);
   const activityOf = platformsOfActivity(statements);
-  if (activityOf.length === 0 && !writesEvents(statements)) return;
-  const message = { kind: "hand_on_events", ...(activityOf.length > 0 && { activityOf }) } as const;
+  const listedIn = environmentsListed(statements);
+  if (activityOf.length + listedIn.length === 0 && !writesEvents(statements)) return;
+  const message = {
+    kind: "hand_on_events",
+    ...(activityOf.length > 0 && { activityOf }),
+    ...(listedIn.length > 0 && { listedIn }),
+  } as const;
   const nudge = deps.env.OUTBOX_QUEUE.send(message).catch(() => undefined);
   if (background) background(nudge);
   else await nudge;

@@ -84,9 +84,13 @@ export type JobMessage =
 
 /**
  * What a commit has written waits to be followed up. New events are not named: the outbox stores its own position. `activityOf`: the platforms
- * whose activity logs have new entries to hash.
+ * whose activity logs have new entries to hash, `listedIn` the environments whose directories have new records.
  */
-export type OutboxMessage = { readonly kind: "hand_on_events"; readonly activityOf?: readonly string[] };
+export type OutboxMessage = {
+  readonly kind: "hand_on_events";
+  readonly activityOf?: readonly string[];
+  readonly listedIn?: readonly Environment[];
+};
 
 export type Config = {
   issuer: string;

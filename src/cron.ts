@@ -6,7 +6,10 @@ import { notifyExpiring } from "./accounts/notify-expiring.ts";
 import { pruneCredentials } from "./accounts/prune-credentials.ts";
 import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
+import { publishRatings } from "./agents/publish-ratings.ts";
 import { type Env, workingDeps } from "./context.ts";
+import { signDirectoryHeads } from "./directory/heads.ts";
+import { indexDirectory, pruneDirectory } from "./directory/tend.ts";
 import { endDisputeDays } from "./disputes/deadlines.ts";
 import { payAwards } from "./disputes/payout.ts";
 import { keepReserves } from "./disputes/reserve.ts";
@@ -52,6 +55,7 @@ const MINUTELY: readonly Job[] = [
   autoConfirmTasks,
   abandonIntents,
   rateAbandonedIntents,
+  publishRatings,
   spendPaidIntents,
   endDisputeDays,
   sweepSandboxes,
@@ -69,6 +73,9 @@ const MINUTELY: readonly Job[] = [
   tendSigners,
   tendArbiters,
   signActivityHeads,
+  signDirectoryHeads,
+  indexDirectory,
+  pruneDirectory,
   removeUnverified,
   pruneCredentials,
   announce,

@@ -3,16 +3,19 @@ import { type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMes
 import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { eachAtOnce } from "./core/parallel.ts";
+import { isEnvironment } from "./core/vocabulary.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
+import { followDirectory } from "./directory/follow.ts";
 import { payAward } from "./disputes/payout.ts";
 import { setReserve } from "./disputes/reserve.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
-import { hashUnlessOthersDo } from "./journal/activity-chain.ts";
+import { activityLogOf } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
+import { hashUnlessOthersDo } from "./journal/running-log.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 import { driveVault } from "./vaults/exit.ts";
 
@@ -56,16 +59,21 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
 };
 
 /**
- * Works messages about events and entries of the activity log as one: each asks for all that is new, so one delivery and one hashing of each
+ * Works messages about events, entries of the activity log and records of the directory as one: each asks for all that is new, so one delivery and one hashing of each
  * log serve all that a batch has. What fails holds up nothing else, and all of it is safe to do again.
  */
 async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
-  const logsOf = ({ body }: Queued): readonly string[] => (body as OutboxMessage).activityOf ?? [];
+  const logsOf = ({ body }: Queued): readonly string[] => {
+    const { activityOf = [], listedIn = [] } = body as OutboxMessage;
+    return [...activityOf, ...listedIn];
+  };
   const failed = new Map<string, unknown>();
   const work = [EVENTS, ...new Set(messages.flatMap(logsOf))];
   await eachAtOnce(work, async (one) => {
     try {
-      await (one === EVENTS ? handOnEvents(deps, SUBSCRIBERS) : hashUnlessOthersDo(deps, one));
+      if (one === EVENTS) await handOnEvents(deps, SUBSCRIBERS);
+      else if (isEnvironment(one)) await followDirectory(deps, one);
+      else await hashUnlessOthersDo(deps, activityLogOf(deps, one));
     } catch (thrown) {
       failed.set(one, thrown);
     }

@@ -45,14 +45,14 @@ export class Parameters {
 
   #all(route: Route): Parameter[] {
     return [
-      ...this.#declared(route.params, "path"),
-      ...this.#declared(route.query, "query"),
+      ...this.#declared(route, route.params, "path"),
+      ...this.#declared(route, route.query, "query"),
       ...(route.idempotency ? [PARAMETERS.IdempotencyKey] : []),
       ...(isConditional(route) ? [PARAMETERS.IfNoneMatch] : []),
     ];
   }
 
-  #declared(object: z.ZodObject | undefined, where: "path" | "query"): Parameter[] {
+  #declared({ operationId }: Route, object: z.ZodObject | undefined, where: "path" | "query"): Parameter[] {
     if (!object) return [];
     return Object.entries(object.shape).map(([name, schema]) => {
       const absent = z.safeParse(schema, undefined);
@@ -61,7 +61,7 @@ export class Parameters {
         name,
         in: where,
         required: where === "path" || !absent.success,
-        ...this.#sentences.ofField(where, name),
+        ...this.#sentences.ofField(operationId, name, where),
         schema: { ...shape, ...(absent.data !== undefined && { default: absent.data }) },
       };
     });

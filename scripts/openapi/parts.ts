@@ -27,6 +27,7 @@ export const TAGS = [
   },
   { name: "Markets", description: "Where payments settle." },
   { name: "Ratings", description: "How ratings are computed." },
+  { name: "Directory", description: "All certified agents of an environment, and what changes among them." },
   { name: "Payments", description: "Payment intents, opened by agents." },
   { name: "Facilitation", description: "From a payment on-chain to a settled transaction." },
   { name: "Tasks", description: "The delivery that a payment is for, and its confirmation." },

@@ -253,6 +253,24 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await stage.show("listPrincipals", { query: { limit: "1" } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });
   must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");
+  await readDirectory(stage, provider);
+}
+
+/** How often a head is asked for, which is signed within a minute of a change. */
+const HEAD_TRIES = 45;
+async function readDirectory(stage: Stage, { did }: Agent): Promise<void> {
+  await stage.show("listDirectory", { query: { limit: "1" } });
+  await stage.show("getDirectoryEntry", { params: { did } });
+  await stage.show("listDirectoryChanges", { query: { limit: "2" } });
+  for (let n = 1; ; n++) {
+    try {
+      await stage.show("getDirectoryHead");
+      return;
+    } catch (thrown) {
+      if (n === HEAD_TRIES) throw thrown;
+      await sleep(2_000);
+    }
+  }
 }
 
 /** The platform's own log: its newest entries, as a page and as CSV, and the proof that it is whole. */

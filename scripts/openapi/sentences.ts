@@ -4,9 +4,10 @@ import { FIELDS, SCHEMAS } from "./fields.ts";
 export class Sentences {
   readonly #asked = new Set<string>();
 
-  /** The sentence of a field in its schema, or else of its name everywhere. */
-  ofField(owner: string, name: string): { description?: string } {
-    return this.#say(FIELDS, `${owner}.${name}`) ?? this.#say(FIELDS, name) ?? {};
+  /** The sentence of a field in its schema, or else of its name everywhere; of a parameter in its operation, or else in all. */
+  ofField(owner: string, name: string, kind?: "path" | "query"): { description?: string } {
+    const own = this.#say(FIELDS, `${owner}.${name}`);
+    return own ?? (kind && this.#say(FIELDS, `${kind}.${name}`)) ?? this.#say(FIELDS, name) ?? {};
   }
 
   ofSchema(name: string): { description?: string } {

@@ -84,6 +84,7 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   clockOffsetMs: 0,
   clockMovedAt: null,
   clockRecordedTo: null,
+  ratingsDated: false,
   createdAt: now,
   updatedAt: now,
 });

@@ -249,6 +249,10 @@ export const moveSandboxClock = (
   );
 
 /** Unless the clock was moved meanwhile: calls that began before that may still write what is due earlier. */
+/** After the first move of its clock. */
+export const noteRatingsDated = (db: Database, platformId: string): Statement =>
+  db.update(platforms).set({ ratingsDated: true }).where(eq(platforms.platformId, platformId));
+
 export const noteSandboxRecorded = (db: Database, platformId: string, offset: number, recordedTo: number): Statement =>
   db
     .update(platforms)

@@ -6,10 +6,11 @@ import { move } from "../core/machine.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { sourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import { agentMachine } from "./states.ts";
-import { sourceReads, whileAttested } from "./store.ts";
+import { whileAttested } from "./while-store.ts";
 
 export async function activateAgent(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;

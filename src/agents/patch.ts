@@ -5,10 +5,10 @@ import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { Changes } from "../journal/activity.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
+import { findAgent, findByReference, sourceReads } from "./find-store.ts";
 import { refuseFinal, refuseHolder, reviseAgent, sourceOf } from "./revise.ts";
 import { profileFaults } from "./roles.ts";
 import type { AgentPatch, AgentView } from "./schema.ts";
-import { findAgent, findByReference, sourceReads } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The members of a patch by their columns, and whether the document states them. */

@@ -1,15 +1,18 @@
-// Applies a signal to one agent, as one set of statements: its sums, its rating, and the thresholds that follow (TSK-5, MKT-16). The
-// document becomes stale and is signed at its next reading.
+// Applies a signal to one agent, or the decay since its last one, as one set of statements: its sums, its rating, and the thresholds that follow
+// (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed at its next reading.
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
 import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
 import { movedStates, moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { addSignal, type SignalChange } from "../ratings/signals.ts";
-import { addedVolume, updateRating } from "./store.ts";
+import { nextChange } from "../ratings/decay.ts";
+import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
+import { addSignal, ratingAt, ratingSums, type SignalChange } from "../ratings/signals.ts";
+import type { RatingColumns } from "../ratings/store.ts";
+import { addedVolume, scheduleRating, toRepublish, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The rows of an agent that a signal can move. `turned`: the batch brings an escrow to another state already, and this tells of it. */
@@ -22,25 +25,69 @@ export type Rated = { readonly rating: number | null; readonly statements: State
 
 /** Guarded by the agent's sums: after a conflict the caller reads and decides again. */
 export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Change): Rated {
-  const { now, volume } = change;
+  const by = ratingMethod(deps.env, source.agent.environment);
+  const { columns, statements } = addSignal(db, source.agent, { ...change, by });
+  return publish(db, deps, source, { columns, statements, by, ...change });
+}
+
+/** Publishes what decay has made of the rating; a rating that it has not moved yet is looked at again when it will have. */
+export function publishDecay(db: Database, deps: Deps, source: RatedSource, now: number): Statement[] {
+  const { agent } = source;
+  const by = ratingMethod(deps.env, agent.environment);
+  const rating = ratingAt(agent, by, now);
+  if (rating === agent.agentRating)
+    return scheduleRating(db, agent, nextChange(ratingSums(agent), agent.ratingHeaviest, by, now));
+  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
+  const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
+  return publish(db, deps, source, { columns: { ...sums, agentRating: rating }, statements: [], by, now }).statements;
+}
+
+type Publication = {
+  readonly columns: RatingColumns;
+  readonly statements: readonly Statement[];
+  readonly by: RatingMethod;
+  readonly now: number;
+  readonly volume?: Volume;
+};
+
+function publish(
+  db: Database,
+  deps: Deps,
+  source: RatedSource,
+  { columns, statements, by, now, volume }: Publication,
+): Rated {
   const before = source.agent;
-  const signal = addSignal(db, before, { ...change, by: ratingMethod(deps.env, before.environment) });
-  const rating = signal.columns.agentRating;
+  const rating = columns.agentRating;
   const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
   const turned = moved.filter(hasTurned).map((escrow) => escrow.after);
   const toldOf = turned.length > 0 || source.turned === true;
   const listed = rating !== before.agentRating || toldOf;
-  const set = { ...signal.columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
+  const set = { ...columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
   return {
     rating,
     statements: [
-      ...updateRating(db, before, { ...set, ...movedStates(turned), ...(volume && addedVolume(volume)) }),
-      ...signal.statements,
+      ...updateRating(db, before, {
+        ...set,
+        ...scheduled(before, columns, by, now),
+        ...movedStates(turned),
+        ...(volume && addedVolume(volume)),
+      }),
+      ...statements,
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, toldOf, listed, now),
     ],
   };
+}
+
+/**
+ * When decay will move the rating. What was noted before is left while it comes no later: it is looked at then, and costs this call no write.
+ */
+function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, now: number) {
+  const next = nextChange(ratingSums(columns), columns.ratingHeaviest, by, now);
+  const { republishAt, agentRating } = before;
+  const stays = columns.agentRating === agentRating && republishAt !== null && republishAt > now;
+  return stays && (next === null || next >= republishAt) ? {} : toRepublish(next);
 }
 
 /** The event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's record. */
@@ -62,6 +109,6 @@ export function recordEscrowChange(
           }),
         ]
       : []),
-    ...(listed ? [recordDirectoryChange(db, agent.environment, agent.did, "updated", now)] : []),
+    ...(listed ? recordDirectoryChange(db, agent, "updated") : []),
   ];
 }

@@ -17,9 +17,10 @@ import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, delegationFaults } from "./delegation.ts";
 import { refuseChangedDelegator } from "./delegation-store.ts";
+import { findAgent, findByReference } from "./find-store.ts";
 import { refuseHolder } from "./revise.ts";
 import type { AgentInput } from "./schema.ts";
-import { findAgent, findByReference, insertAgent } from "./store.ts";
+import { insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** Answers the whole identity document, unsigned. */
@@ -158,6 +159,8 @@ export const NOTHING_EARNED = {
   ratingCounterparties: 0,
   agentRating: null,
   ratingHeaviest: [],
+  republishAt: null,
+  republishBy: "",
   settledVolumes: {},
   disputesOpen: 0,
   disputesResolvedFor: 0,

@@ -8,8 +8,8 @@ import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { sourceReads } from "./find-store.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import { sourceReads } from "./store.ts";
 
 /** Refuses an agent that gets no further certificate: one without any, one that has ended, one whose principal does not stand. */
 export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {

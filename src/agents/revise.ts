@@ -4,12 +4,12 @@ import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { sells } from "../core/roles.ts";
-import { type ActivityAction, type Actor, isFinal } from "../core/vocabulary.ts";
+import { type ActivityAction, type Actor, type ChangeType, isFinal } from "../core/vocabulary.ts";
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { statesOf } from "../escrow/states.ts";
-import { type AidSource, certificateIn, signVersion } from "../identity/aid.ts";
+import { type AidSource, certificateIn, marketCodes, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import {
   clearPlace,
@@ -21,10 +21,11 @@ import {
 import { endIntentsOf } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type EventType, recordEvent } from "../journal/events.ts";
-import { type ChangeType, recordDirectoryChange } from "../journal/feed.ts";
+import { recordDirectoryChange } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { countProvider, uncountProvider } from "../principals/store.ts";
-import { type sourceReads, updateAgent } from "./store.ts";
+import type { sourceReads } from "./find-store.ts";
+import { updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** Makes the source of the documents from a first trip. 404 when the agent does not exist. */
@@ -132,7 +133,7 @@ export async function reviseAgent(
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),
       ...events.map((type) => recordEvent(db, agent, now, { type, object })),
       ...(listing !== null && after.certificate !== null
-        ? [recordDirectoryChange(db, agent.environment, agent.did, listing, now)]
+        ? recordDirectoryChange(db, agent, listing, marketCodes(after.markets))
         : []),
     ],
   };

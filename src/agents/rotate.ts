@@ -5,11 +5,11 @@ import { systemClock, toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
+import { sourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { refuseUncertified } from "./reissue.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import type { KeyRotationInput, RotatedCredentialsView } from "./schema.ts";
-import { sourceReads } from "./store.ts";
 
 export async function rotateAgentKey(
   call: ManagementCall,

@@ -11,10 +11,10 @@ import type { Changes } from "../journal/activity.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { type Bounds, exceeding } from "./delegation.ts";
 import { findDelegated } from "./delegation-store.ts";
+import { sourceReads } from "./find-store.ts";
 import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import { scopeFaults } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
-import { sourceReads } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 export async function patchScope(call: ManagementCall, did: string, patch: ScopePatch): Promise<AgentView> {

@@ -3,20 +3,27 @@ import type { ManagementCall } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, tryMove } from "../core/machine.ts";
-import { type ActivityAction, type Actor, type AgentStatus, isFinal, isRunning } from "../core/vocabulary.ts";
+import {
+  type ActivityAction,
+  type Actor,
+  type AgentStatus,
+  type ChangeType,
+  isFinal,
+  isRunning,
+} from "../core/vocabulary.ts";
 import { present } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
 import { type DrawnPlace, findPlace, findPresentEnd } from "../identity/certificate-store.ts";
-import type { ChangeType } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { sourceReads } from "./find-store.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 import type { AgentView, MovedAgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
-import { sourceReads, whileAttested, whileSuspendedBy } from "./store.ts";
 import { toAgentView } from "./views.ts";
+import { whileAttested, whileSuspendedBy } from "./while-store.ts";
 
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   ACTIVE: "patch_active",

@@ -1,54 +1,16 @@
 // Store of agents. Reads take a Tenant; writes are statements for a commit.
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import type { AgentStatus, Environment, SuspensionReason } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import type { AgentStatus, Environment } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
 import type { MovedStates } from "../escrow/store.ts";
-import {
-  type AgentWithPrincipal,
-  findEscrows,
-  findMarkets,
-  findNewestVersion,
-  selectAgent,
-} from "../identity/store.ts";
-import { principalStands, principalUnchanged } from "../principals/store.ts";
+import { principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
-
-export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
-  readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
-
-/** The agent that has a reference. */
-export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
-  readOne(
-    db
-      .select({ did: agents.did })
-      .from(agents)
-      .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
-  );
-
-/** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
-export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
-  readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
-
-/** The reads that a change of an agent is decided on and that its documents are built from. */
-export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
-  found: findAgent(db, tenant, did),
-  newest: findNewestVersion(db, did),
-  markets: findMarkets(db, did, tenant.environment),
-  escrows: findEscrows(db, did, tenant.environment),
-});
+import { whileTaken } from "./while-store.ts";
 
 export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
-
-/** A condition for an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
-export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
-
-/** The same while the attestation's end is the one that the agent's row is given (PRN-14). */
-export const whileAttested = (now: number, endsAt: number): SQL =>
-  principalStands(sql`${agents.principalId}`, now, sql`and p.attestation_expires_at = ${endsAt}`);
 
 /**
  * Writes only onto the version and status that the change was decided on (AGT-28). Only changed columns are written, and the revision is
@@ -98,27 +60,62 @@ export const addedVolume = ({ currency, units }: { currency: string; units: numb
   return { settledVolumes: sql`json_set(${volumes}, ${`$.${currency}`}, ${added})` };
 };
 
-/** Writes only onto the sums that the new ones were computed from (AGT-28). */
+/** When decay will move the rating (TSK-23), and on whose clock. */
+export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
+  republishAt,
+  republishBy: sql`case when ${agents.environment} = 'sandbox' and
+    (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
+});
+
+type Scheduled = Partial<ReturnType<typeof toRepublish>>;
+
+/** Writes only onto the sums, and the published rating, that the new ones were computed from (AGT-28). */
 export const updateRating = (
   db: Database,
   before: AgentRow,
-  set: RatingColumns & MovedStates & AddedVolume & { readonly updatedAt?: number },
+  set: RatingColumns & MovedStates & AddedVolume & Scheduled & { readonly updatedAt?: number },
 ): Statement[] =>
   mustChange(
     db,
     db
       .update(agents)
       .set({ ...dated(set), revision: sql`${agents.revision} + 1` })
-      .where(
-        and(
-          eq(agents.did, before.did),
-          eq(agents.environment, before.environment),
-          eq(agents.ratingInteractions, before.ratingInteractions),
-          eq(agents.ratingWeight, before.ratingWeight),
-          eq(agents.ratingWeighted, before.ratingWeighted),
-        ),
-      ),
+      .where(and(eq(agents.did, before.did), asRated(before))),
   );
+
+/** Sums and rating as they were read, in the environment in which they count. */
+const asRated = (before: AgentRow): SQL | undefined =>
+  and(
+    eq(agents.environment, before.environment),
+    eq(agents.ratingInteractions, before.ratingInteractions),
+    eq(agents.ratingWeight, before.ratingWeight),
+    eq(agents.ratingWeighted, before.ratingWeighted),
+    sql`${agents.agentRating} is ${before.agentRating}`,
+  );
+
+/** Of a rating that decay has not moved yet. */
+export const scheduleRating = (db: Database, before: AgentRow, next: number | null): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(agents)
+      .set(toRepublish(next))
+      .where(and(eq(agents.did, before.did), asRated(before))),
+  );
+
+/** The ratings of a sandbox are dated on its clock, from when it was first moved. */
+export const dateRatings = (db: Database, platformId: string): Statement =>
+  db
+    .update(agents)
+    .set({ republishBy: platformId })
+    .where(
+      and(
+        eq(agents.platformId, platformId),
+        eq(agents.environment, "sandbox"),
+        eq(agents.republishBy, ""),
+        sql`republish_at is not null`,
+      ),
+    );
 
 /**
  * Marks the document of an agent stale after a change that its platform did not make (IDN-18). Refused when the platform has made another
@@ -295,20 +292,11 @@ export const advanceVersions = (
   ];
 };
 
-/** A condition for a suspended agent: it is still the same that stops it. */
-export const whileSuspendedBy = (reason: SuspensionReason | null): SQL => sql`suspension_reason is ${reason}`;
-
-/** A condition for agents that are given back: their account took them, and their principal stands at the commit (AGT-18). */
-export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;
-
 /** An agent that returns under another certificate, at its next version. */
 export type Recertified = Pick<
   AgentRow,
   "did" | "version" | "status" | "certificateJti" | "certificateExpiresAt" | "endsAt" | "updatedAt"
 >;
-
-/** A condition for agents that the next attestation gives back: the end of the last one took them, and their principal stands at the commit. */
-export const whileTaken = (now: number): SQL => sql`suspension_reason = 'attestation' and ${whileStanding(now)}`;
 
 /** Gives agents back under new certificates, or none: each must be at the version before (AGT-28). */
 export const returnRecertified = (db: Database, each: readonly Recertified[], now: number): Statement[] => {

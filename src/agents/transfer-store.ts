@@ -5,7 +5,7 @@ import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { principalOpen, principalStands } from "../principals/store.ts";
 import { delegatesOf } from "./delegation-store.ts";
-import { whileStanding, whileSuspendedBy } from "./store.ts";
+import { whileStanding, whileSuspendedBy } from "./while-store.ts";
 
 /** A condition for an agent that comes to a principal: it stands, with the attestation that the agent's document and row are given. */
 export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>

@@ -15,9 +15,9 @@ import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
+import { findAgent, sourceReads } from "./find-store.ts";
 import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
 import type { MovedAgentView, TransferInput } from "./schema.ts";
-import { findAgent, sourceReads } from "./store.ts";
 import { whileTransferable } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 

@@ -1,6 +1,14 @@
 // The words that several resources share, each list once: environments, roles, tiers and states. The machines (`*/states.ts`), the
 // stored columns, validation and the OpenAPI document all read them here.
 
+/** What a record of the directory's feed reports. */
+export const CHANGE_TYPES = ["registered", "updated", "status_changed", "revoked"] as const;
+export type ChangeType = (typeof CHANGE_TYPES)[number];
+
+/** The values of the directory's filter by status, which fold the states of agents. */
+export const DIRECTORY_STATUSES = ["active", "suspended", "revoked"] as const;
+export type DirectoryStatus = (typeof DIRECTORY_STATUSES)[number];
+
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 export const isEnvironment = (value: unknown): value is Environment => ENVIRONMENTS.some((one) => one === value);

@@ -61,6 +61,11 @@ export const foundOf = <Row extends { readonly beyond: number }>(rows: Row[]): F
   end: rows.find(({ beyond }) => beyond === 1) ?? null,
 });
 
+/** Reads nothing at all unless a condition holds: SQLite does not begin with a statement whose limit is zero. */
+export const limitWhile = (condition: SQL | undefined, limit: number): number =>
+  // Drizzle takes an expression too.
+  (condition === undefined ? limit : sql`case when ${condition} then ${limit} else 0 end`) as number;
+
 /** The condition of the rows that follow on a position, the latest first; with `by`, of those up to that instant alone. */
 export const below = (at: SQL, id: SQL, after: Position | null, by?: number): SQL | undefined => {
   // One bound and not two: SQLite would begin with one of them, and compare the other row by row.

@@ -3,7 +3,8 @@
 import { recordEscrowChange } from "../agents/rate.ts";
 import { reviseAgent } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
-import { touchDocument, whileAttested } from "../agents/store.ts";
+import { touchDocument } from "../agents/store.ts";
+import { whileAttested } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";

@@ -16,5 +16,11 @@ export const answer = (status: number, headers: Record<string, string>, body: Bo
   body,
 });
 
+/** A JSON view with its entity tag. The caller that knows the tag is told that it is still so; then the view may be null. */
+export type Tagged = { readonly etag: string; readonly view: unknown; readonly tagged: true };
+export const tagged = (etag: string, view: unknown): Tagged => ({ etag, view, tagged: true });
+export const isTagged = (value: unknown): value is Tagged =>
+  typeof value === "object" && value !== null && "tagged" in value && value.tagged === true;
+
 export const isAnswer = (value: unknown): value is Answer =>
   typeof value === "object" && value !== null && "answer" in value && value.answer === true;

@@ -5,7 +5,7 @@ import type { AnyCall } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { turnsOf } from "../core/turns.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
-import { isAnswer } from "./answer.ts";
+import { answer, isAnswer, isTagged } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { admitFirst, type Credential, type Entrances, openCall, presentsCredential } from "./call.ts";
 import { unlessKnown } from "./conditional.ts";
@@ -183,13 +183,20 @@ const formLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit
   seconds: 60,
 });
 
-function finish({ context, deps, route, url }: Incoming, result: unknown): Response {
+function finish(incoming: Incoming, result: unknown): Response {
+  const { context, deps, route, url } = incoming;
   if (isAnswer(result)) {
     const { status, headers, body } = unlessKnown(result, context.req.header("if-none-match"));
     return new Response(status === 304 || status === 204 ? null : body, { status, headers });
   }
   if (route.status === 204) return context.body(null, 204);
-  return jsonResponse(route.status, result, isUnfinished(result) ? nextLink(deps.config.issuer, url, result) : {});
+  const linked = (view: unknown) => (isUnfinished(view) ? nextLink(deps.config.issuer, url, view) : {});
+  if (isTagged(result)) {
+    const { etag, view } = result;
+    const headers = { "Content-Type": "application/json", ETag: etag, ...linked(view) };
+    return finish(incoming, answer(200, headers, JSON.stringify(view)));
+  }
+  return jsonResponse(route.status, result, linked(result));
 }
 
 type UnfinishedPage = { readonly has_more: true; readonly next_cursor: string };

@@ -79,6 +79,8 @@ export const countryInput = z
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** An amount as the service writes it, in whole currency units. */
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
+/** SHA-256 as 64 lower-case hex digits. */
+export const runningHash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
 /** Any JSON object. */
 export const jsonObject = z.looseObject({}).register(z.globalRegistry, { id: "JsonObject" });
 /** 0 to 1. */

@@ -65,6 +65,9 @@ export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Dele
   return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
 }
 
+/** Where anybody reads and verifies the document of an agent. */
+export const aidUrl = (issuer: string, did: string): string => `${issuer}/v1/agents/${did}/aid`;
+
 /** The codes of ACTIVE markets; a document states no other (IDN-23). */
 export const marketCodes = (markets: readonly MarketRow[]): string[] =>
   [...new Set(markets.filter((market) => market.status === "ACTIVE").map((market) => market.market))].sort();

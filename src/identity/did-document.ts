@@ -3,6 +3,7 @@
 import { systemClock } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { didWebOf, toUri } from "../protocol/did-url.ts";
+import { aidUrl } from "./aid.ts";
 
 export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable<AgentRow["publicJwk"]> };
 
@@ -56,7 +57,7 @@ export function didDocument(
     authentication: ids,
     assertionMethod: ids,
     service: [
-      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: `${issuer}/v1/agents/${did}/aid` },
+      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: aidUrl(issuer, did) },
       { id: `${id}#endpoint`, type: "AgentEndpoint", serviceEndpoint: toUri(endpointUrl) },
     ],
   };

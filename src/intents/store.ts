@@ -5,14 +5,8 @@ import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import {
-  consumersOffsetFor,
-  consumersOffsetOf,
-  type OfTwoClocks,
-  providersOffsetOf,
-  type Timed,
-  type TimedFor,
-} from "../db/clock.ts";
+import type { OfTwoClocks, Timed, TimedFor } from "../db/clock.ts";
+import { consumersOffsetFor, consumersOffsetOf, providersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 

@@ -7,9 +7,10 @@ import { listingOf, type Page, toPage } from "../core/page.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { HeadRow } from "../db/tables/journal.ts";
 import { signActivityHead } from "../protocol/activity-head.ts";
-import { type Hashed, hashNewEntries } from "./activity-chain.ts";
+import { hashNewEntries } from "./activity-chain.ts";
 import type { ActivityHead, HeadQuery } from "./activity-schema.ts";
 import { findChain, insertHead, listHeads, noteChecked } from "./chain-store.ts";
+import type { Hashed } from "./running-log.ts";
 
 /**
  * Hashes what is missing and signs the head of what was added since the last one. Returns false when nothing was due, and "more" while

@@ -1,7 +1,7 @@
 // The activity log on the wire.
 import * as z from "zod";
 import { ACTIVITY_ACTIONS, ACTOR_TYPES } from "../core/vocabulary.ts";
-import { environment, instant, instantInput, jws, listOf, pageQuery } from "../http/schemas.ts";
+import { environment, instant, instantInput, jws, listOf, pageQuery, runningHash } from "../http/schemas.ts";
 
 const activityAction = z.enum(ACTIVITY_ACTIONS).register(z.globalRegistry, { id: "ActivityAction" });
 const actorType = z.enum(ACTOR_TYPES).register(z.globalRegistry, { id: "ActorType" });
@@ -37,10 +37,8 @@ export const activityQuery = z.strictObject({
 });
 export type ActivityQuery = z.infer<typeof activityQuery>;
 
-const hash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
-
 const activityHead = z
-  .object({ seq: z.number().int(), hash, signed_at: instant, jws })
+  .object({ seq: z.number().int(), hash: runningHash, signed_at: instant, jws })
   .register(z.globalRegistry, { id: "ActivityHead" });
 export type ActivityHead = z.infer<typeof activityHead>;
 

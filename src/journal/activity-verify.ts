@@ -7,12 +7,13 @@ import { readBatch } from "../db/batch.ts";
 import type { ActivityRow, HeadRow } from "../db/tables/journal.ts";
 import { verifyActivityHead } from "../protocol/activity-head.ts";
 import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
-import { type Hashed, hashNewEntries } from "./activity-chain.ts";
+import { hashNewEntries } from "./activity-chain.ts";
 import { seqOfActivity } from "./activity-id.ts";
 import type { ActivityVerification, Break, VerifyQuery } from "./activity-schema.ts";
 import { findHashed } from "./activity-store.ts";
 import { idOf, toEntryView } from "./activity-views.ts";
 import { findHeadsFrom, listHeads } from "./chain-store.ts";
+import type { Hashed } from "./running-log.ts";
 
 /** How many entries one call verifies. */
 export const VERIFIED_AT_ONCE = 1_000;

@@ -1,23 +1,36 @@
-// The directory's change feed (DIR-1). A record is written in the batch of the change that it reports.
-import type { Environment } from "../core/vocabulary.ts";
+// What a change leaves in the directory (DIR-1, DIR-5): a record in the feed, and the agent's entry as it then is, in the batch of the change.
+import type { AgentStatus, ChangeType, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { insertChange, insertChanges, type NotedChanges } from "./store.ts";
+import { insertChange, moveListed, type NotedChanges, putEntry, touchEntry } from "./directory-store.ts";
 
-export type ChangeType = "registered" | "updated" | "status_changed" | "revoked";
+type Listed = { readonly environment: Environment; readonly did: string };
 
+/**
+ * After the statements that change the agent's row. `markets`: the codes of its ACTIVE markets, where identity, scope, markets or key may have
+ * changed; absent where only its status, its rating or what the entry does not show has.
+ */
 export const recordDirectoryChange = (
   db: Database,
-  environment: Environment,
-  did: string,
+  { environment, did }: Listed,
   changeType: ChangeType,
-  now: number,
-): Statement => insertChange(db, { environment, did }, { at: now, changeType });
+  markets?: readonly string[],
+): Statement[] => {
+  const listed = { environment, did };
+  return [insertChange(db, listed, changeType), markets ? putEntry(db, listed, markets) : touchEntry(db, listed)];
+};
 
-/** One record for each agent, in their order, as `recordDirectoryChange`. `noted`: the last numbers (last-numbers.ts). */
+/** The end of its membership in an environment that it has left: the entry went with it. */
+export const recordDeparture = (db: Database, { environment, did }: Listed): Statement =>
+  insertChange(db, { environment, did }, "revoked");
+
+/**
+ * One record for each agent, in their order, and their entries in one status; null where none changes. `noted`: the last numbers
+ * (last-number-store.ts).
+ */
 export const recordDirectoryChanges = (
   db: Database,
   changeType: ChangeType,
-  now: number,
-  each: readonly { environment: Environment; did: string }[],
+  status: AgentStatus | null,
+  each: readonly Listed[],
   noted?: NotedChanges,
-): Statement[] => insertChanges(db, each, { at: now, changeType }, noted);
+): Statement[] => moveListed(db, each, { changeType, status }, noted);

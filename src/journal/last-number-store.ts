@@ -5,7 +5,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { lastNumbers } from "../db/tables/journal.ts";
 import { lastEntry } from "./activity-store.ts";
-import { lastChange } from "./store.ts";
+import { lastChange, lastInstant } from "./directory-store.ts";
 
 const NAME = "noted";
 
@@ -18,19 +18,30 @@ export const noteLast = (db: Database, platformId: string, environments: Readonl
       activity: lastEntry(platformId),
       sandbox: environments.has("sandbox") ? lastChange("sandbox") : 0,
       production: environments.has("production") ? lastChange("production") : 0,
+      sandboxAt: environments.has("sandbox") ? lastInstant("sandbox") : 0,
+      productionAt: environments.has("production") ? lastInstant("production") : 0,
     })
     .onConflictDoUpdate({
       target: lastNumbers.name,
-      set: { activity: sql`excluded.activity`, sandbox: sql`excluded.sandbox`, production: sql`excluded.production` },
+      set: {
+        activity: sql`excluded.activity`,
+        sandbox: sql`excluded.sandbox`,
+        production: sql`excluded.production`,
+        sandboxAt: sql`excluded.sandbox_at`,
+        productionAt: sql`excluded.production_at`,
+      },
     });
 
 /** A last number that was noted, as an expression. */
 export type Noted = SQL;
 
-const noted = (column: "activity" | "sandbox" | "production"): Noted =>
+const noted = (column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at"): Noted =>
   sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
 
 export const NOTED = {
   activity: noted("activity"),
-  directory: { sandbox: noted("sandbox"), production: noted("production") },
+  directory: {
+    sandbox: { seq: noted("sandbox"), at: noted("sandbox_at") },
+    production: { seq: noted("production"), at: noted("production_at") },
+  },
 } as const;

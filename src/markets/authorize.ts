@@ -1,8 +1,10 @@
 // Opens markets, the platform's side (MKT-5 to MKT-12): judges the request and writes the rows. The chain's side is provision.ts; a row in
 // PROVISIONING is all that passes between them (MKT-8).
+
+import { findOwnAgent } from "../agents/find-store.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
-import { findOwnAgent, noteWalletAsks } from "../agents/store.ts";
+import { noteWalletAsks } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";

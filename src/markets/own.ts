@@ -1,9 +1,9 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
 
+import { findOwnAgent } from "../agents/find-store.ts";
 import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
-import { findOwnAgent } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { askedPage, type ManagementCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";

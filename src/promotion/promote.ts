@@ -1,10 +1,11 @@
 // Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
 // spent with test money does not count.
+
+import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
 import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
-import { findOwnAgent } from "../agents/store.ts";
 import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { splitKey } from "../chain/split.ts";
@@ -28,7 +29,7 @@ import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { OpenAt } from "../intents/list-store.ts";
-import { recordDirectoryChange } from "../journal/feed.ts";
+import { recordDeparture } from "../journal/feed.ts";
 import { ownAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
@@ -147,12 +148,7 @@ async function promote(
     warnings: tierWarnings(agent.economicRole, principal),
   };
   await call.commit(
-    [
-      ...statements,
-      ...whileInStates(db, escrows),
-      ...waitingStatements(call, facts),
-      recordDirectoryChange(db, agent.environment, did, "revoked", sandboxNow),
-    ],
+    [...statements, ...whileInStates(db, escrows), ...waitingStatements(call, facts), recordDeparture(db, agent)],
     view,
   );
   return view;

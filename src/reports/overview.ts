@@ -1,5 +1,5 @@
 // The overview of an agent (AGT-35), in one trip whose rows do not grow with its history.
-import { findAgent } from "../agents/store.ts";
+import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,8 +1,10 @@
 // What falls due on a sandbox's clock, and how each row of it is recorded (ACC-28): as the jobs of the minute record it, each row decided again
 // on what is stored and on the clock that rules it.
 import { notifyExpiring } from "../accounts/notify-expiring.ts";
+import { findDecayed } from "../agents/find-store.ts";
+import { publishRatings } from "../agents/publish-ratings.ts";
 import type { Deps } from "../context.ts";
-import type { Due } from "../core/due.ts";
+import { type Due, FIRST } from "../core/due.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import { endDisputeDays } from "../disputes/deadlines.ts";
@@ -45,6 +47,9 @@ async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
   return agents === "more" ? "more" : ended || agents;
 }
 
+const findDecayedOf: DueKind["find"] = (db, { platformId, now }, limit) =>
+  findDecayed(db, platformId, now, FIRST, limit);
+
 /** In their order: an intent's consumer is rated for it only once it is abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
   { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
@@ -54,4 +59,5 @@ export const DUE_KINDS: readonly DueKind[] = [
   { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },
   { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
   { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
+  { recorder: publishRatings, part: PART, find: findDecayedOf },
 ];

@@ -17,6 +17,8 @@ export type Sandbox = {
   readonly since: number;
   /** By how much that clock is ahead of the chains'. */
   readonly ahead: number;
+  /** False until its ratings are found by that clock. */
+  readonly dated: boolean;
 };
 
 const due = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due[]> =>
@@ -154,6 +156,7 @@ export type SandboxClock = {
   readonly clockOffsetMs: number;
   readonly clockMovedAt: number | null;
   readonly clockRecordedTo: number | null;
+  readonly ratingsDated: boolean;
   /** Up to which instant all followed networks have been read; null where none is. */
   readonly readThrough: number | null;
 };
@@ -165,6 +168,7 @@ export const findSandboxClock = (db: Database, platformId: string | SQL<string>)
         clockOffsetMs: platforms.clockOffsetMs,
         clockMovedAt: platforms.clockMovedAt,
         clockRecordedTo: platforms.clockRecordedTo,
+        ratingsDated: platforms.ratingsDated,
         readThrough: sql<number | null>`(select min(read_through) from followers)`.as("read_through"),
       })
       .from(platforms)

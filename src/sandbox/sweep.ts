@@ -27,7 +27,7 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
   const { clockOffsetMs: offset, clockRecordedTo } = known;
   const ahead = aheadOf(clock) + offset;
   const since = clockRecordedTo ?? now;
-  const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
+  const left = await recordDue(deps, { platformId, now: now + offset, since, ahead, dated: known.ratingsDated });
   const reached = reachedBy(known, now, ahead);
   if (left === 0 && reached !== null && reached >= since + HOUR_MS) {
     await commit(db, [noteSandboxRecorded(db, platformId, offset, reached)]);

@@ -85,11 +85,13 @@ export async function giveBack(
       "agent.status_changed",
       back.map(({ after }) => ({ owner: after.agent, object: toAgentView(deps.config, after, now) })),
     ),
-    ...recordDirectoryChanges(
-      db,
-      reportOf("ACTIVE").listing,
-      now,
-      back.map(({ after }) => after.agent),
+    ...[...Map.groupBy(back, ({ after }) => after.agent.status)].flatMap(([status, each]) =>
+      recordDirectoryChanges(
+        db,
+        reportOf("ACTIVE").listing,
+        status,
+        each.map(({ after }) => after.agent),
+      ),
     ),
   ];
 }

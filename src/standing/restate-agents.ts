@@ -222,7 +222,7 @@ async function nextVersions(
     ...recordDirectoryChanges(
       db,
       "updated",
-      now,
+      null,
       certified.map(({ agent }) => agent),
     ),
   ];

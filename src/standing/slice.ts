@@ -3,8 +3,9 @@
 
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";
 import { reportOf } from "../agents/status.ts";
-import { moveAgents, passOnAgents, type Stretch, whileGivenBack } from "../agents/store.ts";
+import { moveAgents, passOnAgents, type Stretch } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
+import { whileGivenBack } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
 import { type Move, move, statesMovedBy } from "../core/machine.ts";
 import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
@@ -149,7 +150,7 @@ function moveStatements(
     ...recordDirectoryChanges(
       db,
       listing,
-      now,
+      to,
       // An agent without a certificate is in no directory (DIR-3).
       moved.map(({ agent }) => agent).filter(({ certificateJti }) => certificateJti !== null),
       noted?.directory,

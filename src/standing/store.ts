@@ -27,7 +27,8 @@ export const findCascades = (db: Database, after: Due, limit: number): Read<Due[
     db
       .select({ at: cascades.startedAt, id: cascades.subjectId })
       .from(cascades)
-      .where(sql`(${cascades.startedAt}, ${cascades.subjectId}) > (${after.at}, ${after.id})`)
+      // As the index begins.
+      .where(sql`(started_at >= 0) = 1 and (${cascades.startedAt}, ${cascades.subjectId}) > (${after.at}, ${after.id})`)
       .orderBy(asc(cascades.startedAt), asc(cascades.subjectId))
       .limit(limit),
   );

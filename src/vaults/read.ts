@@ -1,6 +1,6 @@
 // A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). One trip whose
 // rows do not grow with the history.
-import { findAgent } from "../agents/store.ts";
+import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
 import { amountOn, networkNamed } from "../chain/networks.ts";

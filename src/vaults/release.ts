@@ -1,6 +1,6 @@
 // Releases what a provider's vault holds above threshold and reserve, for its platform (MKT-29). The contract releases all of it or nothing, so
 // an amount says what the caller expects, and another one is refused.
-import { findAgent } from "../agents/store.ts";
+import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { amountOn, caip2Of, findNetwork, type Network } from "../chain/networks.ts";
 import { findOperation, wantAgain, whileOperation } from "../chain/store.ts";

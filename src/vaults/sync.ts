@@ -1,6 +1,6 @@
 // Reads the chain again for one provider at once (MKT-27): the follower books what its networks tell, and its vaults are compared with their
 // lines.
-import { findAgent } from "../agents/store.ts";
+import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";

@@ -2,7 +2,7 @@
 import { and, asc, eq } from "drizzle-orm";
 import { commit } from "../../src/db/batch.ts";
 import { agents, aidVersions } from "../../src/db/tables/agents.ts";
-import { directoryChanges } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { restatements } from "../../src/db/tables/principals.ts";
 import { SLICE } from "../../src/standing/restate-agents.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";

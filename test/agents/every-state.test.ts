@@ -2,8 +2,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
-import { hashUnlessOthersDo } from "../../src/journal/activity-chain.ts";
+import { activityLogOf } from "../../src/journal/activity-chain.ts";
 import { handOnEvents } from "../../src/journal/outbox.ts";
+import { hashUnlessOthersDo } from "../../src/journal/running-log.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { livePrincipal } from "../promotion/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -20,7 +21,7 @@ let prepared: unknown;
 /** The queue hands on events and hashes the log a second behind each act: it has nothing left to write then. */
 async function dumpOnceQuiet(): Promise<unknown> {
   await handOnEvents(world.deps, SUBSCRIBERS);
-  await hashUnlessOthersDo(world.deps, world.platformId);
+  await hashUnlessOthersDo(world.deps, activityLogOf(world.deps, world.platformId));
   return dumpDatabase();
 }
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 // The parts of a purchase, for the tests of facilitation and of tasks: a pair, an intent, a payment, a facilitation.
 import { eq, inArray } from "drizzle-orm";
 import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.ts";
-import { directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { events } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
 import { payOnChain, rpc } from "../support/chain.ts";
 import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";

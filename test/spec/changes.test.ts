@@ -3,7 +3,8 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
-import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { resumeProvisioning } from "../../src/markets/provision.ts";
 import { account } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";

@@ -1,13 +1,15 @@
 // An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
+
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { inject } from "vitest";
 import { insertPassword } from "../../src/accounts/password-store.ts";
 import { hashPassword } from "../../src/accounts/passwords.ts";
-import type { AgentStatus, Environment } from "../../src/core/vocabulary.ts";
+import type { AgentStatus, ChangeType, Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { notices, platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { setEscrow } from "../payments/support.ts";
@@ -115,7 +117,7 @@ export const noticesOf = (world: World) =>
 export type Reported = { log: string[]; outbox: string[]; feed: string[] };
 
 /** The agents that the log, the outbox and the feed report with this status, as often as they do. */
-export async function reported(world: World, action: string, change: string, status: string): Promise<Reported> {
+export async function reported(world: World, action: string, change: ChangeType, status: string): Promise<Reported> {
   const { db } = world.deps;
   const own = and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action));
   const entries = await db.select({ did: activityEntries.subjectId }).from(activityEntries).where(own);

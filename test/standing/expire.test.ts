@@ -3,7 +3,8 @@
 import { and, desc, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
-import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";

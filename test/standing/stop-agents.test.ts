@@ -1,13 +1,15 @@
 // All agents of a principal stop at once, for whatever moves the principal. What a run leaves when it dies is continued by any other, and
 // each agent is reported once (PRN-16, PRN-17).
+
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commitAll } from "../../src/commit.ts";
 import { move } from "../../src/core/machine.ts";
-import type { PrincipalStatus } from "../../src/core/vocabulary.ts";
+import type { ChangeType, PrincipalStatus } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
-import { activityEntries, directoryChanges, events } from "../../src/db/tables/journal.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { principalMachine } from "../../src/principals/states.ts";
 import { changePrincipal, findPrincipalById } from "../../src/principals/store.ts";
@@ -64,7 +66,7 @@ const inStatus = async (status: "SUSPENDED" | "REVOKED"): Promise<string[]> => {
 };
 
 /** The agents that the log, the outbox and the feed report, as often as they do. */
-async function reported(action: string, change: string, status: string): Promise<Record<string, string[]>> {
+async function reported(action: string, change: ChangeType, status: string): Promise<Record<string, string[]>> {
   const { db } = world.deps;
   const entries = await db
     .select({ did: activityEntries.subjectId })

@@ -19,7 +19,10 @@ export function stopped(world: World): World {
 }
 
 export const moveClock = async ({ deps, platformId }: World, clockOffsetMs: number): Promise<void> => {
-  await deps.db.update(platforms).set({ clockOffsetMs }).where(eq(platforms.platformId, platformId));
+  await deps.db
+    .update(platforms)
+    .set({ clockOffsetMs, ratingsDated: true })
+    .where(eq(platforms.platformId, platformId));
 };
 
 /** In real time: since an hour, for so many hours. */

@@ -1,6 +1,7 @@
 // Describes the effect of an act in the words of src/journal/consequences/table.ts, from the difference of all tables.
 import type { Consequence, Party, Table } from "../../src/journal/consequences/words.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
+import { entryFaults } from "./directory.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
 import { env, type Json, type World } from "./world.ts";
 
@@ -13,11 +14,20 @@ export type Seen = {
 
 const HOUR_MS = 3_600_000;
 
-/** Tables with a column of their own, and the marks of the outbox and the follower, which the queue and other files' blocks move at any time. */
+/**
+ * Tables with a column of their own, and those that the queue and other files' blocks move at any time: the marks of the outbox and the follower,
+ * and what jobs make of the directory.
+ */
 const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "activity_entries",
   "events",
   "directory_changes",
+  "directory_entries",
+  "directory_terms",
+  "directory_term_counts",
+  "directory_hashes",
+  "directory_instants",
+  "directory_feeds",
   "aids",
   "aid_versions",
   "certificates",
@@ -37,6 +47,8 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
     parties = await act();
   });
   const of = (table: Table): readonly Change[] => difference.get(table) ?? [];
+  const records = of("directory_changes").filter(isKept(difference));
+  await checkEntries(records, of("directory_entries"));
   return {
     states: statesIn(difference),
     tables: [...difference.keys()].filter((name) => !NOT_LISTED.has(name)).sort(),
@@ -44,7 +56,7 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
     events: byParty(parties, eventsIn(of("events"), await platformsOf(parties))),
     directory: byParty(
       parties,
-      added(of("directory_changes")).map((row) => [row.did, row.change_type]),
+      added(records).map((row) => [row.did, row.change_type]),
     ),
     document: byParty(parties, documentsIn(difference)),
     certificate: byParty(parties, of("certificates").flatMap(certificateEffects)),
@@ -58,6 +70,28 @@ export async function observe(world: World, act: () => Promise<Parties>): Promis
     ],
     mails: mailsIn(difference),
   };
+}
+
+/** False for a record that was pruned. */
+const isKept = (difference: Difference) => {
+  const pruned = new Map(
+    (difference.get("directory_feeds") ?? []).map(({ after }) => [after.environment, after.pruned_to]),
+  );
+  return ({ before, after }: Change): boolean => after !== null || before.seq > (pruned.get(before.environment) ?? 0);
+};
+
+/** Each record stands with an entry that says what the agent's row says, at the record's instant; no entry changes without a record. */
+async function checkEntries(records: readonly Change[], entries: readonly Change[]): Promise<void> {
+  const listed = Map.groupBy(added(records), ({ did }) => did);
+  const faults = await entryFaults(env.DB, [...listed.keys()]);
+  const silent = entries.filter(({ before, after }) => {
+    const own = listed.get((after ?? before).did) ?? [];
+    return (
+      after === null ||
+      !own.some((row) => row.occurred_at === after.updated_at && row.environment === after.environment)
+    );
+  });
+  if (faults.length + silent.length > 0) throw new Error(`the directory: ${JSON.stringify({ faults, silent })}`);
 }
 
 /** The row in the form of `observe`, without the reason of a missing entry, which no table holds. */

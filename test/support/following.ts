@@ -1,11 +1,22 @@
 // What the queue writes after the commits, at any time: two readings of the same state may differ in it.
 import type { Json } from "./world.ts";
 
-/** How far each activity log is hashed. */
+/** How far each activity log is hashed, and which entries of the directory have their terms. */
 const HASHED: Readonly<Record<string, readonly string[]>> = {
   activity_entries: ["hash"],
   activity_chains: ["seq", "hash"],
+  directory_entries: ["unindexed", "terms"],
 };
+
+/** Tables that follow as a whole: the marks of the outbox, and what is made of the directory's records and entries. */
+export const FOLLOWING: ReadonlySet<string> = new Set([
+  "outbox",
+  "directory_terms",
+  "directory_term_counts",
+  "directory_hashes",
+  "directory_instants",
+  "directory_feeds",
+]);
 
 /** A row without what follows by itself. */
 export const settledPart = (table: string, row: Json): Json =>

@@ -9,7 +9,7 @@ import {
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Config, type Deps, type Env } from "../../src/context.ts";
 import type { Route } from "../../src/http/route.ts";
-import { settledPart } from "./following.ts";
+import { FOLLOWING, settledPart } from "./following.ts";
 import { env, ISSUER, type Json, type World } from "./world.ts";
 
 export function withDeps(world: World, deps: Deps, app: ReturnType<typeof createApp> = createApp(deps)): World {
@@ -82,7 +82,7 @@ export async function send(world: World, path: string, init: RequestInit): Promi
   return { response, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Every row of every table, as text, but for what the queue fills by itself: how far the logs are hashed, and the events handed on. */
+/** Every row of every table, as text, but for what the queue fills by itself: how far the logs are hashed, the events handed on, the directory's terms. */
 export async function dumpDatabase(): Promise<Record<string, string[]>> {
   const named = await env.DB.prepare(
     "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'",
@@ -90,7 +90,7 @@ export async function dumpDatabase(): Promise<Record<string, string[]>> {
   const dump: Record<string, string[]> = {};
   for (const { name } of named.results) {
     const { results } = await env.DB.prepare(`select * from "${name}"`).all();
-    if (name !== "outbox") dump[name] = results.map((row) => JSON.stringify(settledPart(name, row)));
+    if (!FOLLOWING.has(name)) dump[name] = results.map((row) => JSON.stringify(settledPart(name, row)));
   }
   return dump;
 }

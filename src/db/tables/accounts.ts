@@ -70,6 +70,8 @@ export const platforms = sqliteTable(
     clockMovedAt: integer(),
     /** Up to which instant of that clock all that fell due in the sandbox is recorded; null while the clock was never moved. */
     clockRecordedTo: integer(),
+    /** True once the ratings of its sandbox are looked for by that clock (TSK-23): since just after it was first moved. */
+    ratingsDated: integer({ mode: "boolean" }).notNull().default(false),
     createdAt: integer().notNull(),
     /** Grows with every change, also within one millisecond: a change names the one that it was decided on. */
     updatedAt: integer().notNull(),

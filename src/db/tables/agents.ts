@@ -82,6 +82,10 @@ export const agents = sqliteTable(
       .$type<readonly { weight: number; weighted: number }[]>()
       .notNull()
       .default([]),
+    /** When decay will have moved the published rating, at the earliest, on the clock that dates it; null where it never will (TSK-23). */
+    republishAt: integer(),
+    /** Whose clock that is: empty for real time, its platform where that has moved its sandbox's. */
+    republishBy: text().notNull().default(""),
     /** What closed tasks were paid, in base units, by currency (HTTP-6). */
     settledVolumes: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull().default({}),
     /** The state of its escrow on each network, in its environment: written by each batch that moves one of them (MKT-18). */
@@ -111,6 +115,7 @@ export const agents = sqliteTable(
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
     // What keeps an account and a principal from being closed (ACC-27, PRN-19).
     index("agents_disputed").on(t.platformId, t.environment, t.principalId).where(sql`disputes_open > 0`),
+    index("agents_to_republish").on(t.republishBy, t.republishAt, t.did).where(sql`republish_at is not null`),
     // What the suspension of an account took (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],

@@ -1,4 +1,4 @@
-// Tables of the activity log with its chain and heads, the operators' log, events, directory changes, jobs, alerts and idempotent outcomes.
+// Tables of the activity log with its chain and heads, the operators' log, events, jobs, alerts and idempotent outcomes.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { ActorType, AlertKind, Environment, OperatorAction } from "../../core/vocabulary.ts";
@@ -145,9 +145,11 @@ export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),
   /** Of the activity log of one platform. */
   activity: integer().notNull(),
-  // Of the directory's feeds.
+  // Of the directory's feeds: the number and the instant of the last record.
   sandbox: integer().notNull(),
   production: integer().notNull(),
+  sandboxAt: integer().notNull().default(0),
+  productionAt: integer().notNull().default(0),
 });
 
 /** The latest run of each job. Instants are of the wall clock. */
@@ -203,16 +205,3 @@ export const alertMails = sqliteTable("alert_mails", {
 
 /** The number of the last event that was delivered. */
 export const outbox = sqliteTable("outbox", { name: text().primaryKey(), seq: integer().notNull() });
-
-/** Append-only (DIR-2). `seq` is drawn inside the batch, so its order is the order of commits. */
-export const directoryChanges = sqliteTable(
-  "directory_changes",
-  {
-    environment: text().$type<Environment>().notNull(),
-    seq: integer().notNull(),
-    did: text().notNull(),
-    changeType: text().notNull(),
-    occurredAt: integer().notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.environment, t.seq] })],
-);

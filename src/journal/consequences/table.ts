@@ -7,6 +7,7 @@ import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
 import { ATTESTATION_OPERATIONS } from "./attestations.ts";
 import { CUSTOMER_OPERATIONS } from "./customers.ts";
+import { DIRECTORY_JOBS } from "./directory.ts";
 import { DISPUTE_JOBS, DISPUTE_MESSAGES, DISPUTE_OPERATIONS } from "./disputes.ts";
 import { FOLLOWER_JOBS, FOLLOWER_MESSAGES } from "./follower.ts";
 import { MARKET_JOBS, MARKET_MESSAGES, MARKET_OPERATIONS } from "./markets.ts";
@@ -67,6 +68,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...PURCHASE_JOBS,
   ...DISPUTE_JOBS,
   ...SANDBOX_JOBS,
+  ...DIRECTORY_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 

@@ -3,6 +3,7 @@ import type {
   ActivityAction,
   AgentStatus,
   AlertKind,
+  ChangeType,
   CustomerStatus,
   DisputeStatus,
   EscrowState,
@@ -16,7 +17,6 @@ import type {
 import type { MailKind } from "../../mail/catalogue.ts";
 
 import type { EventType } from "../events.ts";
-import type { ChangeType } from "../feed.ts";
 
 type NamesIn<M> = {
   [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
@@ -25,6 +25,7 @@ export type Table =
   | NamesIn<typeof import("../../db/tables/accounts.ts")>
   | NamesIn<typeof import("../../db/tables/agents.ts")>
   | NamesIn<typeof import("../../db/tables/chain.ts")>
+  | NamesIn<typeof import("../../db/tables/directory.ts")>
   | NamesIn<typeof import("../../db/tables/disputes.ts")>
   | NamesIn<typeof import("../../db/tables/journal.ts")>
   | NamesIn<typeof import("../../db/tables/money.ts")>

@@ -3,6 +3,7 @@ import { ACCOUNT_PLAYS } from "./accounts.ts";
 import { AGENT_PLAYS } from "./agents.ts";
 import { ATTESTATION_PLAYS } from "./attestations.ts";
 import { CUSTOMER_PLAYS } from "./customers.ts";
+import { DIRECTORY_PLAYS } from "./directory.ts";
 import { DISPUTE_PLAYS } from "./disputes.ts";
 import { FOLLOWER_PLAYS } from "./follower.ts";
 import { JOB_PLAYS } from "./jobs.ts";
@@ -37,5 +38,6 @@ export const PLAYS: Plays = {
   ...PURCHASE_PLAYS,
   ...DISPUTE_PLAYS,
   ...SANDBOX_PLAYS,
+  ...DIRECTORY_PLAYS,
   ...JOB_PLAYS,
 };

@@ -79,7 +79,7 @@ async function attested(): Promise<Buying> {
 async function behind(prepare: () => Promise<Buying>): Promise<Buying> {
   const found = await prepare();
   await found.buying.deps.env.DB.prepare(
-    "update platforms set clock_offset_ms = ?1, clock_moved_at = ?2, clock_recorded_to = ?2 - ?3 where platform_id = ?4",
+    "update platforms set clock_offset_ms = ?1, ratings_dated = 1, clock_moved_at = ?2, clock_recorded_to = ?2 - ?3 where platform_id = ?4",
   )
     .bind(4 * DAY, Date.now(), HOUR, found.buying.platformId)
     .run();

@@ -1,0 +1,56 @@
+// Store of the readings of agents. They take a Tenant.
+import { and, eq, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
+import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
+import { agents } from "../db/tables/agents.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+import {
+  type AgentWithPrincipal,
+  findEscrows,
+  findMarkets,
+  findNewestVersion,
+  selectAgent,
+} from "../identity/store.ts";
+
+export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
+  readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
+
+/** The agent that has a reference. */
+export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
+  readOne(
+    db
+      .select({ did: agents.did })
+      .from(agents)
+      .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
+  );
+
+/** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
+export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
+  readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
+
+/** The reads that a change of an agent is decided on and that its documents are built from. */
+export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
+  found: findAgent(db, tenant, did),
+  newest: findNewestVersion(db, did),
+  markets: findMarkets(db, did, tenant.environment),
+  escrows: findEscrows(db, did, tenant.environment),
+});
+
+/** Agents whose published rating decay may have moved by an instant, the longest due first. `clock`: empty for real time, else the platform's. */
+export const findDecayed = (db: Database, clock: string, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`republish_at`.as("at"), id: agents.did })
+      .from(agents)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`republish_at is not null`,
+          eq(agents.republishBy, clock),
+          sql`republish_at <= ${now}`,
+          sql`(republish_at, did) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(sql`republish_at`, agents.did)
+      .limit(limit),
+  );

@@ -1,0 +1,40 @@
+// Publishes ratings that decay has moved by a hundredth since they were last published (TSK-23): the row, the document, the threshold and the
+// directory, as a signal does. Each publication notes when the next one is due, so nothing is ever looked for in all agents.
+
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { readBatch } from "../db/batch.ts";
+import { environmentOf, findEscrows, findMarkets, findTimedAgent } from "../identity/store.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { findDecayed } from "./find-store.ts";
+import { publishDecay } from "./rate.ts";
+
+/** The clocks that were never moved. */
+const REAL_TIME = "";
+
+export const publishRatings: EachJob = {
+  kind: "each",
+  name: "publish_ratings",
+  find: async ({ db, clock }, after, limit) => {
+    const { due } = await readBatch(db, { due: findDecayed(db, REAL_TIME, clock.now(), after ?? FIRST, limit) });
+    return due;
+  },
+  record: publishRating,
+};
+
+async function publishRating(deps: Deps, did: string): Promise<boolean> {
+  const { db, clock } = deps;
+  const environment = environmentOf(did);
+  const { found, markets, escrows } = await readBatch(db, {
+    found: findTimedAgent(db, did),
+    markets: findMarkets(db, did, environment),
+    escrows: findEscrows(db, did, environment),
+  });
+  if (!found) return false;
+  const { agent, principal, clockOffsetMs } = found;
+  const now = clock.now() + clockOffsetMs;
+  if (agent.republishAt === null || agent.republishAt > now) return false;
+  await commitAll(deps, publishDecay(db, deps, { agent, principal, markets, escrows }, now));
+  return true;
+}

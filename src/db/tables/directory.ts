@@ -1,0 +1,109 @@
+// Tables of the directory: an entry for each member, the terms by which entries are found, and the change feed with its running hash and heads.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type {
+  AgentStatus,
+  ChangeType,
+  DirectoryStatus,
+  EconomicRole,
+  Environment,
+  Tier,
+} from "../../core/vocabulary.ts";
+
+/** What the directory shows of an agent with a certificate, written in the batch that changes it (DIR-5). */
+export const directoryEntries = sqliteTable(
+  "directory_entries",
+  {
+    did: text().primaryKey(),
+    environment: text().$type<Environment>().notNull(),
+    principalId: text().notNull(),
+    status: text().$type<AgentStatus>().notNull(),
+    /** The value of the filter that finds it, by the status alone. */
+    listedAs: text().$type<DirectoryStatus>().notNull(),
+    economicRole: text().$type<EconomicRole>().notNull(),
+    certTier: text().$type<Tier>().notNull(),
+    catalogUrl: text(),
+    capabilities: text({ mode: "json" }).$type<string[]>().notNull(),
+    /** The codes of its ACTIVE markets. */
+    markets: text({ mode: "json" }).$type<string[]>().notNull(),
+    /** The one that was published last. */
+    agentRating: real(),
+    /** The instant of its last change record: no two of an environment are equal, and a later commit has a later one (DIR-6). */
+    updatedAt: integer().notNull(),
+    /** True until a job has written its terms as they stand now (DIR-9). */
+    unindexed: integer({ mode: "boolean" }).notNull(),
+    /** Its terms as the job has written them. */
+    terms: text({ mode: "json" }).$type<string[]>().notNull(),
+  },
+  (t) => [
+    index("directory_entries_listed").on(t.environment, t.listedAs, t.updatedAt, t.did),
+    index("directory_entries_unindexed").on(t.environment, t.did).where(sql`unindexed = 1`),
+  ],
+);
+export type EntryRow = typeof directoryEntries.$inferSelect;
+
+/** Which entries have a term: a capability, a market, a role or a tier, each with its environment (DIR-9). */
+export const directoryTerms = sqliteTable("directory_terms", { term: text().notNull(), did: text().notNull() }, (t) => [
+  primaryKey({ columns: [t.term, t.did] }),
+]);
+
+/** How many entries have a term, so that a search begins with the rarest. */
+export const directoryTermCounts = sqliteTable("directory_term_counts", {
+  term: text().primaryKey(),
+  entries: integer().notNull(),
+});
+
+/** Append-only (DIR-2). `seq` and the instant are drawn inside the batch, so their order is the order of commits. */
+export const directoryChanges = sqliteTable(
+  "directory_changes",
+  {
+    environment: text().$type<Environment>().notNull(),
+    seq: integer().notNull(),
+    did: text().notNull(),
+    changeType: text().$type<ChangeType>().notNull(),
+    occurredAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.environment, t.seq] })],
+);
+export type ChangeRow = typeof directoryChanges.$inferSelect;
+
+/** The hash of the feed up to each record, kept when the record is pruned (DIR-13). */
+export const directoryHashes = sqliteTable(
+  "directory_hashes",
+  { environment: text().$type<Environment>().notNull(), seq: integer().notNull(), hash: text().notNull() },
+  (t) => [primaryKey({ columns: [t.environment, t.seq] })],
+);
+
+/** The records by their instants, for a reader that resumes from one; a job writes them, and prunes them with the records. */
+export const directoryInstants = sqliteTable(
+  "directory_instants",
+  { environment: text().$type<Environment>().notNull(), occurredAt: integer().notNull(), seq: integer().notNull() },
+  (t) => [primaryKey({ columns: [t.environment, t.occurredAt] })],
+);
+
+/** How far each feed is hashed, signed and pruned. Mutations never write it. */
+export const directoryFeeds = sqliteTable("directory_feeds", {
+  environment: text().$type<Environment>().primaryKey(),
+  /** The last record with a hash; 0 before the first. */
+  seq: integer().notNull(),
+  hash: text().notNull(),
+  /** The record of the newest signed head. */
+  headSeq: integer().notNull(),
+  /** The last record that is gone: numbers go on behind it, also where none is left. */
+  prunedTo: integer().notNull(),
+});
+export type FeedRow = typeof directoryFeeds.$inferSelect;
+
+/** Signed heads, kept for ever. */
+export const directoryHeads = sqliteTable(
+  "directory_heads",
+  {
+    environment: text().$type<Environment>().notNull(),
+    seq: integer().notNull(),
+    hash: text().notNull(),
+    signedAt: integer().notNull(),
+    jws: text().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.environment, t.seq] })],
+);
+export type DirectoryHeadRow = typeof directoryHeads.$inferSelect;

@@ -1,0 +1,50 @@
+// Store of the reading of the change feed (DIR-11). A page of n records reads n rows and a few, from wherever it begins.
+import { and, asc, eq, gt, gte, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
+import { limitWhile } from "../db/pages.ts";
+import { type ChangeRow, directoryChanges, directoryFeeds } from "../db/tables/directory.ts";
+
+/** Where a page begins: at a record that was read, behind a number, or behind an instant (epoch milliseconds). */
+export type Start = { readonly read: number } | { readonly behind: number } | { readonly after: number };
+
+const { environment: of, seq, occurredAt } = directoryChanges;
+
+/** From the record that was read on, which is still the first of them unless it is gone; else those that follow. */
+export const findChanges = (db: Database, environment: Environment, start: Start, limit: number): Read<ChangeRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(directoryChanges)
+      .where(and(eq(of, environment), ...beginning(environment, start)))
+      .orderBy(asc(seq))
+      .limit("read" in start ? limit + 1 : limit),
+  );
+
+function beginning(environment: Environment, start: Start): SQL[] {
+  if ("read" in start) return [gte(seq, start.read)];
+  if ("behind" in start) return [gt(seq, start.behind)];
+  // What a job has not noted yet is compared one by one.
+  const before = sql`coalesce((select i.seq from directory_instants i where i.environment = ${environment}
+    and i.occurred_at <= ${start.after} order by i.occurred_at desc limit 1), 0)`;
+  return [gt(seq, before), gt(occurredAt, start.after)];
+}
+
+export const findLastChange = (db: Database, environment: Environment): Read<ChangeRow | null> =>
+  readOne(db.select().from(directoryChanges).where(eq(of, environment)).orderBy(sql`${seq} desc`).limit(1));
+
+/** The number of the last record that is gone. Where the page begins at a record that is still there, nothing behind it is gone. */
+export const findPruned = (db: Database, environment: Environment, start: Start): Read<number> => {
+  const gone =
+    "read" in start
+      ? sql`not exists (select 1 from directory_changes c where c.environment = ${environment} and c.seq = ${start.read})`
+      : undefined;
+  return read(
+    db
+      .select({ prunedTo: directoryFeeds.prunedTo })
+      .from(directoryFeeds)
+      .where(eq(directoryFeeds.environment, environment))
+      .limit(limitWhile(gone, 1)),
+    ([row]) => row?.prunedTo ?? 0,
+  );
+};

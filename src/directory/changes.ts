@@ -1,0 +1,88 @@
+// Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or is told to read the listing again: never past a gap.
+import { askedPage, type ManagementCall } from "../call.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { CHANGE_RETENTION_DAYS, DAY_MS } from "../core/limits.ts";
+import { encodeCursor, listingOf, type Position } from "../core/page.ts";
+import type { ChangeRow } from "../db/tables/directory.ts";
+import { findChanges, findLastChange, findPruned, type Start } from "./change-store.ts";
+import { REAL_TIME } from "./list.ts";
+import type { ChangeList, ChangeQuery } from "./schema.ts";
+import { toChangeView } from "./views.ts";
+
+/** The first instant of the records that the feed has. */
+export const firstKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
+
+export async function listChanges(call: ManagementCall, query: ChangeQuery): Promise<ChangeList> {
+  const { db, environment, deps } = call;
+  if (query.since !== undefined && query.cursor !== undefined) await refuseBoth(call);
+  const { after, listing, limit } = await askedPage(call, query, listingOf("directory changes", [environment], {}));
+  const now = deps.clock.now();
+  const start = startOf(query.since, after, now);
+  const found = await call.read(
+    {
+      rows: findChanges(db, environment, start, limit),
+      last: findLastChange(db, environment),
+      prunedTo: findPruned(db, environment, start),
+    },
+    REAL_TIME,
+  );
+  const feed = { end: found.last?.seq ?? found.prunedTo, prunedTo: found.prunedTo };
+  if (query.since !== undefined) refuseSince(query.since, feed, found.last, now);
+  if (after !== null) refuseLost(after, found.rows, feed);
+  const rows = (after !== null && found.rows[0]?.seq === after.at ? found.rows.slice(1) : found.rows).slice(0, limit);
+  const [first, last] = [rows[0], rows.at(-1)];
+  // What is older is gone, or about to be.
+  if (first && first.occurredAt < firstKept(now)) throw expired();
+  return {
+    data: rows.map(toChangeView),
+    next_cursor: encodeCursor(listing, last ? positionOf(last) : (after ?? endOf(found.last, feed.end))),
+    has_more: last !== undefined && last.seq < feed.end,
+  };
+}
+
+/** Where a reader resumes: the number of a record, and its instant, by which it is known again. */
+const positionOf = ({ seq, occurredAt }: ChangeRow): Position => ({ at: seq, id: String(occurredAt) });
+const endOf = (last: ChangeRow | null, end: number): Position => (last ? positionOf(last) : { at: end, id: "" });
+
+/** Without a place it begins with the oldest record that is kept. */
+function startOf(since: ChangeQuery["since"], after: Position | null, now: number): Start {
+  if (after !== null) return { read: after.at };
+  if (since === undefined) return { after: firstKept(now) - 1 };
+  return "seq" in since ? { behind: since.seq } : { after: since.at };
+}
+
+// ---- Refusals ------------------------------------------------------------------------------------------------------------
+
+const expired = (): ServiceError => new ServiceError("cursor_expired");
+
+/** After the credential. */
+async function refuseBoth(call: ManagementCall): Promise<never> {
+  await call.read({}, REAL_TIME);
+  throw validationError([fieldError("since", "invalid_value", "Must not be given together with `cursor`.")]);
+}
+
+type Feed = { readonly end: number; readonly prunedTo: number };
+
+function refuseSince(
+  since: NonNullable<ChangeQuery["since"]>,
+  { end, prunedTo }: Feed,
+  last: ChangeRow | null,
+  now: number,
+) {
+  const future = "seq" in since ? since.seq > end : since.at > Math.max(now, last?.occurredAt ?? 0);
+  if (future) throw validationError([fieldError("since", "invalid_value", "Must not be in the future.")]);
+  if ("seq" in since ? since.seq < prunedTo : since.at < firstKept(now)) throw expired();
+}
+
+/**
+ * The record that was read last is there, and is the same one; else something behind it may be gone: pruned, or lost with a database that was
+ * restored to an earlier state.
+ */
+function refuseLost({ at, id }: Position, rows: readonly ChangeRow[], { end, prunedTo }: Feed): void {
+  const [first] = rows;
+  if (first?.seq === at) {
+    if (id !== "" && id !== String(first.occurredAt)) throw expired();
+    return;
+  }
+  if (at !== prunedTo || at > end) throw expired();
+}

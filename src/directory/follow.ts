@@ -1,0 +1,68 @@
+// What follows a change of the directory, after its commit and beside it: the terms by which entries are found (DIR-9), and the running hash
+// of the feed (DIR-13).
+import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { ChangeRow, EntryRow } from "../db/tables/directory.ts";
+import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
+import { hashUnlessOthersDo, type RunningLog } from "../journal/running-log.ts";
+import { beginFeed, findFeed, findUnhashedChanges, insertHashes, moveFeed } from "./head-store.ts";
+import { addTerm, dropTerm } from "./term-store.ts";
+import { termsOfEntry } from "./terms.ts";
+import { toChangeView } from "./views.ts";
+
+export async function followDirectory(deps: Deps, environment: Environment): Promise<void> {
+  await hashUnlessOthersDo(deps, feedOf(environment));
+  await indexEntries(deps, environment);
+}
+
+// ---- The running hash ----------------------------------------------------------------------------------------------------
+
+export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
+  reached: (db) => findFeed(db, environment),
+  unhashed: (db, limit) => findUnhashedChanges(db, environment, limit),
+  view: toChangeView,
+  store: (db, { begins, from, to }, hashed) => [
+    ...(begins ? [beginFeed(db, environment)] : []),
+    ...moveFeed(db, environment, from, to),
+    ...insertHashes(db, environment, hashed),
+  ],
+});
+
+// ---- Terms ---------------------------------------------------------------------------------------------------------------
+
+/** The entries of one reading, and the statements of one batch: each entry may have a hundred terms to write and to drop. */
+const SLICE = 20;
+const SLICES = 10;
+
+/** Writes the terms of entries that have changed; true when more are left than one run takes. */
+export async function indexEntries(deps: Deps, environment: Environment): Promise<boolean> {
+  let after = "";
+  for (let slice = 0; slice < SLICES; slice++) {
+    const { entries } = await readBatch(deps.db, { entries: findUnindexed(deps.db, environment, after, SLICE) });
+    for (const entry of entries) await indexEntry(deps, entry);
+    const last = entries.at(-1);
+    if (!last || entries.length < SLICE) return false;
+    after = last.did;
+  }
+  return true;
+}
+
+async function indexEntry({ db }: Deps, entry: EntryRow): Promise<void> {
+  const { did } = entry;
+  const wanted = [...new Set(termsOfEntry(entry))];
+  const [now, before] = [new Set(wanted), new Set(entry.terms)];
+  const added = wanted.filter((term) => !before.has(term));
+  const gone = entry.terms.filter((term) => !now.has(term));
+  try {
+    await commit(db, [
+      ...markIndexed(db, entry, wanted),
+      ...added.flatMap((term) => addTerm(db, { did, term })),
+      ...gone.flatMap((term) => dropTerm(db, { did, term })),
+    ]);
+  } catch (thrown) {
+    // It has changed meanwhile, or another run has written them: it is found again where anything is left.
+    if (!(thrown instanceof Conflict)) throw thrown;
+  }
+}

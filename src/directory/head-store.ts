@@ -1,0 +1,166 @@
+// Store of how far each feed is hashed and signed (DIR-13, DIR-14), and of its pruning (DIR-12).
+import { and, asc, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { inParts } from "../db/parts.ts";
+import {
+  type ChangeRow,
+  type DirectoryHeadRow,
+  directoryChanges,
+  directoryFeeds,
+  directoryHashes,
+  directoryHeads,
+  directoryInstants,
+  type FeedRow,
+} from "../db/tables/directory.ts";
+import { dropChanges } from "../journal/directory-store.ts";
+import { FIRST_HASH } from "../protocol/running-hash.ts";
+
+export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
+  readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
+
+/** Leaves an existing one alone. */
+export const beginFeed = (db: Database, environment: Environment): Statement =>
+  db
+    .insert(directoryFeeds)
+    .values({ environment, seq: 0, hash: FIRST_HASH, headSeq: 0, prunedTo: 0 })
+    .onConflictDoNothing();
+
+/** For one of two runs that hashed the same records. */
+export const moveFeed = (
+  db: Database,
+  environment: Environment,
+  from: number,
+  to: { readonly seq: number; readonly hash: string },
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(directoryFeeds)
+      .set({ seq: to.seq, hash: to.hash })
+      .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.seq, from))),
+  );
+
+/** The records without a hash, in their order. */
+export const findUnhashedChanges = (db: Database, environment: Environment, limit: number): Read<ChangeRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(directoryChanges)
+      .where(
+        and(
+          eq(directoryChanges.environment, environment),
+          sql`seq > coalesce((select f.seq from directory_feeds f where f.environment = ${environment}), 0)`,
+        ),
+      )
+      .orderBy(asc(directoryChanges.seq))
+      .limit(limit),
+  );
+
+/** The hashes of records, each with its instant, by which a reader resumes. */
+export const insertHashes = (
+  db: Database,
+  environment: Environment,
+  each: readonly { readonly row: ChangeRow; readonly hash: string }[],
+): Statement[] =>
+  inParts(each.map(({ row, hash }) => [row.seq, hash, row.occurredAt])).flatMap(({ rows }) => [
+    db.insert(directoryHashes).select(sql`select ${environment}, value ->> 0, value ->> 1 from ${rows}`),
+    db.insert(directoryInstants).select(sql`select ${environment}, value ->> 2, value ->> 0 from ${rows}`),
+  ]);
+
+/** The instant of the first record that no head covers; null where all are covered. */
+export const findUnsigned = (db: Database, environment: Environment): Read<number | null> =>
+  read(
+    db
+      .select({ occurredAt: directoryChanges.occurredAt })
+      .from(directoryChanges)
+      .where(
+        and(
+          eq(directoryChanges.environment, environment),
+          sql`seq > coalesce((select f.head_seq from directory_feeds f where f.environment = ${environment}), 0)`,
+        ),
+      )
+      .orderBy(asc(directoryChanges.seq))
+      .limit(1),
+    ([row]) => row?.occurredAt ?? null,
+  );
+
+// ---- Heads ---------------------------------------------------------------------------------------------------------------
+
+export const insertDirectoryHead = (db: Database, head: DirectoryHeadRow, from: number): Statement[] => [
+  ...mustChange(
+    db,
+    db
+      .update(directoryFeeds)
+      .set({ headSeq: head.seq })
+      .where(and(eq(directoryFeeds.environment, head.environment), eq(directoryFeeds.headSeq, from))),
+  ),
+  db.insert(directoryHeads).values(head),
+];
+
+/** The newest head, or the first one that covers a record. */
+export const findHead = (
+  db: Database,
+  environment: Environment,
+  covers: number | undefined,
+): Read<DirectoryHeadRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(directoryHeads)
+      .where(
+        and(
+          eq(directoryHeads.environment, environment),
+          covers === undefined ? undefined : gte(directoryHeads.seq, covers),
+        ),
+      )
+      .orderBy(covers === undefined ? desc(directoryHeads.seq) : asc(directoryHeads.seq))
+      .limit(1),
+  );
+
+// ---- Pruning -------------------------------------------------------------------------------------------------------------
+
+/** The last of the oldest records, up to so many, that are older than an instant; null where there is none. */
+export const findPrunable = (
+  db: Database,
+  environment: Environment,
+  before: number,
+  limit: number,
+): Read<{
+  readonly seq: number;
+  readonly occurredAt: number;
+  readonly oldest: number;
+  readonly count: number;
+} | null> =>
+  read(
+    db
+      .select({ seq: directoryInstants.seq, occurredAt: directoryInstants.occurredAt })
+      .from(directoryInstants)
+      .where(and(eq(directoryInstants.environment, environment), lt(directoryInstants.occurredAt, before)))
+      .orderBy(asc(directoryInstants.occurredAt))
+      .limit(limit),
+    (rows) => {
+      const [first, last] = [rows[0], rows.at(-1)];
+      return first && last ? { ...last, oldest: first.occurredAt, count: rows.length } : null;
+    },
+  );
+
+/** Takes records away, once: their hashes and the heads stay. */
+export const pruneChanges = (
+  db: Database,
+  environment: Environment,
+  from: number,
+  to: { readonly seq: number; readonly occurredAt: number },
+): Statement[] => [
+  ...mustChange(
+    db,
+    db
+      .update(directoryFeeds)
+      .set({ prunedTo: to.seq })
+      .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.prunedTo, from))),
+  ),
+  dropChanges(db, environment, to.seq),
+  db
+    .delete(directoryInstants)
+    .where(and(eq(directoryInstants.environment, environment), lte(directoryInstants.occurredAt, to.occurredAt))),
+];

@@ -1,0 +1,58 @@
+// Signs the heads of the directory's feeds, each minute in which something has changed, and reads them (DIR-14).
+import type { ManagementCall } from "../call.ts";
+import type { Deps } from "../context.ts";
+import { isBehind } from "../core/due.ts";
+import { ServiceError } from "../core/errors.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
+import { hashLog } from "../journal/running-log.ts";
+import { signDirectoryHead } from "../protocol/directory-head.ts";
+import { feedOf } from "./follow.ts";
+import { findFeed, findHead, findUnsigned, insertDirectoryHead } from "./head-store.ts";
+import { REAL_TIME } from "./list.ts";
+import type { DirectoryHead, HeadQuery } from "./schema.ts";
+import { toHeadView } from "./views.ts";
+
+export const signDirectoryHeads: EachJob = {
+  kind: "each",
+  name: "sign_directory_heads",
+  // A feed that nobody hashed yet sends some forty statements (JOB-12).
+  part: 1,
+  find: async ({ db }, after) => {
+    const { sandbox, production } = await readBatch(db, {
+      sandbox: findUnsigned(db, "sandbox"),
+      production: findUnsigned(db, "production"),
+    });
+    const since = { sandbox, production };
+    return ENVIRONMENTS.flatMap((id) => (since[id] === null ? [] : [{ at: since[id], id }])).filter(isBehind(after));
+  },
+  record: (deps, id) => (isEnvironment(id) ? signHead(deps, id) : Promise.resolve(false)),
+};
+
+/** Throws where the feed has a gap, once what is before it is signed. */
+async function signHead(deps: Deps, environment: Environment): Promise<Recorded> {
+  const { db, clock, config } = deps;
+  // Before the records are read: what was committed by then is covered by the head.
+  const now = clock.now();
+  const { seq, hash, more, missing } = await hashLog(deps, feedOf(environment));
+  if (more) return "more";
+  const { feed } = await readBatch(db, { feed: findFeed(db, environment) });
+  const headSeq = feed?.headSeq ?? 0;
+  if (seq > headSeq) {
+    const { signing } = await deps.ca();
+    const claims = { iss: config.issuer, environment, seq, hash, iat: Math.floor(now / SECOND_MS) };
+    const head = { environment, seq, hash, signedAt: now, jws: await signDirectoryHead(claims, signing) };
+    await commit(db, insertDirectoryHead(db, head, headSeq));
+  }
+  if (missing !== null) throw new Error(`record ${missing} of the ${environment} directory's feed is missing`);
+  return seq > headSeq;
+}
+
+/** The newest head, or the first one that covers a record. */
+export async function getDirectoryHead(call: ManagementCall, { seq }: HeadQuery): Promise<DirectoryHead> {
+  const { head } = await call.read({ head: findHead(call.db, call.environment, seq) }, REAL_TIME);
+  if (!head) throw new ServiceError("not_found", { message: "No head has been signed that far yet." });
+  return toHeadView(head);
+}

@@ -1,0 +1,227 @@
+// Store of the listing (DIR-7, DIR-8). Its order is that of an index in each environment and status. A filter by terms begins with the rarest of
+// them, unless even that is common: then few entries are passed over on the way.
+import { and, type SQL, sql } from "drizzle-orm";
+import type { Position } from "../core/page.ts";
+import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/vocabulary.ts";
+import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
+import { type Database, type Read, read, readOne } from "../db/batch.ts";
+import {
+  BEYOND,
+  bareColumns,
+  type Found,
+  foundOf,
+  limitWhile,
+  pageOf,
+  type Ranges,
+  scanOf,
+  whereFits,
+} from "../db/pages.ts";
+import { directoryEntries, type EntryRow } from "../db/tables/directory.ts";
+import { lastChange } from "../journal/directory-store.ts";
+import type { PrincipalStanding } from "../principals/standing.ts";
+import { type Sought, termsOf } from "./terms.ts";
+
+export type Filter = Sought & {
+  readonly status: DirectoryStatus | "all";
+  readonly minRating?: number | undefined;
+  /** Epoch milliseconds. */
+  readonly updatedSince?: number | undefined;
+};
+
+/** What a listing stood at: while all of it is the same, so is the listing (DIR-10). */
+export type Mark = {
+  /** The number of the environment's last change. */
+  readonly seq: number;
+  /** The latest end of an attestation that has passed and is not recorded, epoch milliseconds; 0 where there is none. */
+  readonly ended: number;
+  /** True while a cascade has to write entries: until then what stops their principals is read with them. */
+  readonly moving: boolean;
+};
+
+const { unindexed: _unindexed, terms: _terms, ...shown } = bareColumns(directoryEntries, "listed");
+type Shown = Omit<EntryRow, "unindexed" | "terms">;
+
+/** Of its principal, or of none: an entry that has followed it. */
+const standingOf = (principal: SQL | null) => ({
+  principalStatus: sql<PrincipalStatus | null>`${principal ? sql`${principal}.status` : sql`null`}`.as(
+    "principal_status",
+  ),
+  attestationExpiresAt: sql<number | null>`${principal ? sql`${principal}.attestation_expires_at` : sql`null`}`.as(
+    "principal_end",
+  ),
+  accountStopped: sql<
+    PrincipalStanding["accountStopped"]
+  >`${principal ? sql`${principal}.account_stopped` : sql`null`}`.as("account_stopped"),
+});
+type Standing = {
+  readonly principalStatus: PrincipalStatus | null;
+  readonly attestationExpiresAt: number | null;
+  readonly accountStopped: PrincipalStanding["accountStopped"];
+};
+/** An entry, with its principal where entries still have to follow theirs. */
+export type ListedEntry = Shown & Standing;
+
+// ---- What the listing stands at ------------------------------------------------------------------------------------------
+
+// Literal text, so that SQLite uses the partial index.
+const latestEnd = (now: number): SQL =>
+  sql`(select max(attestation_expires_at) from principals where status = 'ACTIVE' and attestation_expires_at <= ${now})`;
+
+export const findMark = (db: Database, environment: Environment, now: number): Read<Mark> =>
+  read(
+    db
+      .select({
+        seq: sql<number>`${lastChange(environment)}`.as("seq"),
+        ended: sql<number>`coalesce(${latestEnd(now)}, 0)`.as("ended"),
+        // An equality reads nothing where there is none.
+        moving: sql<number>`exists (select 1 from cascades where (started_at >= 0) = 1)`.as("moving"),
+      })
+      .from(sql`(select 1)`),
+    ([row]) => ({ seq: row?.seq ?? 0, ended: row?.ended ?? 0, moving: row?.moving === 1 }),
+  );
+
+// ---- A page --------------------------------------------------------------------------------------------------------------
+
+export type Place = { readonly limit: number; readonly after: Position | null };
+
+const ORDER = sql`updated_at, did`;
+/** Behind every DID in their order. */
+const LAST_DID = "~";
+
+/** The entries that follow on a place, or changed after an instant. */
+const following = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
+  const from = after ?? (updatedSince === undefined ? null : { at: updatedSince, id: LAST_DID });
+  return and(
+    sql`environment = ${environment}`,
+    // The space sorts before whatever a DID goes on with: SQLite begins a range of pairs at the equal one, and would read that too.
+    from === null ? undefined : sql`(updated_at, did) > (${from.at}, ${`${from.id} `})`,
+  );
+};
+
+/** The entries of some statuses in the order of the listing, up to a page or as far as it looks. */
+const inOrder = (statuses: readonly DirectoryStatus[], own: SQL | undefined, all: boolean, limit: number): SQL => {
+  const from = statuses.map((one) => sql`directory_entries where ${and(own, sql`listed_as = ${one}`)}`);
+  const ranges: Ranges = { columns: shown, order: ORDER, from };
+  return all ? pageOf(ranges, limit) : scanOf(ranges);
+};
+
+const beyondOf = (all: boolean) => (all ? sql<number>`0`.as("beyond") : BEYOND);
+
+type Judged = ListedEntry & { readonly beyond: number };
+
+/**
+ * The reads of a page, one of which finds it: `plain` goes through the entries in the order of the listing, `sought` through those of the rarest
+ * term. Each entry has followed its principal.
+ */
+export function pageReads(
+  db: Database,
+  environment: Environment,
+  filter: Filter,
+  place: Place,
+): { readonly plain: Read<Found<ListedEntry>>; readonly sought?: Read<ListedEntry[]> } {
+  const { limit } = place;
+  const { status } = filter;
+  const own = following(environment, filter, place);
+  const wanted = DIRECTORY_STATUSES.filter((one) => status === "all" || status === one);
+  const fits = conditionsOf(filter);
+  const terms = termsOf(environment, filter);
+  const rare = terms.length === 0 ? undefined : isRare(environment, terms);
+  const all = fits === undefined;
+  const plain = db
+    .select({ ...shown, ...standingOf(null), beyond: beyondOf(all) })
+    .from(inOrder(wanted, own, all, limit))
+    .where(fits && whereFits(fits))
+    .limit(limitWhile(rare && sql`not ${rare}`, limit + 1));
+  if (!rare) return { plain: read(plain, foundOf<Judged>) };
+  const sought = db
+    .select({ ...shown, ...standingOf(null) })
+    .from(byRarest(environment, terms, own))
+    .where(and(fits, status === "all" ? undefined : sql`listed.listed_as = ${status}`))
+    .limit(limitWhile(rare, RARE + UNINDEXED));
+  // Sorted here: what the database sorts it reads once more.
+  const first = (found: ListedEntry[]) => found.sort(byPlace).slice(0, limit + 1);
+  return { plain: read(plain, foundOf<Judged>), sought: read(sought, first) };
+}
+
+const byPlace = (a: ListedEntry, b: ListedEntry): number => a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
+
+/**
+ * The same while entries still have to follow their principals, which are read with them: through those of all statuses, in the order of the
+ * listing. `now` is real time: what was recorded on a moved clock shows when it is recorded.
+ */
+export function findStopped(
+  db: Database,
+  environment: Environment,
+  filter: Filter,
+  now: number,
+  place: Place,
+): Read<Found<ListedEntry>> {
+  const { status } = filter;
+  const fits = and(conditionsOf(filter), status === "all" ? undefined : sql`${listedAt(now)} = ${status}`);
+  const all = fits === undefined;
+  const source = inOrder(DIRECTORY_STATUSES, following(environment, filter, place), all, place.limit);
+  const rows = db
+    .select({ ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
+    // One by one: joined across, so that SQLite keeps the order.
+    .from(sql`${source} cross join principals p on p.principal_id = listed.principal_id`)
+    .where(fits && whereFits(fits))
+    .limit(place.limit + 1);
+  return read(rows, foundOf<Judged>);
+}
+
+/** The status that counts at an instant, as `effectiveAgentStatus` has it. */
+const listedAt = (now: number): SQL => sql`case
+  when listed.listed_as = 'revoked' then 'revoked'
+  when p.status = 'CLOSED' or p.account_stopped = 'CLOSED' then 'revoked'
+  when listed.listed_as = 'suspended' or p.status <> 'ACTIVE' or p.account_stopped is not null or p.attestation_expires_at <= ${now} then 'suspended'
+  else 'active' end`;
+
+/** A list is stored as JSON, and no word in it has a comma. */
+const has = (list: SQL, word: string): SQL => sql`instr(',' || substr(${list}, 2), ${`,${JSON.stringify(word)}`}) > 0`;
+
+const conditionsOf = ({ capabilities, markets, economicRole, certTier, minRating }: Filter): SQL | undefined =>
+  and(
+    ...capabilities.map((word) => has(sql`listed.capabilities`, word)),
+    ...markets.map((word) => has(sql`listed.markets`, word)),
+    economicRole === undefined ? undefined : sql`listed.economic_role = ${economicRole}`,
+    certTier === undefined ? undefined : sql`listed.cert_tier = ${certTier}`,
+    minRating === undefined ? undefined : sql`listed.agent_rating >= ${minRating}`,
+  );
+
+// ---- By terms ------------------------------------------------------------------------------------------------------------
+
+/** Up to so many entries are all looked at, by the rarest term; more are passed over in the order of the listing, a bounded number a page. */
+const RARE = 1_000;
+/** While more entries than this wait for their terms, no search begins with one. */
+const UNINDEXED = 200;
+
+/** Environments are words of the code. */
+const unindexedIn = (environment: Environment): SQL => sql.raw(`environment = '${environment}' and unindexed = 1`);
+
+/** The rarest of the terms, as SQLite tells it beside a minimum, and how many entries have it; nobody may. Given values do not count as rows. */
+const counted = (terms: readonly string[]): SQL => {
+  const each = terms.map((term) => sql`(${term})`);
+  return sql`(select w.column1 as term, min(coalesce((select entries from directory_term_counts c where c.term = w.column1), 0)) as entries
+    from (values ${sql.join(each, sql`, `)}) w)`;
+};
+
+const isRare = (environment: Environment, terms: readonly string[]): SQL =>
+  sql`((select entries from ${counted(terms)}) <= ${sql.raw(`${RARE}`)} and
+    (select count(*) from (select 1 from directory_entries where ${unindexedIn(environment)} limit ${sql.raw(`${UNINDEXED + 1}`)})) <= ${sql.raw(`${UNINDEXED}`)})`;
+
+/** The entries of the rarest term, and those whose terms are not written yet. */
+const byRarest = (environment: Environment, terms: readonly string[], own: SQL | undefined): SQL =>
+  sql`(select * from (select e.* from ${counted(terms)} r cross join directory_terms t on t.term = r.term
+      cross join directory_entries e on e.did = t.did and e.unindexed = 0) where ${own}
+    union all
+    select * from directory_entries indexed by directory_entries_unindexed where ${unindexedIn(environment)} and ${own}) listed`;
+
+// ---- One entry -----------------------------------------------------------------------------------------------------------
+
+export const findEntry = (db: Database, environment: Environment, did: string): Read<ListedEntry | null> =>
+  readOne(
+    db
+      .select({ ...shown, ...standingOf(sql`p`) })
+      .from(sql`directory_entries listed cross join principals p on p.principal_id = listed.principal_id`)
+      .where(sql`listed.did = ${did} and listed.environment = ${environment}`),
+  );

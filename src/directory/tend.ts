@@ -1,0 +1,64 @@
+// The directory's jobs beside its heads: terms of entries whose notification was lost (DIR-9), and records that are older than 30 days (DIR-12).
+import type { Deps } from "../context.ts";
+import { isBehind } from "../core/due.ts";
+import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
+import { findUnindexed } from "../journal/directory-store.ts";
+import { firstKept } from "./changes.ts";
+import { indexEntries } from "./follow.ts";
+import { findFeed, findPrunable, pruneChanges } from "./head-store.ts";
+
+const inEach =
+  (record: (deps: Deps, environment: Environment) => Promise<Recorded>): EachJob["record"] =>
+  (deps, id) =>
+    isEnvironment(id) ? record(deps, id) : Promise.resolve(false);
+
+export const indexDirectory: EachJob = {
+  kind: "each",
+  name: "index_directory",
+  part: 1,
+  find: async ({ db }, after) => {
+    const { sandbox, production } = await readBatch(db, {
+      sandbox: findUnindexed(db, "sandbox", "", 1),
+      production: findUnindexed(db, "production", "", 1),
+    });
+    const first = { sandbox: sandbox[0], production: production[0] };
+    return ENVIRONMENTS.flatMap((id) => (first[id] === undefined ? [] : [{ at: first[id].updatedAt, id }])).filter(
+      isBehind(after),
+    );
+  },
+  record: inEach(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
+};
+
+/** The records of one batch. */
+const SLICE = 1_000;
+
+export const pruneDirectory: EachJob = {
+  kind: "each",
+  name: "prune_directory",
+  part: 1,
+  find: async ({ db, clock }, after) => {
+    const before = firstKept(clock.now());
+    const { sandbox, production } = await readBatch(db, {
+      sandbox: findPrunable(db, "sandbox", before, 1),
+      production: findPrunable(db, "production", before, 1),
+    });
+    const first = { sandbox, production };
+    return ENVIRONMENTS.flatMap((id) => (first[id] === null ? [] : [{ at: first[id].oldest, id }])).filter(
+      isBehind(after),
+    );
+  },
+  record: inEach(prune),
+};
+
+async function prune({ db, clock }: Deps, environment: Environment): Promise<Recorded> {
+  const { feed, old } = await readBatch(db, {
+    feed: findFeed(db, environment),
+    old: findPrunable(db, environment, firstKept(clock.now()), SLICE),
+  });
+  // A record goes once a head covers it.
+  if (!feed || !old || old.seq > feed.headSeq) return false;
+  await commit(db, pruneChanges(db, environment, feed.prunedTo, old));
+  return old.count === SLICE ? "more" : true;
+}

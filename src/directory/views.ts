@@ -1,0 +1,59 @@
+// Maps entries and records of the directory to the shapes of schema.ts.
+import { toIso } from "../core/clock.ts";
+import type { ChangeRow, DirectoryHeadRow } from "../db/tables/directory.ts";
+import { aidUrl } from "../identity/aid.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import type { ListedEntry } from "./list-store.ts";
+import type { DirectoryChange, DirectoryEntry, DirectoryHead, EntryStatus } from "./schema.ts";
+
+export const toEntryView = (issuer: string, entry: ListedEntry, now: number): DirectoryEntry => ({
+  did: entry.did,
+  aid_url: aidUrl(issuer, entry.did),
+  catalog_url: entry.catalogUrl,
+  economic_role: entry.economicRole,
+  capabilities: entry.capabilities,
+  authorized_markets: entry.markets,
+  cert_tier: entry.certTier,
+  agent_rating: entry.agentRating,
+  status: statusAt(entry, now),
+  updated_at: toIso(entry.updatedAt),
+});
+
+/** The status that counts at the instant. One whose principal was not read follows it already. */
+function statusAt(
+  { status, principalStatus, attestationExpiresAt, accountStopped }: ListedEntry,
+  now: number,
+): EntryStatus {
+  const effective =
+    principalStatus === null
+      ? status
+      : effectiveAgentStatus(
+          status,
+          effectivePrincipalStatus(
+            {
+              status: principalStatus,
+              attestationExpiresAt: attestationExpiresAt ?? Number.MAX_SAFE_INTEGER,
+              accountStopped,
+            },
+            now,
+          ),
+        );
+  // It has its certificate, and waits for its escrow.
+  return effective === "FUNDING" || effective === "DRAFT" ? "SUSPENDED" : effective;
+}
+
+/** As the running hash covers it. */
+export const toChangeView = ({ seq, did, changeType, occurredAt }: ChangeRow): DirectoryChange => ({
+  seq,
+  did,
+  change_type: changeType,
+  occurred_at: toIso(occurredAt),
+});
+
+export const toHeadView = ({ environment, seq, hash, signedAt, jws }: DirectoryHeadRow): DirectoryHead => ({
+  environment,
+  seq,
+  hash,
+  signed_at: toIso(signedAt),
+  jws,
+});

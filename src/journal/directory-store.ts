@@ -1,0 +1,182 @@
+// Store of the directory's change records and of its entries: one at a time, or many at once as JSON. A record and what it does to an entry
+// stand in one batch, the record first: the entry takes its instant (DIR-6).
+import { and, asc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
+import {
+  type AgentStatus,
+  type ChangeType,
+  type DirectoryStatus,
+  ENVIRONMENTS,
+  type Environment,
+} from "../core/vocabulary.ts";
+import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { markDirectoryWriter } from "../db/directory-writers.ts";
+import { inParts } from "../db/parts.ts";
+import { directoryChanges, directoryEntries, type EntryRow } from "../db/tables/directory.ts";
+
+type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
+
+// ---- Records -------------------------------------------------------------------------------------------------------------
+
+/** Real time, by the database's own clock: the sandboxes' clocks do not move the directory. */
+const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`;
+
+/** D1 runs one batch at a time, so the order of the numbers is the order of the commits. Pruning never resets them. */
+export const lastChange = (environment: Environment): SQL =>
+  sql`coalesce((select max(seq) from directory_changes where environment = ${environment}),
+    (select pruned_to from directory_feeds where environment = ${environment}), 0)`;
+
+export const lastInstant = (environment: Environment): SQL =>
+  sql`coalesce((select occurred_at from directory_changes where environment = ${environment} order by seq desc limit 1), 0)`;
+
+export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
+  markDirectoryWriter(
+    db.insert(directoryChanges).values({
+      environment,
+      seq: sql`${lastChange(environment)} + 1`,
+      did,
+      changeType,
+      occurredAt: sql`max(${NOW}, ${lastInstant(environment)} + 1)`,
+    }),
+    environment,
+  );
+
+/** The number and the instant before those of a batch, as it has noted them. */
+type Noted = { readonly seq: SQL; readonly at: SQL };
+export type NotedChanges = Readonly<Record<Environment, Noted>>;
+
+type Part = { readonly environment: Environment; readonly dids: readonly string[]; readonly insert: Statement };
+
+/** Records in their order, which each environment has for itself, in parts. */
+const insertChanges = (db: Database, each: readonly Change[], changeType: ChangeType, noted?: NotedChanges): Part[] =>
+  ENVIRONMENTS.flatMap((environment) => {
+    const dids = each.filter((one) => one.environment === environment).map(({ did }) => did);
+    const [only] = dids;
+    if (only === undefined) return [];
+    if (dids.length === 1)
+      return [{ environment, dids, insert: insertChange(db, { environment, did: only }, changeType) }];
+    const { seq, at } = noted?.[environment] ?? { seq: lastChange(environment), at: lastInstant(environment) };
+    const parts = inParts(dids.map((did) => [did]));
+    return parts.map(({ rows, before }, n) => ({
+      environment,
+      dids: dids.slice(before, parts[n + 1]?.before),
+      insert: markDirectoryWriter(
+        db.insert(directoryChanges).select(
+          sql`select ${environment}, key + 1 + ${before} + ${seq}, value ->> 0, ${changeType},
+            key + ${before} + max(${NOW}, ${at} + 1) from ${rows}`,
+        ),
+        environment,
+      ),
+    }));
+  });
+
+/** Those up to a number, which were kept for long enough. */
+export const dropChanges = (db: Database, environment: Environment, upTo: number): Statement =>
+  db
+    .delete(directoryChanges)
+    .where(and(eq(directoryChanges.environment, environment), lte(directoryChanges.seq, upTo)));
+
+// ---- Entries -------------------------------------------------------------------------------------------------------------
+
+/** FUNDING is listed as suspended (DIR-7). */
+const LISTED_AS: Readonly<Record<AgentStatus, DirectoryStatus>> = {
+  DRAFT: "suspended",
+  FUNDING: "suspended",
+  ACTIVE: "active",
+  SUSPENDED: "suspended",
+  REVOKED: "revoked",
+  TERMINATED: "revoked",
+};
+const listedAs = (status: SQL): SQL =>
+  sql`case ${status} when 'ACTIVE' then 'active' when 'REVOKED' then 'revoked' when 'TERMINATED' then 'revoked' else 'suspended' end`;
+
+/** What an entry shows of the agent's row. */
+const WHOLE = sql`select did, environment, principal_id, status, ${listedAs(sql`status`)}, economic_role, cert_tier, catalog_url, capabilities`;
+
+/** Writes the whole entry from the agent's row as the batch leaves it. `markets`: the codes of its ACTIVE ones. */
+export const putEntry = (db: Database, { environment, did }: Change, markets: readonly string[]): Statement =>
+  db
+    .insert(directoryEntries)
+    .select(
+      sql`${WHOLE}, ${JSON.stringify(markets)}, agent_rating, ${lastInstant(environment)}, 1, '[]' from agents where did = ${did}`,
+    )
+    .onConflictDoUpdate({
+      target: directoryEntries.did,
+      set: {
+        environment: sql`excluded.environment`,
+        principalId: sql`excluded.principal_id`,
+        status: sql`excluded.status`,
+        listedAs: sql`excluded.listed_as`,
+        catalogUrl: sql`excluded.catalog_url`,
+        capabilities: sql`excluded.capabilities`,
+        markets: sql`excluded.markets`,
+        agentRating: sql`excluded.agent_rating`,
+        updatedAt: sql`excluded.updated_at`,
+        unindexed: sql`directory_entries.unindexed or (directory_entries.environment, directory_entries.capabilities, directory_entries.markets)
+          <> (excluded.environment, excluded.capabilities, excluded.markets)`,
+      },
+    });
+
+/** The same for a change that leaves its identity, scope and markets: status and rating. */
+export const touchEntry = (db: Database, { environment, did }: Change): Statement =>
+  db
+    .update(directoryEntries)
+    .set({
+      status: sql`a.status`,
+      listedAs: listedAs(sql`a.status`),
+      agentRating: sql`a.agent_rating`,
+      updatedAt: lastInstant(environment),
+    })
+    .from(sql`agents a`)
+    .where(sql`${directoryEntries.did} = ${did} and a.did = ${did}`);
+
+/** Moves entries to a status, or leaves it, with the instants of the records that the statement before has inserted. */
+const moveEntries = (db: Database, { environment, dids }: Part, status: AgentStatus | null): Statement[] =>
+  inParts(dids.map((did) => [did])).map(({ rows, before }) =>
+    db
+      .update(directoryEntries)
+      .set({
+        ...(status !== null && { status, listedAs: LISTED_AS[status] }),
+        updatedAt: sql`${lastInstant(environment)} + cast(${before - dids.length + 1} as integer) + part.key`,
+      })
+      .from(sql`${rows} part`)
+      .where(and(sql`${directoryEntries.did} = part.value ->> 0`, eq(directoryEntries.environment, environment))),
+  );
+
+/** Records, and the entries of their agents: each with the instant of its record. */
+export const moveListed = (
+  db: Database,
+  each: readonly Change[],
+  { changeType, status }: { readonly changeType: ChangeType; readonly status: AgentStatus | null },
+  noted?: NotedChanges,
+): Statement[] =>
+  insertChanges(db, each, changeType, noted).flatMap((part) => [part.insert, ...moveEntries(db, part, status)]);
+
+// ---- Terms ---------------------------------------------------------------------------------------------------------------
+
+/** Entries whose terms are not written as they stand, in the order of their DIDs. */
+export const findUnindexed = (db: Database, environment: Environment, after: string, limit: number): Read<EntryRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(directoryEntries)
+      // Literal text, so that SQLite uses the partial index.
+      .where(and(sql`unindexed = 1`, eq(directoryEntries.environment, environment), gt(directoryEntries.did, after)))
+      .orderBy(asc(directoryEntries.did))
+      .limit(limit),
+  );
+
+/** Refused where the entry is another one than was read. */
+export const markIndexed = (db: Database, { did, updatedAt }: EntryRow, terms: readonly string[]): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(directoryEntries)
+      .set({ unindexed: false, terms: [...terms] })
+      .where(
+        and(
+          eq(directoryEntries.did, did),
+          eq(directoryEntries.updatedAt, updatedAt),
+          eq(directoryEntries.unindexed, true),
+        ),
+      ),
+  );

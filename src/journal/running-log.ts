@@ -1,0 +1,72 @@
+// Computes the running hash of a log (EVT-12, DIR-13), after the commits and beside them: no mutation reads or waits for it.
+import type { Deps } from "../context.ts";
+import { Conflict, retryConflicts } from "../core/retry.ts";
+import { commit, type Database, type Read, readBatch, type Statement } from "../db/batch.ts";
+import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
+
+/** The entries of one batch, and the batches of one run. */
+const SLICE = 250;
+const SLICES = 8;
+
+type Link = { readonly seq: number; readonly hash: string };
+type Numbered = { readonly seq: number };
+
+export type RunningLog<Row extends Numbered> = {
+  /** How far it is hashed; null where nothing was hashed yet. */
+  readonly reached: (db: Database) => Read<Link | null>;
+  /** The entries behind that, in their order. */
+  readonly unhashed: (db: Database, limit: number) => Read<Row[]>;
+  /** An entry exactly as the API returns it. */
+  readonly view: (row: Row) => object;
+  /** The statements that move the log on, refused where another run has moved it, and store the hashes. `begins`: nothing was hashed yet. */
+  readonly store: (
+    db: Database,
+    moved: { readonly begins: boolean; readonly from: number; readonly to: Link },
+    hashed: readonly { readonly row: Row; readonly hash: string }[],
+  ) => Statement[];
+};
+
+/** How far a log is hashed. */
+export type Hashed = Link & {
+  /** More entries wait than one run takes. */
+  readonly more: boolean;
+  /** The number of an entry that is missing: nothing is hashed beyond it. */
+  readonly missing: number | null;
+};
+
+/** Hashes the entries that have no hash, in slices; of two runs at once each slice is written by one. */
+export async function hashLog<Row extends Numbered>(deps: Deps, log: RunningLog<Row>): Promise<Hashed> {
+  for (let slice = 1; ; slice++) {
+    const hashed = await retryConflicts(() => hashSlice(deps, log));
+    if (!hashed.more || slice === SLICES) return hashed;
+  }
+}
+
+/** As the queue runs it: where others are always faster, they hash the entries. */
+export async function hashUnlessOthersDo<Row extends Numbered>(deps: Deps, log: RunningLog<Row>): Promise<void> {
+  await hashLog(deps, log).catch((thrown) => {
+    if (!(thrown instanceof Conflict)) throw thrown;
+  });
+}
+
+async function hashSlice<Row extends Numbered>({ db }: Deps, log: RunningLog<Row>): Promise<Hashed> {
+  const { reached, rows } = await readBatch(db, { reached: log.reached(db), rows: log.unhashed(db, SLICE) });
+  const from = { seq: reached?.seq ?? 0, hash: reached?.hash ?? FIRST_HASH };
+  const hashed = await hashesOf(log, rows, from);
+  const missing = hashed.length < rows.length ? from.seq + hashed.length + 1 : null;
+  const to = { seq: from.seq + hashed.length, hash: hashed.at(-1)?.hash ?? from.hash };
+  if (hashed.length > 0) await commit(db, log.store(db, { begins: reached === null, from: from.seq, to }, hashed));
+  return { ...to, missing, more: rows.length === SLICE && missing === null };
+}
+
+/** The hashes of the entries that follow without a gap. */
+async function hashesOf<Row extends Numbered>({ view }: RunningLog<Row>, rows: readonly Row[], from: Link) {
+  const hashed: { row: Row; hash: string }[] = [];
+  let { hash } = from;
+  for (const row of rows) {
+    if (row.seq !== from.seq + hashed.length + 1) break;
+    hash = await nextHash(hash, view(row));
+    hashed.push({ row, hash });
+  }
+  return hashed;
+}

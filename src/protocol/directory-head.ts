@@ -1,0 +1,98 @@
+// The signed head of the directory's change feed (DIR-14), a compact JWS by the CA key: up to this record the feed of the environment had this
+// running hash. It never expires: whoever read the records, or kept an earlier head, can show that nothing before it was changed.
+import type { KeySource, SigningKey } from "./jwks.ts";
+import { nextHash } from "./running-hash.ts";
+import {
+  count,
+  digest,
+  oneOf,
+  type StatementCheck,
+  type StatementKind,
+  signStatement,
+  text,
+  verifyStatement,
+} from "./statement.ts";
+
+/** The header's `typ`, exactly. */
+export const DIRECTORY_HEAD_TYPE = "aeap-directory-head+jwt";
+
+export type DirectoryHeadClaims = {
+  readonly iss: string;
+  /** `sandbox` or `production`. */
+  readonly environment: string;
+  /** The number of the last record that the hash covers, from 1. */
+  readonly seq: number;
+  /** The running hash (running-hash.ts): 64 lower-case hex digits. */
+  readonly hash: string;
+  /** Epoch seconds. */
+  readonly iat: number;
+};
+
+export type DirectoryHeadCheck = StatementCheck<DirectoryHeadClaims>;
+
+const HEAD: StatementKind<DirectoryHeadClaims> = {
+  typ: DIRECTORY_HEAD_TYPE,
+  name: "directory head",
+  claims: {
+    iss: text,
+    environment: oneOf("sandbox", "production"),
+    seq: (value) => count(value) && value !== 0,
+    hash: digest,
+    iat: count,
+  },
+};
+
+/**
+ * Signs a head.
+ *
+ * @returns a compact JWS with the header `{alg: "ES256", typ: "aeap-directory-head+jwt", kid}`
+ * @throws TypeError naming a malformed claim
+ */
+export const signDirectoryHead = (claims: DirectoryHeadClaims, caKey: SigningKey): Promise<string> =>
+  signStatement(HEAD, claims, caKey);
+
+/**
+ * Verifies a head offline. Never throws on what `jws` holds. The caller compares `environment`, `seq` and `hash` with what it has read.
+ *
+ * @param keys the issuer's published keys
+ * @param options.issuer the only `iss` accepted
+ */
+export const verifyDirectoryHead = (
+  jws: unknown,
+  keys: KeySource,
+  options: { readonly issuer: string },
+): Promise<DirectoryHeadCheck> => verifyStatement(HEAD, jws, keys, options);
+
+/** A record of the feed, exactly as GET /v1/directory/changes returns it. */
+export type FeedRecord = {
+  readonly seq: number;
+  readonly did: string;
+  readonly change_type: string;
+  /** ISO 8601. */
+  readonly occurred_at: string;
+};
+
+/** How far a reader has followed the feed: `{seq: 0, hash: FIRST_HASH}` before the first record, or a head that it trusts. */
+export type FeedPlace = { readonly seq: number; readonly hash: string };
+
+/**
+ * Goes on along the feed: recomputes the running hash over the records that follow a place. To hold them against a head, stop at its `seq`.
+ *
+ * @param from the place behind which the records begin
+ * @param records in their order; those up to `from.seq` are passed over
+ * @returns the place behind the last record, or `{missing}` with the number that should have come where the records have a gap
+ * @throws TypeError if `from.hash` is no hash, or a record no JSON value
+ */
+export async function followFeed(
+  from: FeedPlace,
+  records: Iterable<FeedRecord>,
+): Promise<FeedPlace | { readonly missing: number }> {
+  let { seq, hash } = from;
+  for (const { seq: number, did, change_type, occurred_at } of records) {
+    if (number <= seq) continue;
+    if (number !== seq + 1) return { missing: seq + 1 };
+    hash = await nextHash(hash, { seq: number, did, change_type, occurred_at });
+    seq = number;
+  }
+  return { seq, hash };
+}

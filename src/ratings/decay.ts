@@ -1,0 +1,40 @@
+// When decay alone moves a rating (TSK-23). Pure. Between two signals a rating goes towards the prior, without turning back, so the instant at which
+// it is rounded to another number follows in closed form.
+import { DAY_MS, SECOND_MS } from "../core/limits.ts";
+import type { RatingMethod } from "./method.ts";
+import { type AgentSums, clipHeaviest, forwardScale, liveRating, type Sums } from "./rating.ts";
+
+const HALF_STEP = 0.005;
+
+/**
+ * The earliest instant after `now`, epoch milliseconds, at which the rating is another one than at `now`, two decimals; null where it never will
+ * be, and for an agent that is unrated. At most a second late.
+ */
+export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
+  const rating = liveRating(sums, heaviest, by, now);
+  if (rating === null) return null;
+  const { kappa, mu } = by;
+  const scale = forwardScale(by, now);
+  const clipped = clipHeaviest(by, sums, heaviest);
+  const weight = Math.max(0, clipped.weight) / scale;
+  const weighted = Math.min(weight, Math.max(0, clipped.weighted / scale));
+  const apart = weighted - mu * weight;
+  if (apart === 0) return null;
+  // The middle between this number and the next one towards the prior: (weighted * s + kappa * mu) / (weight * s + kappa) is there at some decay s.
+  const middle = rating - Math.sign(apart) * HALF_STEP;
+  const decay = (kappa * (middle - mu)) / (weighted - middle * weight);
+  if (!(decay > 0 && Number.isFinite(decay))) return null;
+  const at = Math.ceil(now - by.halfLifeDays * DAY_MS * Math.log2(decay));
+  return settled(sums, heaviest, by, rating, Math.max(at, now + 1));
+}
+
+/** Errors of floats aside, the number is another one within a second of the instant. */
+function settled(
+  sums: AgentSums,
+  heaviest: readonly Sums[],
+  by: RatingMethod,
+  rating: number,
+  at: number,
+): number | null {
+  return liveRating(sums, heaviest, by, at) === rating ? at + SECOND_MS : at;
+}

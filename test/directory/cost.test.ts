@@ -1,0 +1,152 @@
+// What the directory costs at each size (DIR-8, DIR-9, DIR-10, DIR-11): rows of the page, and no more however many agents there are.
+import { beforeAll, describe, expect, it } from "vitest";
+import { SCANNED } from "../../src/db/pages.ts";
+import { signDirectoryHeads } from "../../src/directory/heads.ts";
+import { indexDirectory } from "../../src/directory/tend.ts";
+import { copyRow } from "../support/copies.ts";
+import { isWhole } from "../support/scale.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { AGENTS, CHANGES, read } from "./support.ts";
+
+const SIZES = isWhole() ? [1_000, 20_000, 200_000] : [1_000, 20_000];
+/** Of so many agents one has the rare word, and of twice as many the other one too. */
+const RARE_ONE_IN = 50;
+const PAST = 1_500_000_000_000;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+/** Copies up to a size: their terms are written, and each has its record. */
+async function fill(from: number, to: number): Promise<void> {
+  const { did } = first;
+  const copy = `'did:aeap:' || printf('%08x', i * 2654435761 % 4294967296) || substr(t.did, 18)`;
+  const words = `case when i % ${RARE_ONE_IN} = 0 then case when i % ${2 * RARE_ONE_IN} = 0 then '["translation","rare","rarer"]' else '["translation","rare"]' end else '["translation"]' end`;
+  await copyRow(
+    "directory_entries",
+    `did = '${did}'`,
+    { did: copy, capabilities: words, updated_at: `${PAST} + i`, terms: words },
+    { from, to },
+  );
+  const term = (word: string, every: number) =>
+    copyRow(
+      "directory_terms",
+      `did = '${did}' and term like '% capability translation'`,
+      {
+        did: `(select d.did from directory_entries d where d.environment = 'sandbox' and d.listed_as = 'active' and d.updated_at = ${PAST} + i * ${every})`,
+        term: `'sandbox capability ${word}'`,
+      },
+      { from: from / every, to: to / every },
+    );
+  await term("translation", 1);
+  await term("rare", RARE_ONE_IN);
+  await term("rarer", 2 * RARE_ONE_IN);
+  const count = (word: string, entries: number) =>
+    env.DB.prepare("insert into directory_term_counts values (?1, ?2) on conflict do update set entries = ?2")
+      .bind(`sandbox capability ${word}`, entries)
+      .run();
+  await count("translation", to + 1);
+  await count("rare", to / RARE_ONE_IN);
+  await count("rarer", to / RARE_ONE_IN / 2);
+}
+
+/** A feed of so many records. */
+async function fillFeed(from: number, to: number): Promise<void> {
+  const changed = { seq: "i + 1000", occurred_at: "t.occurred_at + i + 1000" };
+  await copyRow("directory_changes", "environment = 'sandbox' and seq = 1", changed, { from, to });
+  await copyRow("directory_instants", "environment = 'sandbox' and seq = 1", changed, { from, to });
+}
+
+let first: { did: string };
+async function cost(path: string, headers: Record<string, string> = {}) {
+  world.meter.reset();
+  const reply = await world.call("GET", path, { headers });
+  const { rowsRead, trips } = world.meter.reading;
+  return { reply, rowsRead, trips };
+}
+const rowsOf = async (path: string): Promise<number> => {
+  const { reply, rowsRead, trips } = await cost(path);
+  expect([path, reply.status, trips]).toEqual([path, 200, 1]);
+  return rowsRead;
+};
+
+describe("at each size", () => {
+  const measured: Record<string, number[]> = {};
+  const note = (name: string, rows: number) => {
+    measured[name] = [...(measured[name] ?? []), rows];
+  };
+  it.each(SIZES)("%i agents: pages", { timeout: 600_000 }, async (size) => {
+    if (size === SIZES[0]) {
+      first = await world.consumer();
+      await world.run(indexDirectory);
+      await world.run(signDirectoryHeads);
+    }
+    const before = SIZES[SIZES.indexOf(size) - 1] ?? 0;
+    await fill(before, size);
+    for (const query of ["", "status=all&", "status=suspended&"]) {
+      const page = `${AGENTS}?${query}limit=20`;
+      note(query, await rowsOf(page));
+      expect(measured[query]?.at(-1)).toBeLessThanOrEqual(25);
+      const { next_cursor } = await read(world, page);
+      // Of several statuses each range is begun at the place.
+      if (next_cursor !== null)
+        expect(await rowsOf(`${page}&cursor=${next_cursor}`)).toBeLessThanOrEqual(
+          query.startsWith("status=all") ? 27 : 25,
+        );
+      const tag = (await world.call("GET", page)).headers.get("etag") ?? "";
+      const known = await cost(page, { "If-None-Match": tag });
+      expect([known.reply.status, known.trips]).toEqual([304, 1]);
+      // The key and its account, the feed's last number, and the latest end.
+      expect(known.rowsRead).toBeLessThanOrEqual(4);
+    }
+    const rarest = size / RARE_ONE_IN / 2;
+    const two = await rowsOf(`${AGENTS}?limit=20&capabilities=rare,rarer`);
+    // What one call reads apart from entries, and what a search by words reads of their counts.
+    const APART = 4 + 8;
+    expect(two).toBeLessThanOrEqual(2 * rarest + APART);
+    const found = await read(world, `${AGENTS}?limit=100&capabilities=rare,rarer,translation`);
+    if (rarest <= 100) expect(found.data.length).toBe(rarest);
+    for (const query of [
+      "capabilities=translation",
+      "economic_role=CONSUMER",
+      "cert_tier=TIER_1&capabilities=translation",
+    ]) {
+      expect(await rowsOf(`${AGENTS}?limit=20&${query}`)).toBeLessThanOrEqual(60);
+    }
+    // What few of many fit costs what a page looks at, and the page goes on behind it.
+    const { reply, rowsRead } = await cost(`${AGENTS}?limit=20&min_agent_rating=0.9`);
+    expect(rowsRead).toBeLessThanOrEqual(2 * SCANNED + 25);
+    expect([reply.body.data, reply.body.has_more]).toEqual([[], size >= SCANNED]);
+    expect(await rowsOf(`${AGENTS}/${first.did}`)).toBeLessThanOrEqual(4);
+  });
+
+  it.each(SIZES)("%i records: the feed", { timeout: 600_000 }, async (size) => {
+    const before = SIZES[SIZES.indexOf(size) - 1] ?? 0;
+    if (before === 0)
+      await env.DB.prepare("update directory_feeds set seq = 10000000 where environment = 'sandbox'").run();
+    await fillFeed(before, size);
+    const { data, next_cursor } = await read(world, `${CHANGES}?limit=100&since=1100`);
+    const places = [`since=1100`, `since=${data[0].occurred_at}`, `cursor=${next_cursor}`];
+    for (const place of places)
+      expect([place, (await rowsOf(`${CHANGES}?limit=100&${place}`)) <= 105]).toEqual([place, true]);
+    const end = await read(world, `${CHANGES}?limit=100&since=${size + 1000}`);
+    expect(await rowsOf(`${CHANGES}?limit=100&cursor=${end.next_cursor}`)).toBeLessThanOrEqual(8);
+    expect(await rowsOf("/v1/directory/head")).toBeLessThanOrEqual(4);
+  });
+
+  it("costs the same", () => {
+    for (const [query, rows] of Object.entries(measured))
+      expect([query, Math.max(...rows) - Math.min(...rows) <= 2]).toEqual([query, true]);
+  });
+});
+
+describe("a change", () => {
+  it("writes at most three rows more, where the entry changes", async () => {
+    const { did } = await world.consumer();
+    const tables = (sql: readonly string[]) => sql.filter((text) => /directory_entries|agents" set/.test(text)).length;
+    world.meter.reset();
+    expectStatus(await world.call("PATCH", `/v1/agents/${did}`, { body: { metadata: { a: "b" } } }), 200);
+    expect(tables(world.meter.reading.sql.filter((text: Json) => /directory/.test(text)))).toBe(0);
+  });
+});

@@ -1,0 +1,184 @@
+// Three readers that follow the directory while everything in it changes hold in the end exactly what a fresh listing gives (DIR-5 to DIR-12), in
+// both environments: one that always follows, one that resumes after many changes, and one whose place was pruned.
+import { expect, it } from "vitest";
+import { signDirectoryHeads } from "../../src/directory/heads.ts";
+import { indexDirectory, pruneDirectory } from "../../src/directory/tend.ts";
+import { followFeed } from "../../src/protocol/directory-head.ts";
+import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
+import { entryFaults } from "../support/directory.ts";
+import { isWhole, scaled } from "../support/scale.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { playOne, prepare, settle } from "./operations.ts";
+import { AGENTS, CHANGES, HEAD, listAll, read } from "./support.ts";
+
+const OPERATIONS = scaled(10_000);
+const RESUMED_AFTER = scaled(1_000);
+const DAY = 86_400_000;
+
+/** A reader as docs/directory.md has it. */
+class Mirror {
+  readonly entries = new Map<string, Json>();
+  /** How often it had to read the listing. */
+  listed = 0;
+  private cursor: string | null = null;
+  private page: string | null = null;
+  private readonly world: World;
+  private readonly key: string;
+
+  constructor(world: World, key: string) {
+    this.world = world;
+    this.key = key;
+  }
+
+  /** One page of what it reads next; false when it has read all that there is. */
+  async step(limit: number): Promise<boolean> {
+    if (this.cursor === null) return this.begin();
+    if (this.page !== null) return this.list(limit);
+    const reply = await this.world.call("GET", `${CHANGES}?limit=${limit}&cursor=${this.cursor}`, { key: this.key });
+    if (reply.status === 410) return this.begin();
+    const { data, next_cursor, has_more } = expectStatus(reply, 200);
+    for (const did of new Set<string>(data.map((record: Json) => record.did))) await this.fetch(did);
+    this.cursor = next_cursor;
+    return has_more;
+  }
+
+  async toEnd(): Promise<void> {
+    while (await this.step(50));
+  }
+
+  /** The place in the feed first, then the listing: what changes meanwhile is read again. */
+  private async begin(): Promise<boolean> {
+    const head = await read(
+      this.world,
+      `${CHANGES}?limit=1&since=${new Date(Date.now()).toISOString()}`,
+      this.key,
+    ).catch(() => null);
+    this.cursor = (head ?? (await read(this.world, `${CHANGES}?limit=1000`, this.key))).next_cursor;
+    this.entries.clear();
+    this.page = "";
+    this.listed++;
+    return true;
+  }
+
+  private async list(limit: number): Promise<boolean> {
+    const page = await read(this.world, `${AGENTS}?status=all&limit=${Math.min(limit, 100)}${this.page}`, this.key);
+    for (const entry of page.data) this.entries.set(entry.did, entry);
+    this.page = page.has_more ? `&cursor=${page.next_cursor}` : null;
+    return true;
+  }
+
+  private async fetch(did: string): Promise<void> {
+    const reply = await this.world.call("GET", `${AGENTS}/${did}`, { key: this.key });
+    if (reply.status === 404) this.entries.delete(did);
+    else this.entries.set(did, expectStatus(reply, 200));
+  }
+}
+
+const sorted = (entries: Iterable<Json>): Json[] => [...entries].sort((a, b) => (a.did < b.did ? -1 : 1));
+const lastOf = async (environment: string): Promise<number> =>
+  Number(
+    (
+      await env.DB.prepare("select max(seq) as n from directory_changes where environment = ?")
+        .bind(environment)
+        .first()
+    )?.["n"] ?? 0,
+  );
+
+it(`after ${OPERATIONS} operations of all kinds`, { timeout: isWhole() ? 7_200_000 : 300_000 }, async () => {
+  const [world, other] = [await createWorld(), await createWorld()];
+  const stage = await prepare(world, other, 20_270_301);
+  const sides = [
+    { environment: "sandbox", key: world.key },
+    { environment: "production", key: world.liveKey },
+  ].map((side) => {
+    const mirror = () => new Mirror(world, side.key);
+    return { ...side, full: mirror(), resumed: mirror(), late: mirror(), resumedAt: 0 };
+  });
+  for (const { resumed, late } of sides) for (const each of [resumed, late]) await each.toEnd();
+  for (let n = 0; n < OPERATIONS; n++) {
+    await playOne(stage);
+    for (const side of sides) {
+      if (n % 3 === 0) await side.full.step(7);
+      const last = await lastOf(side.environment);
+      if (last - side.resumedAt >= RESUMED_AFTER) {
+        await side.resumed.step(RESUMED_AFTER);
+        side.resumedAt = last;
+      }
+    }
+    if (n === Math.floor(OPERATIONS / 2)) {
+      // A month without a reading: the place of the late readers is gone.
+      await world.run(signDirectoryHeads);
+      const { offset } = world;
+      world.offset = offset + 31 * DAY;
+      await world.run(pruneDirectory);
+      world.offset = offset;
+    }
+  }
+  await settle(stage);
+  expect(await entryFaults(env.DB)).toEqual([]);
+  for (const { environment, key, full, resumed, late } of sides) {
+    const fresh = sorted(await listAll(world, "limit=100&status=all", key));
+    for (const reader of [full, resumed, late]) {
+      await reader.toEnd();
+      expect(sorted(reader.entries.values())).toEqual(fresh);
+    }
+    if (environment === "sandbox") {
+      expect([full.listed, late.listed]).toEqual([expect.any(Number), 2]);
+      expect(new Set(fresh.map(({ status }) => status)).size).toBe(4);
+    }
+    expect(new Set(fresh.map((entry) => entry.updated_at)).size).toBe(fresh.length);
+    await expectHead(world, key);
+  }
+  await expectTerms(world);
+  const counts = await env.DB.prepare(
+    "select count(*) filter (where environment = 'production') as live, count(agent_rating) as rated from directory_entries",
+  ).first<Json>();
+  expect([counts.live > 0, counts.rated > 0]).toEqual([true, true]);
+});
+
+/** From the last head before what is kept. */
+async function expectHead(world: World, key: string): Promise<void> {
+  const head = await read(world, HEAD, key);
+  const { data } = await read(world, `${CHANGES}?limit=1000`, key);
+  const [first] = data;
+  if (!first) return;
+  const from = first.seq === 1 ? { seq: 0, hash: FIRST_HASH } : await hashAt(head.environment, first.seq - 1);
+  const records: Json[] = [...data];
+  for (let cursor = (await read(world, `${CHANGES}?limit=1000`, key)).next_cursor; ; ) {
+    const page = await read(world, `${CHANGES}?limit=1000&cursor=${cursor}`, key);
+    records.push(...page.data);
+    if (page.data.length === 0) break;
+    cursor = page.next_cursor;
+  }
+  expect(
+    await followFeed(
+      from,
+      records.filter(({ seq }) => seq <= head.seq),
+    ),
+  ).toEqual({ seq: head.seq, hash: head.hash });
+}
+
+const hashAt = async (environment: string, seq: number): Promise<{ seq: number; hash: string }> => {
+  const row = await env.DB.prepare("select hash from directory_hashes where environment = ? and seq = ?")
+    .bind(environment, seq)
+    .first();
+  return { seq, hash: String(row?.["hash"]) };
+};
+
+/** Each search says what a comparison of all entries says, and the counts are those of the terms. */
+async function expectTerms(world: World): Promise<void> {
+  await world.run(indexDirectory);
+  const all = await listAll(world, "limit=100&status=all");
+  for (const [one, two] of [
+    ["translation", "vision"],
+    ["search", "planning"],
+  ] as const) {
+    const wanted = all.filter(({ capabilities }) => [one, two].every((word) => capabilities.includes(word)));
+    expect(await listAll(world, `limit=100&status=all&capabilities=${one},${two}`)).toEqual(wanted);
+  }
+  const counts = await env.DB.prepare(
+    `select c.term, c.entries, (select count(*) from directory_terms t where t.term = c.term) as found from directory_term_counts c
+     where entries <> found`,
+  ).all();
+  expect(counts.results).toEqual([]);
+}

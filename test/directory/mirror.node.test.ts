@@ -1,0 +1,102 @@
+// The script that docs/directory.md prints keeps a copy of the directory (DIR-5 to DIR-14): run against the service as it is started by
+// `npm start`, from nothing, again, after changes, and where somebody has changed what was signed.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { end } from "../scripts/commands.ts";
+import { type RunningStack, startIn } from "../scripts/runtime-kill.ts";
+
+type Json = Record<string, unknown>;
+
+const page = readFileSync(join(import.meta.dirname, "../../docs/directory.md"), "utf8");
+const script = /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+const MINUTE_MS = 60_000;
+
+const dir = mkdtempSync(join(tmpdir(), "mirror-"));
+const copy = join(dir, "directory.json");
+let stack: RunningStack;
+beforeAll(async () => {
+  writeFileSync(join(dir, "mirror.mjs"), script);
+  stack = await startIn(dir);
+}, 2 * MINUTE_MS);
+afterAll(async () => {
+  await end(stack.command, "SIGKILL");
+  rmSync(dir, { recursive: true, force: true });
+});
+
+async function ask(method: string, path: string, body?: Json): Promise<Json> {
+  const { base_url, sandbox_key } = stack.service;
+  const reply = await fetch(`${base_url}${path}`, {
+    method,
+    headers: { "Service-Api-Key": sandbox_key, "Content-Type": "application/json" },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+  return (await reply.json()) as Json;
+}
+
+async function consumer(): Promise<string> {
+  const { principal_id } = await ask("POST", "/v1/principals", {
+    legal_name: `Mirrored ${crypto.randomUUID()}`,
+    country: "DE",
+    entity_type: "company",
+    external_ref: crypto.randomUUID(),
+    verification_attestation: { placeholder: true },
+  });
+  const { did } = await ask("POST", "/v1/agents", {
+    principal_id,
+    economic_role: "CONSUMER",
+    profile: { display_name: "Buyer", description: "Buys." },
+    endpoint_url: "https://agent.example/v1",
+    scope: { authorized_actions: ["purchase"], capabilities: ["translation"] },
+  });
+  await ask("POST", `/v1/agents/${did}/activate`, {});
+  return String(did);
+}
+
+const mirror = () => {
+  const { base_url, sandbox_key } = stack.service;
+  return spawnSync(process.execPath, [join(dir, "mirror.mjs"), base_url, sandbox_key, copy], { encoding: "utf8" });
+};
+async function expectCopy(): Promise<void> {
+  const { status, stderr } = mirror();
+  expect([status, stderr]).toEqual([0, ""]);
+  const { data } = (await ask("GET", "/v1/directory/agents?status=all&limit=100")) as { data: Json[] };
+  const { entries } = JSON.parse(readFileSync(copy, "utf8")) as { entries: Record<string, Json> };
+  expect(Object.values(entries).sort(byDid)).toEqual(data.toSorted(byDid));
+}
+const byDid = (a: Json, b: Json): number => (String(a["did"]) < String(b["did"]) ? -1 : 1);
+
+test("has at most 60 lines", () => {
+  expect(script.trim().split("\n").length).toBeLessThanOrEqual(60);
+});
+
+test("copies the directory, stays in step, and notices other records than were signed", {
+  timeout: 5 * MINUTE_MS,
+}, async () => {
+  const dids = [await consumer(), await consumer()];
+  await expectCopy();
+  await expectCopy();
+  await ask("PATCH", `/v1/agents/${dids[0]}/status`, { status: "SUSPENDED" });
+  await ask("POST", `/v1/agents/${dids[1]}/revoke`, { reason: "Gone." });
+  dids.push(await consumer());
+  await expectCopy();
+  // Until the minute's job has signed what was read.
+  const { seq } = JSON.parse(readFileSync(copy, "utf8")) as { seq: number };
+  for (let signed = 0; signed < seq; ) {
+    await new Promise((done) => setTimeout(done, 2_000));
+    signed = await ask("GET", "/v1/directory/head").then(
+      (head) => Number(head["seq"]),
+      () => 0,
+    );
+  }
+  await expectCopy();
+  const kept = JSON.parse(readFileSync(copy, "utf8")) as Json;
+  writeFileSync(copy, JSON.stringify({ ...kept, hash: "f".repeat(64) }));
+  const { status, stderr } = mirror();
+  expect([status, /other records were signed/.test(stderr)]).toEqual([1, true]);
+  writeFileSync(copy, JSON.stringify({ ...kept, place: `since=${seq + 1_000}` }));
+  expect(mirror().stderr).toContain("422");
+});

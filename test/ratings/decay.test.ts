@@ -1,0 +1,66 @@
+// When decay alone moves a published rating (TSK-23).
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DAY_MS, SECOND_MS } from "../../src/core/limits.ts";
+import { nextChange } from "../../src/ratings/decay.ts";
+import { DEFAULT_PARAMETERS, type RatingMethod } from "../../src/ratings/method.ts";
+import { type AgentSums, forwardScale, liveRating, type Sums } from "../../src/ratings/rating.ts";
+import { runs } from "../support/scale.ts";
+
+const NOW = Date.UTC(2026, 10, 21);
+const BY: RatingMethod = { ...DEFAULT_PARAMETERS, minimum: { interactions: 1, counterparties: 1 } };
+
+/** Sums as they are stored, of so much weight now. */
+const sumsOf = (weight: number, r: number, counterparties = 8, by = BY): AgentSums => {
+  const scaled = weight * forwardScale(by, NOW);
+  return { weight: scaled, weighted: scaled * r, interactions: 10, counterparties };
+};
+const at = (sums: AgentSums, heaviest: readonly Sums[], when: number, by = BY) => liveRating(sums, heaviest, by, when);
+
+describe("the next change", () => {
+  const weight = fc.double({ min: 0.01, max: 10_000, noNaN: true });
+  const r = fc.double({ min: 0, max: 1, noNaN: true });
+  const methods = fc.record({
+    halfLifeDays: fc.integer({ min: 30, max: 400 }),
+    kappa: fc.double({ min: 0.1, max: 50, noNaN: true }),
+    mu: fc.constantFrom(0, 0.3, 0.5, 0.505, 0.77, 1),
+  });
+
+  it("is the first instant at which the rounded rating is another one, to the second", () => {
+    fc.assert(
+      fc.property(weight, r, methods, (w, part, method) => {
+        const by = { ...BY, ...method };
+        const sums = sumsOf(w, part, 8, by);
+        const rating = at(sums, [], NOW, by);
+        const next = nextChange(sums, [], by, NOW);
+        if (next === null) {
+          for (const days of [1, 90, 900, 9_000]) expect(at(sums, [], NOW + days * DAY_MS, by)).toBe(rating);
+          return;
+        }
+        expect(next).toBeGreaterThan(NOW);
+        expect(at(sums, [], next + SECOND_MS, by)).not.toBe(rating);
+        const before = next - 3 * SECOND_MS;
+        if (before > NOW) expect(at(sums, [], before, by)).toBe(rating);
+        // Towards the prior, by one step.
+        const moved = at(sums, [], next + SECOND_MS, by) ?? Number.NaN;
+        expect(Math.abs(moved - method.mu)).toBeLessThan(Math.abs((rating ?? Number.NaN) - method.mu) + 1e-9);
+      }),
+      runs(),
+    );
+  });
+
+  it("counts what clipping leaves of the heaviest", () => {
+    const sums = sumsOf(10, 1, 4);
+    const heaviest = [{ weight: sums.weight * 0.9, weighted: sums.weighted * 0.9 }];
+    const next = nextChange(sums, heaviest, BY, NOW);
+    expect(next).not.toBe(nextChange(sums, [], BY, NOW));
+    expect(at(sums, heaviest, Number(next) + SECOND_MS)).not.toBe(at(sums, heaviest, NOW));
+    expect(at(sums, heaviest, Number(next) - 3 * SECOND_MS)).toBe(at(sums, heaviest, NOW));
+  });
+
+  it("of a rating at the prior, of one without weight and of an unrated agent never comes", () => {
+    expect(nextChange(sumsOf(5, 0.5), [], BY, NOW)).toBeNull();
+    expect(nextChange(sumsOf(0, 0), [], BY, NOW)).toBeNull();
+    expect(nextChange({ ...sumsOf(5, 1), interactions: 0 }, [], BY, NOW)).toBeNull();
+  });
+});
